@@ -1,0 +1,1 @@
+"""Write PTX kernels as Python functions: one call, one instruction."""

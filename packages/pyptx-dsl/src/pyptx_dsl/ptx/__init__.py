@@ -1,0 +1,1 @@
+"""The instruction namespace: one function per instruction."""

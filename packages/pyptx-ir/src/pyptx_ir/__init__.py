@@ -1,0 +1,1 @@
+"""The core of pyptx: syntax tree, targets and instruction rows, plugins, toolchain."""

@@ -1,0 +1,1 @@
+"""Targets and instruction rows: data, not code."""

@@ -1,0 +1,1 @@
+"""Plugins: hook specifications, their rows, and the manager that loads them."""

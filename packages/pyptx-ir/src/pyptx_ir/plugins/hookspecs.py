@@ -1,0 +1,61 @@
+"""Every extension point of pyptx, in one file.
+
+A plugin is a module (or object) that implements some of these functions with `@hookimpl` and is named in the
+entry-point group `pyptx`. Each hook returns immutable rows; nothing is handed in to be changed. The plugin's module may
+import only `pyptx_ir` and the standard library at its top level; what is heavy is imported inside the hook's body.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.plugins.rows import Command, Runtime, Semantics
+
+hookspec = pluggy.HookspecMarker("pyptx")
+hookimpl = pluggy.HookimplMarker("pyptx")
+
+
+class HookSpecs:
+    """The hooks. Each is called once, when something that it could own is first asked for."""
+
+    @hookspec
+    def pyptx_api_version(self) -> int:
+        """Return the `pyptx_ir.plugins.API_VERSION` that the plugin was written for. Required."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_targets(self) -> Sequence[TargetRow]:
+        """Return targets beyond NVIDIA's own, which are core data."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_instructions(self) -> Sequence[InstructionRow]:
+        """Return rows of the instruction table."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_namespaces(self) -> Mapping[str, object]:
+        """Return DSL namespaces by name: `{"wgmma": namespace}` becomes `ptx.wgmma`."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_semantics(self) -> Sequence[Semantics]:
+        """Return what instructions do, for the simulator."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_runtimes(self) -> Sequence[Runtime]:
+        """Return ways to run kernels."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_commands(self) -> Sequence[Command]:
+        """Return subcommands of `pyptx`."""
+        raise NotImplementedError

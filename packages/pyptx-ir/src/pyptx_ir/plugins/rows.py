@@ -1,0 +1,132 @@
+"""What plugins hand in, and the values that a kernel and a runtime exchange.
+
+All of them are immutable, and none of them needs NumPy, torch or jax to be imported: a plugin module is loaded long before
+(and often without) the framework that it serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pyptx_ir.syntax.nodes import Instruction, Module
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of user code: where an instruction was written."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a runtime knows of one array argument, without the array.
+
+    `shape` counts elements; `strides` counts elements too; `dtype` is the PTX name (`"f32"`, `"bf16"`, …);
+    `address` is the address of the first byte, for the check of alignment; `device` is `"cpu"`, `"cuda:0"`, ….
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]
+    address: int = 0
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryParameter:
+    """One `.param` of the entry, in order.
+
+    `kind` is `"tensor"` (a pointer; `index` counts inputs then outputs), `"scalar"` (`value` is what the call passed, `type` its PTX type) or
+    `"tensor_map"` (`index` names the tensor).
+    """
+
+    name: str
+    kind: str
+    type: str
+    index: int | None = None
+    value: int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One array that the runtime allocates, uninitialised, and returns."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Specialization:
+    """A kernel traced for given shapes and template values: all that a runtime needs to launch it.
+
+    `shared_bytes` is the dynamic shared memory to ask for at launch. `origins` maps a physical line of `text` (from 1) to
+    the user's frames, innermost first.
+    """
+
+    entry: str
+    text: str
+    module: Module
+    target: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    shared_bytes: int
+    parameters: tuple[EntryParameter, ...]
+    outputs: tuple[Output, ...]
+    origins: Mapping[int, tuple[Frame, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+
+class Launchable(Protocol):
+    """What a runtime may ask of a kernel."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, for messages."""
+        ...
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        """Check `arguments` (the inputs) against the kernel's contract and trace it for them; cached."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A way to run kernels: which arguments it claims, and how it calls.
+
+    The runtime of highest `priority` whose `claims(args)` is true is asked. `call(kernel, args, kwargs)` returns the
+    output (or a tuple of outputs). `simulate`, where a runtime has it, takes `(kernel, args, kwargs)` with the keywords
+    `checks` and `seed` beside the kernel's own, and returns outputs and findings as one value.
+    """
+
+    name: str
+    priority: int
+    claims: Callable[[Sequence[object]], bool]
+    call: Callable[[Launchable, Sequence[object], Mapping[str, object]], object]
+    simulate: Callable[[Launchable, Sequence[object], Mapping[str, object]], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """The simulator's meaning of one instruction.
+
+    `opcode` is the leading words that the row answers for (`"add"`, `"shfl.sync"`, `"acme.frob"`); the longest match
+    wins. `bind(instruction)` reads the modifiers once and returns the simulator's operation; see `pyptx_sim`.
+    """
+
+    opcode: str
+    bind: Callable[[Instruction], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A subcommand of `pyptx`: `main(argv)` gets the words behind the name and returns the exit status."""
+
+    name: str
+    summary: str
+    main: Callable[[Sequence[str]], int]

@@ -1,0 +1,1 @@
+"""The lossless PTX syntax tree: parse, inspect, edit, emit."""

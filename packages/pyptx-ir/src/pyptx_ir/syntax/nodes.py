@@ -1,0 +1,333 @@
+"""The statements of a PTX module.
+
+Every statement owns the trivia (white space and comments) in front of its first token, `lead`, verbatim, and, if it was
+parsed, its own exact spelling, `raw`. `raw=None` means: spell it canonically. Nothing stores a position, a parent or the
+source; `positions` computes spans on demand. Two nodes are equal when they mean the same: `lead` and `raw` don't count.
+
+`Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a `Function`
+is its header, up to and without its body. The only edit is `evolve`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pyptx_ir.syntax.operands import Operand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What every statement owns besides its meaning."""
+
+    lead: str = field(default="\n\t", compare=False, repr=False)
+    raw: str | None = field(default=None, compare=False, repr=False)
+
+
+# --- inside functions ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`@p` or `@!p`."""
+
+    register: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction(Node):
+    """`@guard opcode operands;` with the opcode split at its dots.
+
+    `mbarrier.try_wait.shared::cta.b64` is `("mbarrier", "try_wait", "shared::cta", "b64")`.
+    """
+
+    opcode: tuple[str, ...]
+    operands: tuple[Operand, ...] = ()
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Node):
+    """`name:`; the label of a `.branchtargets`, `.calltargets` or `.callprototype` is a statement of its own too."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Node):
+    """`{ … }`: `lead` precedes the opening brace, `close_lead` the closing one. A scope of names and labels."""
+
+    body: tuple[Statement, ...]
+    close_lead: str = field(default="\n", compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterName:
+    """One declarator of `.reg`: `name`, or `name<count>` for `name0 … name(count-1)`."""
+
+    name: str
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterDeclaration(Node):
+    """`.reg .v2 .b32 a, b<8>;` (`vector` is `"v2"`, `"v4"`, or None)."""
+
+    type: str
+    names: tuple[RegisterName, ...]
+    vector: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTargets(Node):
+    """`.branchtargets a, b;` behind the label that names the list."""
+
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallTargets(Node):
+    """`.calltargets f, g;` behind the label that names the list."""
+
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedAt:
+    """The tail of a `.loc`: `, function_name label+offset, inlined_at file line column`."""
+
+    function_label: str
+    offset: int
+    file: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loc(Node):
+    """`.loc file line column` with an optional inlining tail."""
+
+    file: int
+    line: int
+    column: int
+    inlined_at: InlinedAt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Empty(Node):
+    """A stray `;`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid(Node):
+    """Text that recovery stepped over; exists only in the tree of a recovering parse. `raw` always holds the text."""
+
+    message: str
+
+
+# --- variables and functions --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Declarator:
+    """One name of a variable declaration: `name[2][3] = initializer`; an empty bracket is None."""
+
+    name: str
+    dimensions: tuple[Operand | None, ...] = ()
+    initializer: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One entry of `.attribute(…)`: `.managed`, `.unified(uuid1, uuid2)`."""
+
+    name: str
+    arguments: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Node):
+    """A declaration in a state space other than `.reg`.
+
+    `space` is `global const shared local param tex`, with a sub-qualifier kept (`shared::cta`, `const[3]`); `linking` is
+    `extern visible weak common` or None; `type` is without its dot; `vector` `"v2"`, `"v4"`, `"v8"` or None.
+    """
+
+    space: str
+    type: str
+    declarators: tuple[Declarator, ...]
+    linking: str | None = None
+    alignment: int | None = None
+    vector: str | None = None
+    attributes: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """`.ptr .space .align n` of a kernel parameter."""
+
+    space: str | None = None
+    alignment: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a function header; `space` is `param` or `reg`. The name may be `_` or empty in prototypes."""
+
+    type: str
+    name: str
+    space: str = "param"
+    alignment: int | None = None
+    vector: str | None = None
+    pointer: Pointer | None = None
+    dimensions: tuple[Operand | None, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderDirective:
+    """A directive between a function's parameters and its body: `.maxntid 128, 1, 1`, `.noreturn`, `.pragma "…"`."""
+
+    name: str
+    arguments: tuple[Operand | str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Node):
+    """`.entry` or `.func`, a definition or (with `body=None`) a declaration ending in `;`.
+
+    `parameters=None` means that the header has no parenthesised list at all. `returns` holds the return parameters of a
+    `.func`. `linking` is `visible extern weak` or None.
+    """
+
+    kind: str
+    name: str
+    parameters: tuple[Parameter, ...] | None = ()
+    returns: tuple[Parameter, ...] = ()
+    linking: str | None = None
+    attributes: tuple[Attribute, ...] = ()
+    directives: tuple[HeaderDirective, ...] = ()
+    body: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallPrototype(Node):
+    """`.callprototype (returns) _ (parameters) directives;` behind the label that names it."""
+
+    parameters: tuple[Parameter, ...] | None = ()
+    returns: tuple[Parameter, ...] = ()
+    directives: tuple[HeaderDirective, ...] = ()
+
+
+# --- module level -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Version(Node):
+    """`.version major.minor`."""
+
+    major: int
+    minor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Node):
+    """`.target sm_90a, debug`."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddressSize(Node):
+    """`.address_size 64`."""
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class File(Node):
+    """`.file index "name"[, timestamp, size]`."""
+
+    index: int
+    name: str
+    timestamp: int | None = None
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SectionData(Node):
+    """A data line of a section: `.b8 1, 2, 3`, `.b32 label+4`, `.b64 a-b`."""
+
+    type: str
+    values: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section(Node):
+    """`.section name { … }`: DWARF data lines and labels. `raw` stays None; the parts carry their own spelling.
+
+    `head` is the text between `.section` and `{`, trivia included, without a meaning of its own beyond `name`.
+    """
+
+    name: str
+    body: tuple[SectionData | Label, ...]
+    head: str | None = field(default=None, compare=False, repr=False)
+    close_lead: str = field(default="\n\t", compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alias(Node):
+    """`.alias name, aliasee;`."""
+
+    name: str
+    aliasee: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pragma(Node):
+    """`.pragma "a", "b";` with the quotes taken off."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Directive(Node):
+    """A statement-level directive with no node of its own (`.language`, `.maxnreg` in a body, …)."""
+
+    name: str
+    arguments: tuple[Operand | str, ...] = ()
+    terminated: bool = True
+
+
+Statement: TypeAlias = (
+    Instruction
+    | Label
+    | Block
+    | RegisterDeclaration
+    | BranchTargets
+    | CallTargets
+    | Loc
+    | Empty
+    | Invalid
+    | Variable
+    | Function
+    | CallPrototype
+    | Version
+    | Target
+    | AddressSize
+    | File
+    | Section
+    | SectionData
+    | Alias
+    | Pragma
+    | Directive
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A whole PTX text: its statements in order, and the trivia behind the last token."""
+
+    body: tuple[Statement, ...]
+    tail: str = field(default="\n", compare=False, repr=False)

@@ -1,0 +1,152 @@
+"""Operands: plain values without trivia, compared by meaning of their spelling.
+
+Manual: "Instruction Operands", "Operands: Addresses, Arrays, Vectors", "Constant Expressions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A `%`-name: a register, a special register, or a component of one (`%r1`, `%tid.x`, `%v.b0`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """Any other identifier: a variable, function, label, or a register declared without `%`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A literal; the spelling is kept, because `0f3F800000` and `1.0` are different texts.
+
+    Covers integers (`12`, `0x7771U`, `0b1`, `017`), floats (`1.5`, `0f…`, `0d…`) and `WARP_SZ`, each with an optional
+    leading `-`.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """The bit bucket `_`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """A constant expression `op operand`; `op` is one of `+ - ! ~` or a cast, `(.s64)` / `(.u64)`."""
+
+    op: str
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A constant expression `left op right`; `sym+4` is one too."""
+
+    op: str
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Ternary:
+    """A constant expression `condition ? then : otherwise`."""
+
+    condition: Operand
+    then: Operand
+    otherwise: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Parenthesized:
+    """A constant expression in parentheses."""
+
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An array element used as an operand: `sym[n]`."""
+
+    base: Operand
+    index: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator applied to an address in an initialiser: `generic(sym)`, `0xFF00(sym)`."""
+
+    function: Operand
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`[base]`, `[base+offset]`; a negative offset is an `Immediate` with a `-` and is spelt `[base+-4]`."""
+
+    base: Operand
+    offset: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAddress:
+    """A bracket with several parts: `[map, {c0, c1}]`, `[texture, sampler, {u, v}]`."""
+
+    elements: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """`{a, b, …}`; nests."""
+
+    elements: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two destinations `p|q`."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """A predicate source `!p`."""
+
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class CallList:
+    """A parenthesised list of a call: `(a, b)`."""
+
+    elements: tuple[Operand, ...]
+
+
+Operand: TypeAlias = (
+    Register
+    | Symbol
+    | Immediate
+    | Sink
+    | Unary
+    | Binary
+    | Ternary
+    | Parenthesized
+    | Index
+    | Apply
+    | Address
+    | TensorAddress
+    | Vector
+    | Pair
+    | Negated
+    | CallList
+)

@@ -1,0 +1,1 @@
+"""Find and run ptxas, nvdisasm and cuobjdump; keep their results."""

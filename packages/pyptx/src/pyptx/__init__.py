@@ -1,0 +1,1 @@
+"""The workbench for NVIDIA GPU assembly language in Python."""
