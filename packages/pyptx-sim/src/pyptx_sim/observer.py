@@ -1,0 +1,95 @@
+"""What the engine tells a checker while a kernel runs.
+
+A checker is made once per run by a factory, gets a `RunView` and then events in execution order. It reports through
+`RunView.report`. Positions are `pc`s: indices into the program's instruction list; `RunView.site(pc)` makes them lines.
+
+Offsets are flat byte offsets in the arena of the space: `"global"` one arena for the whole launch, `"shared"` one arena in
+which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`, `"local"` likewise for threads. Warps are numbered over the
+warps that run together (a wave); `wave_started` comes before each wave, and forgets all that was before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+AccessKind: TypeAlias = Literal["read", "write", "atomic"]
+Space: TypeAlias = Literal["global", "shared", "local", "const", "param"]
+Offsets: TypeAlias = NDArray[np.int64]
+Masks: TypeAlias = NDArray[np.bool_]
+
+
+class RunView(Protocol):
+    """What a checker may ask of the run that it watches."""
+
+    @property
+    def warps(self) -> int:
+        """How many warps run together at most."""
+        ...
+
+    @property
+    def warps_per_cta(self) -> int:
+        """How many warps one CTA has; warp `w` belongs to CTA slot `w // warps_per_cta`."""
+        ...
+
+    @property
+    def cluster_size(self) -> int:
+        """How many CTAs one cluster has; CTA slot `s` belongs to cluster `s // cluster_size` of the wave."""
+        ...
+
+    def arena_size(self, space: Space) -> int:
+        """Return how many bytes the arena of `space` has."""
+        ...
+
+    def shared_stride(self) -> int:
+        """Return the bytes from one CTA's shared memory to the next one's."""
+        ...
+
+    def describe(self, space: Space, offset: int) -> str:
+        """Return where `offset` lies in the user's words: `s_partial+12`, `argument 0 'x' +64`."""
+        ...
+
+    def report(
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+    ) -> None:
+        """Record a finding; equal rules at equal positions count up, the first one's message stays."""
+        ...
+
+
+class Observer(Protocol):
+    """A checker. Every method is called in execution order; arrays must not be kept without a copy."""
+
+    def wave_started(self) -> None:
+        """Forget: new CTAs run on the same warps, with fresh shared and local memory."""
+        ...
+
+    def access(
+        self,
+        space: Space,
+        kind: AccessKind,
+        offsets: Offsets,
+        size: int,
+        warps: Offsets,
+        lanes: Offsets,
+        pc: int,
+    ) -> None:
+        """See `size` bytes accessed at each of `offsets`, all in bounds; entry i by lane `lanes[i]` of `warps[i]`."""
+        ...
+
+    def barrier(self, warps: Offsets, pc: int) -> None:
+        """See that all of `warps` have met at one barrier: what each did before is visible to each of them."""
+        ...
+
+    def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
+        """See that in each of `warps` the lanes of its row in `masks`, bool `[n, 32]`, have synchronised."""
+        ...
+
+    def fence(self, warps: Offsets, scope: str, pc: int) -> None:
+        """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed by `warps`."""
+        ...
+
+
+ObserverFactory: TypeAlias = Callable[[RunView], Observer]

@@ -1,0 +1,44 @@
+"""The contract between an instruction's semantics and the engine.
+
+A semantics row binds one instruction to an `Operation`: which types its operands are read and written with, and a pure
+function over arrays. The engine does everything else: it flattens operands, reads registers, applies guards and masks,
+and writes results.
+
+Operand 0 holds the destinations (a `Pair` `p|q` or a `Vector` flattens to several); all further operands, flattened the
+same way, are the sources, in order. An instruction without a destination sets `results=()`, and then operand 0 is a source.
+
+Arrays are `[warps, 32]`, `[warps, 1]` or `[1, 1]` (uniform), and broadcast against each other. Their dtype is that of the
+PTX type, see `pyptx_sim.types.dtype_of`. `compute` must never change its arguments in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+Mask: TypeAlias = NDArray[np.bool_]
+Compute: TypeAlias = Callable[..., "Array | tuple[Array, ...]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one instruction computes.
+
+    `results` and `sources` are PTX type names without the dot, one for each flattened operand. A result is written with
+    the width of its type; into a wider register it is extended by its type (signed: sign, else zero).
+
+    `warp`: the lanes see each other; `compute` gets the active mask, bool `[warps, 32]`, first, and every source as a full
+    `[warps, 32]` array. `reads_carry`: the carry flag (bool) is the last source. `writes_carry`: it is the last result.
+    """
+
+    results: tuple[str, ...]
+    sources: tuple[str, ...]
+    compute: Compute
+    warp: bool = False
+    reads_carry: bool = False
+    writes_carry: bool = False

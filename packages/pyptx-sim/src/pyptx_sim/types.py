@@ -1,0 +1,99 @@
+"""PTX types as NumPy dtypes.
+
+Integers and bits stand for themselves (`b32` is unsigned), `f16 f32 f64` are floats, `bf16` and every other format that
+NumPy lacks are raw bits, packed formats (`f16x2`, `bf16x2`, `e4m3x4`, …) are one unsigned integer. `pred` is bool.
+`b128` is a structure of two 64-bit words, `lo` and `hi`, little-endian as in memory.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+DType: TypeAlias = np.dtype[Any]
+
+B128: DType = np.dtype([("lo", "<u8"), ("hi", "<u8")])
+
+_EXACT: dict[str, str] = {"pred": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "tf32": "<u4"}
+_INTEGER_KINDS = {"u": "u", "b": "u", "s": "i"}
+
+# Formats of PTX that a register holds as raw bits. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
+_RAW_BITS: dict[str, int] = {
+    "bf16": 16,
+    "f16x2": 32,
+    "bf16x2": 32,
+    "f32x2": 64,
+    "u16x2": 32,
+    "s16x2": 32,
+    "u8x4": 32,
+    "s8x4": 32,
+    "e4m3": 8,
+    "e5m2": 8,
+    "ue8m0": 8,
+    "ue4m3": 8,
+    "e2m3": 8,
+    "e3m2": 8,
+    "e2m1": 8,
+    "e4m3x2": 16,
+    "e5m2x2": 16,
+    "ue8m0x2": 16,
+    "e2m3x2": 16,
+    "e3m2x2": 16,
+    "e2m1x2": 8,
+    "s2f6x2": 16,
+    "e4m3x4": 32,
+    "e5m2x4": 32,
+    "e2m3x4": 32,
+    "e3m2x4": 32,
+    "e2m1x4": 16,
+    "b1": 32,
+    "u4": 32,
+    "s4": 32,
+    "texref": 64,
+    "samplerref": 64,
+    "surfref": 64,
+}
+
+
+@lru_cache(maxsize=256)
+def dtype_of(ptx_type: str) -> DType:
+    """Return the dtype of the PTX type named `ptx_type` (without its dot); KeyError for a name that is no type."""
+    exact = _EXACT.get(ptx_type)
+    if exact is not None:
+        return np.dtype(exact)
+    if ptx_type == "b128":
+        return B128
+    raw = _RAW_BITS.get(ptx_type)
+    if raw is not None:
+        return np.dtype(f"<u{raw // 8}")
+    kind, bits = _INTEGER_KINDS.get(ptx_type[:1]), ptx_type[1:]
+    if kind is None or bits not in {"8", "16", "32", "64"}:
+        raise KeyError(ptx_type)
+    return np.dtype(f"<{kind}{int(bits) // 8}")
+
+
+def is_type(word: str) -> bool:
+    """Tell whether `word` of an opcode names a type."""
+    try:
+        dtype_of(word)
+    except KeyError:
+        return False
+    return True
+
+
+def byte_size(ptx_type: str) -> int:
+    """Return the bytes that a value of `ptx_type` takes in memory; `pred` has none there, and counts 1."""
+    return int(dtype_of(ptx_type).itemsize)
+
+
+def is_signed(ptx_type: str) -> bool:
+    """Tell whether writing `ptx_type` into a wider register extends the sign."""
+    return ptx_type[:1] == "s" and ptx_type[1:].isdigit()
+
+
+@lru_cache(maxsize=32)
+def bits_dtype(size: int) -> DType:
+    """Return the unsigned dtype of `size` bytes: what a register of that width is stored as (16: `B128`)."""
+    return B128 if size == 16 else np.dtype(f"<u{size}")
