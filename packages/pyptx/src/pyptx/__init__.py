@@ -1,1 +1,35 @@
-"""The workbench for NVIDIA GPU assembly language in Python."""
+"""Write, read, check and run PTX, the assembly language of NVIDIA GPUs, from Python.
+
+    from pyptx import Tile, kernel, ptx, reg, smem
+    from pyptx.types import f32, u32
+
+A function decorated with `kernel` *is* the instruction stream: each `ptx` call emits one instruction.
+"""
+
+from pyptx_dsl import ptx
+
+from pyptx import emitter, parser, reg, smem, specs, types
+from pyptx.kernel import Kernel, TensorSpec, TmaDescriptorHandle, detect_arch, differentiable_kernel, intrinsic, kernel
+from pyptx.specs import Layout, Tile
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "Kernel",
+    "Layout",
+    "TensorSpec",
+    "Tile",
+    "TmaDescriptorHandle",
+    "__version__",
+    "detect_arch",
+    "differentiable_kernel",
+    "emitter",
+    "intrinsic",
+    "kernel",
+    "parser",
+    "ptx",
+    "reg",
+    "smem",
+    "specs",
+    "types",
+]

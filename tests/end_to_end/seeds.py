@@ -1,0 +1,26 @@
+"""The code blocks of the specification's pages, cut out word for word.
+
+The pages are plain text without fences, so a block is named by its page, its first line and its last line. They lie in
+`../shared/seeds` beside the checkout and are read from there, never copied.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
+
+
+def block(page: str, first: str, last: str, *, occurrence: int = 0) -> str:
+    """Return the lines of `page` from the given occurrence of `first` up to and with the next `last`."""
+    (path,) = SEEDS.glob(f"{page}_*.txt")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    starts = [i for i, line in enumerate(lines) if line == first]
+    start = starts[occurrence]
+    end = lines.index(last, start)
+    return "\n".join(lines[start : end + 1]) + "\n"
+
+
+def on_cpu(source: str) -> str:
+    """Move a block from the GPU to the CPU: the one change that the laws allow."""
+    return source.replace('device="cuda"', 'device="cpu"')

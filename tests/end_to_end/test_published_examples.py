@@ -1,0 +1,85 @@
+"""The examples inside the wheel of the older release trace unchanged against this one, and assemble.
+
+The wheel is fetched at run time; its `examples` folder alone is unpacked, beside, so that `import pyptx` in it finds this
+repository. Nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyptx_ir.toolchain import assemble
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytest.importorskip("jax")
+
+pytestmark = [pytest.mark.jax, pytest.mark.ptxas]
+
+ROWS, COLUMNS = 64, 2048
+
+CASES = [
+    *((f"hopper.{name}", builder, (ROWS, COLUMNS)) for name, builder in (
+        ("rms_norm", "build_rms_norm"),
+        ("layer_norm", "build_layer_norm"),
+        ("softmax", "build_softmax"),
+        ("swiglu", "build_fused_silu_mul"),
+    )),
+    *((f"ampere.{name}", builder, (ROWS, COLUMNS)) for name, builder in (
+        ("rms_norm", "build_rms_norm"),
+        ("layer_norm", "build_layer_norm"),
+        ("softmax", "build_softmax"),
+        ("swiglu", "build_fused_silu_mul"),
+    )),
+    *((f"blackwell.{name}", builder, (ROWS, COLUMNS)) for name, builder in (
+        ("rms_norm", "build_rms_norm"),
+        ("layer_norm", "build_layer_norm"),
+        ("swiglu", "build_fused_silu_mul"),
+    )),
+    ("ampere.gemm", "build_gemm", (64, 64, 64)),
+    ("ampere.gemm_pipelined", "build_gemm_pipelined", (256, 256, 256)),
+    ("ampere.gemm_highperf_ampere", "build_gemm_highperf", (256, 256, 256)),
+]
+
+
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fetch the wheel and make its `examples` folder importable as `examples`."""
+    folder = tmp_path_factory.mktemp("published")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), "pyptx==0.1.1"]
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    (wheel,) = folder.glob("pyptx-0.1.1-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.startswith("pyptx/examples/")]
+        archive.extractall(folder, names)
+    root = folder / "pyptx"
+    (root / "examples" / "__init__.py").touch()
+    sys.path.insert(0, str(root))
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    yield
+    sys.path.remove(str(root))
+    for name in [name for name in sys.modules if name == "examples" or name.startswith("examples.")]:
+        del sys.modules[name]
+
+
+def build(module: str, builder: str, shape: tuple[int, ...]) -> Any:
+    loaded = importlib.import_module(f"examples.{module}")
+    assert Path(str(loaded.__file__)).is_file()
+    return getattr(loaded, builder)(*shape)
+
+
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize(("module", "builder", "shape"), CASES, ids=[case[0] for case in CASES])
+def test_a_published_example_traces_unchanged_and_assembles(module: str, builder: str, shape: tuple[int, ...]) -> None:
+    kernel = build(module, builder, shape)
+    text = kernel.ptx()
+    assert text == build(module, builder, shape).ptx()
+    assert assemble(text, kernel.arch).cubin[:4] == b"\x7fELF"
