@@ -1,0 +1,264 @@
+"""The one door: every command of this repository is a nox session, and `nox -l` is the manual.
+
+Sessions install what they need. With uv on the machine (`pip install "nox[uv]"`) they install in seconds; without it nox
+falls back to virtualenv and pip. The local packages are always handed to the installer together, as paths into this
+checkout: an unrelated project named `pyptx` is on the public index, and nothing may fetch it by accident.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2026.2"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = True
+nox.options.sessions = ["lint", "types", "arrows", "tests"]
+
+ROOT = Path(__file__).parent
+PACKAGES = ("pyptx-ir", "pyptx-dsl", "pyptx-sim", "pyptx")  # lowest first
+ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
+GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
+TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
+OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
+
+
+# What sessions install ------------------------------------------------------------------------------------------------
+
+
+def package_table(package: str) -> dict[str, object]:
+    """Return a distribution's pyproject.toml."""
+    return tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def dependencies(package: str) -> list[str]:
+    """Return the requirements that a distribution declares."""
+    project = package_table(package)["project"]
+    assert isinstance(project, dict)
+    return [str(requirement) for requirement in project["dependencies"]]
+
+
+def requirement_name(requirement: str) -> str:
+    """Return the bare name: `pyptx-ir` of `pyptx-ir[toolchain]>=0.2.0,<0.3`."""
+    return requirement.split(">")[0].split("=")[0].split("[")[0].strip()
+
+
+def closure(package: str) -> tuple[str, ...]:
+    """Return the local packages that `package` needs, lowest first, itself last."""
+    needed = [name for name in map(requirement_name, dependencies(package)) if name in PACKAGES]
+    return tuple(dict.fromkeys([*(low for name in needed for low in closure(name)), package]))
+
+
+def group(*names: str) -> list[str]:
+    """Return the requirements of dependency groups in the root pyproject.toml."""
+    return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *names))
+
+
+def test_needs(*packages: str) -> list[str]:
+    """Return what the packages' own tests need beside the packages."""
+    return [need for name in packages for need in nox.project.dependency_groups(package_table(name), "test")]
+
+
+def toolchain() -> list[str]:
+    """Return the wheels of those CUDA tools that are not on PATH."""
+    missing = [f"{wheel}>=13.0" for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool) is None]
+    return ["cuda-pathfinder>=1.2", *missing]
+
+
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install all local packages, editable, and whatever else, in one installer call."""
+    local = [word for name in PACKAGES for word in ("-e", f"packages/{name}")]
+    session.install(*local, *requirements)
+
+
+def install_torch(session: nox.Session) -> None:
+    """Install torch with pip, whose configuration may name a CPU build on disk; uv does not read it."""
+    session.install("pip")
+    session.run("python", "-m", "pip", "install", "--quiet", *group("torch"), silent=True)
+
+
+def install_for_tests(session: nox.Session) -> None:
+    """Install the packages, the third-party plugin of the contract tests, and what the tests need."""
+    plugin = [str(ACME)] if ACME.is_dir() else []
+    install(session, *plugin, *group("test"), *test_needs(*PACKAGES), *toolchain())
+
+
+def build_wheels(session: nox.Session, *packages: str) -> list[str]:
+    """Build the packages' wheels into the session's temporary folder and return their paths."""
+    house = Path(session.create_tmp()) / "wheels"
+    shutil.rmtree(house, ignore_errors=True)
+    session.install("hatchling>=1.27")
+    for name in packages:
+        with session.chdir(ROOT / "packages" / name):
+            session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(house), silent=True)
+    return [str(path) for path in sorted(house.iterdir())]
+
+
+def interpreter(version: str) -> str:
+    """Return pyenv's Python of that version if there is one (its shims answer for the active version only)."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
+    return str(found[-1]) if found else version
+
+
+# The checks -----------------------------------------------------------------------------------------------------------
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run every test that needs no GPU, and hold the coverage gates; words behind `--` go to pytest instead."""
+    install_for_tests(session)
+    install_torch(session)
+    if session.posargs:
+        session.run("pytest", *session.posargs)
+        return
+    session.run("pytest", "--hypothesis-profile=ci", "--cov", "--cov-report=")
+    for package, floor in GATED.items():
+        session.run("coverage", "report", f"--include=*/{package}/*", f"--fail-under={floor}", "--skip-covered")
+
+
+@nox.session(name="tests-3.12", python=interpreter("3.12"))
+def tests_312(session: nox.Session) -> None:
+    """Run the tests on Python 3.12, but for those that need torch (its builds for it bring gigabytes of CUDA)."""
+    install_for_tests(session)
+    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch", *session.posargs)
+
+
+@nox.session(name="tests-3.13", python=interpreter("3.13"))
+def tests_313(session: nox.Session) -> None:
+    """Run the tests on Python 3.13, but for those that need torch (its builds for it bring gigabytes of CUDA)."""
+    install_for_tests(session)
+    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style: every rule of ruff less the commented list in pyproject.toml, and its format."""
+    session.install(*group("lint"))
+    session.run("ruff", "check", *session.posargs)
+    session.run("ruff", "format", "--check", *session.posargs)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types of everything that ships, and of tests/typing, with mypy and pyright, both strict."""
+    install(session, *group("types"), *test_needs(*PACKAGES))
+    session.run("mypy")
+    session.run("pyright")
+
+
+@nox.session
+def arrows(session: nox.Session) -> None:
+    """Check who imports whom: the contracts of import-linter in pyproject.toml."""
+    install(session, *group("arrows"))
+    session.run("lint-imports")
+
+
+@nox.session(reuse_venv=False)
+@nox.parametrize("package", PACKAGES, ids=PACKAGES)
+def alone(session: nox.Session, package: str) -> None:
+    """Install one package from its wheel, with nothing but what it declares, and run its own tests elsewhere."""
+    built = build_wheels(session, *closure(package))
+    session.install(*built, *test_needs(package), *toolchain())
+    strangers = [name.replace("-", "_") for name in PACKAGES if name not in closure(package)]
+    session.run("python", "tools/check_alone.py", package.replace("-", "_"), *strangers)
+    away = Path(session.create_tmp()) / "tests"
+    shutil.rmtree(away, ignore_errors=True)
+    shutil.copytree(ROOT / "packages" / package / "tests", away)
+    options = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(away), "-p", "no:cacheprovider")
+    session.run("pytest", *options, "--hypothesis-profile=ci", "-m", "not torch and not jax and not gpu", str(away))
+
+
+@nox.session(reuse_venv=False)
+def build(session: nox.Session) -> None:
+    """Build every sdist and wheel with hatch, check them, install them from a wheelhouse alone, and import them."""
+    house = ROOT / "dist"
+    shutil.rmtree(house, ignore_errors=True)
+    session.install("pip", *group("build"))
+    for name in PACKAGES:
+        with session.chdir(ROOT / "packages" / name):
+            session.run("hatch", "build", str(house), silent=True)
+    session.run("twine", "check", "--strict", *map(str, house.iterdir()))
+    session.run("python", "tools/check_distributions.py", str(house))
+    foreign = [need for name in PACKAGES for need in dependencies(name) if requirement_name(need) not in PACKAGES]
+    session.run("python", "-m", "pip", "download", "--quiet", "--dest", str(house), *foreign, silent=True)
+    fresh = Path(session.create_tmp()) / "fresh"
+    session.run("python", "-m", "venv", "--clear", str(fresh))
+    python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
+    wheelhouse_only = ("--no-index", "--find-links", str(house))
+    session.run(python, "-m", "pip", "install", "--quiet", *wheelhouse_only, "pyptx[sim]", external=True)
+    session.run(python, "-m", "pip", "check", external=True)
+    session.run(python, "tools/check_alone.py", *(name.replace("-", "_") for name in PACKAGES[-1:]), external=True)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Run the property tests with a hundred times the examples, from a random seed."""
+    install_for_tests(session)
+    install_torch(session)
+    session.run("pytest", "--hypothesis-profile=long", "-m", "hypothesis", *session.posargs)
+
+
+@nox.session
+def oracle(session: nox.Session) -> None:
+    """Hold what our tables and kernels say against ptxas: every test marked ptxas, on the newest ptxas wheel too."""
+    install(session, *group("test"), *test_needs(*PACKAGES), *toolchain())
+    session.run("pytest", "-m", "ptxas", *session.posargs)
+
+
+@nox.session
+def wild(session: nox.Session) -> None:
+    """Fetch published wheels that hold PTX, and hold law L1 on every module in them."""
+    install(session, "pip", *group("wild"))
+    session.run("python", "tools/wild.py", *session.posargs)
+
+
+# What is made ---------------------------------------------------------------------------------------------------------
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Run rms_norm on real data on the simulator; print its error, time, PTX and registers."""
+    install(session, "numpy>=1.26", *toolchain())
+    session.run("python", "tools/demo.py", *session.posargs)
+
+
+@nox.session
+def corpus(session: nox.Session) -> None:
+    """Compile corpus/sources again with the compilers that are here, and compare with the manifest."""
+    install(session, *group("test"))
+    session.run("python", "corpus/build.py", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure what FACTS.md and the README claim, each figure beside a reference measured in the same run."""
+    install(session, *group("bench"), *toolchain())
+    older = Path(session.create_tmp()) / "older"
+    session.run("python", "-m", "venv", "--clear", str(older))
+    python = str(older / ("Scripts" if os.name == "nt" else "bin") / "python")
+    session.run(python, "-m", "pip", "install", "--quiet", "--no-deps", OLDER, external=True)
+    scripts = session.posargs or [str(path) for path in sorted(ROOT.glob("benchmarks/bench_*.py"))]
+    for script in scripts:
+        session.run("python", script, env={"PYPTX_OLDER_PYTHON": python})
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site into site/, strictly; `nox -s docs -- serve` shows it while you write."""
+    install(session, *group("docs"))
+    if session.posargs == ["serve"]:
+        session.run("zensical", "serve")
+        return
+    session.run("zensical", "build", "--clean", "--strict")
+
+
+@nox.session(venv_backend="none")
+def gpu(session: nox.Session) -> None:
+    """Run tests/gpu and the benchmarks on this machine's GPU, with the Python and frameworks that are installed."""
+    session.run("bash", "tools/gpu_check.sh", *session.posargs, external=True)

@@ -1,0 +1,55 @@
+"""Check what the built distributions hold.
+
+    python tools/check_distributions.py FOLDER
+
+Every wheel must carry its code, `py.typed`, its licence and nothing at the top level but its package; every sdist must
+carry what it takes to build that wheel again and to run the package's tests.
+"""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+
+def wheel_faults(path: Path) -> list[str]:
+    """Return what is wrong with a wheel."""
+    package = path.name.split("-")[0]
+    names = zipfile.ZipFile(path).namelist()
+    tops = {name.split("/")[0] for name in names}
+    faults = [f"holds {top} at the top level" for top in tops if top != package and not top.endswith(".dist-info")]
+    if f"{package}/py.typed" not in names:
+        faults.append("has no py.typed: its types would be ignored")
+    if not any(".dist-info/licenses/LICENSE" in name for name in names):
+        faults.append("has no licence")
+    return faults
+
+
+def sdist_faults(path: Path) -> list[str]:
+    """Return what is wrong with an sdist."""
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = ("pyproject.toml", "README.md", "LICENSE", "PKG-INFO")
+    faults = [f"has no {name}" for name in wanted if name not in names]
+    if not any(name.startswith("tests/") for name in names):
+        faults.append("has no tests")
+    return faults
+
+
+def main(folder: str) -> None:
+    """Print one line a distribution; exit with 1 if any has a fault."""
+    found = sorted(Path(folder).glob("pyptx*"))
+    if not found:
+        sys.exit(f"no distributions in {folder}")
+    failed = False
+    for path in found:
+        faults = wheel_faults(path) if path.suffix == ".whl" else sdist_faults(path)
+        failed |= bool(faults)
+        print(f"{path.name}: {'; '.join(faults) or 'ok'}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

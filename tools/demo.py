@@ -1,0 +1,77 @@
+"""Run the RMS norm of examples/hopper on the simulator and show everything about it.
+
+    python tools/demo.py [ROWS COLUMNS]
+
+Prints the PTX, the registers that ptxas gives it, the time of a simulated call with and without checks, what the checks
+found, and the largest error against a float64 reference. Exits with 1 if that error exceeds 1e-6 or anything was found.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "hopper" / "rms_norm.py"
+TOLERANCE = 1e-6  # relative to the largest value: a few units in the last place of float32
+
+
+def load(path: Path) -> Any:
+    """Import a Python file by its path."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        sys.exit(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return a call's result and the best of three times, in seconds."""
+    times = []
+    result = None
+    for _ in range(3):
+        start = time.perf_counter()
+        result = call()
+        times.append(time.perf_counter() - start)
+    return result, min(times)
+
+
+def main(rows: int, columns: int) -> int:
+    """Run, print, and return the exit status."""
+    example = load(EXAMPLE)
+    kernel = example.rms_norm
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((rows, columns), dtype=np.float32)
+    w = generator.standard_normal(columns, dtype=np.float32)
+
+    print(kernel.ptx(B=rows, N=columns))
+    print(f"\nptxas: {kernel.resources(B=rows, N=columns)}")
+
+    y, plain = timed(lambda: kernel(x, w))
+    checked = timed(lambda: kernel.simulate(x, w, checks="all", seed=0))
+    report, slow = checked
+    expected = example.reference(x, w)
+    error = float(np.abs(y - expected).max() / np.abs(expected).max())
+
+    print(f"simulated {rows}x{columns} in {plain:.3f} s; with every check in {slow:.3f} s")
+    print(f"findings: {len(report.findings)}")
+    for finding in report.findings:
+        print(finding)
+    print(f"largest error against float64, relative: {error:.2e}")
+    return int(error > TOLERANCE or bool(report.findings))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYPTX_CPU", "quiet")  # the simulator is what this shows; no need to be told of it
+    arguments = [int(word) for word in sys.argv[1:]]
+    sys.exit(main(*arguments) if arguments else main(256, 4096))
