@@ -42,7 +42,9 @@ TEXT = {".py", ".md", ".toml", ".txt", ".ptx", ".cu", ".cuh", ".h", ".c", ".cpp"
 
 # Spelt in two pieces, so that this file does not break its own law.
 MACHINE_PATHS = re.compile("/" r"(work|root|home/\w+|opt|Users/\w+)/" "|" "/" r"tmp/(?!\.\.\.)\w|[A-Z]:\\Users\\")
-REGISTRY_HOSTS = re.compile("pypi" r"\.(org|io)|python" r"hosted\.org|npm" r"js\.(org|com)|deb" r"ian\.org", re.IGNORECASE)
+REGISTRY_HOSTS = re.compile(
+    "pypi" r"\.(org|io)|python" r"hosted\.org|npm" r"js\.(org|com)|deb" r"ian\.org", re.IGNORECASE
+)
 LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 
 
@@ -94,7 +96,10 @@ def test_every_package_is_complete(package: Path) -> None:
 def test_pins_between_packages_admit_the_versions_beside_them_and_no_breaking_release(package: Path) -> None:
     versions = {path.name: project(path)["version"] for path in PACKAGES}
     table = project(package)
-    needs = [*table["dependencies"], *(need for extra in table.get("optional-dependencies", {}).values() for need in extra)]
+    needs = [
+        *table["dependencies"],
+        *(need for extra in table.get("optional-dependencies", {}).values() for need in extra),
+    ]
     for need in needs:
         name, pin = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?(.*)", need).groups()  # type: ignore[union-attr] # always matches
         if name not in versions or (name == package.name and not pin):
@@ -188,7 +193,9 @@ def test_generated_files_are_fresh() -> None:
     assert generated == GENERATED.keys()
     for name, command in GENERATED.items():
         made = subprocess.run([sys.executable, *command], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-        assert made == (ROOT / name).read_text(encoding="utf-8"), f"{name} is stale: python {' '.join(command)} > {name}"
+        assert made == (ROOT / name).read_text(encoding="utf-8"), (
+            f"{name} is stale: python {' '.join(command)} > {name}"
+        )
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=NAMES)

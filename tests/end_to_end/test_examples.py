@@ -1,0 +1,70 @@
+"""Every example computes what its reference says, assembles, and gives the checkers nothing to find."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from pyptx_ir.toolchain import assemble
+
+from .gallery import EXAMPLE_LIST, EXAMPLES, Example
+
+each_example = pytest.mark.parametrize("example", EXAMPLE_LIST, ids=[example.kernel for example in EXAMPLE_LIST])
+
+
+def reference_of(example: Example, inputs: tuple[Any, ...]) -> Any:
+    arguments = [array for index, array in enumerate(inputs) if index != example.in_place]
+    return np.asarray(example.module().reference(*arguments), dtype=np.float64)
+
+
+def error_of(actual: Any, expected: Any) -> float:
+    return float(np.abs(np.asarray(actual, dtype=np.float64) - expected).max() / np.abs(expected).max())
+
+
+@each_example
+def test_an_example_equals_its_float64_reference(example: Example) -> None:
+    inputs = example.inputs(np.random.default_rng(1))
+    expected = reference_of(example, inputs)
+    output = example.launch()(*inputs)
+    assert error_of(inputs[example.in_place] if example.in_place is not None else output, expected) <= example.bound
+
+
+@each_example
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_clean_example_gives_no_finding_under_any_schedule(example: Example, seed: int) -> None:
+    inputs = example.inputs(np.random.default_rng(2))
+    expected = reference_of(example, inputs)
+    result = example.launch().simulate(*inputs, checks="all", seed=seed)
+    assert result.findings == ()
+    actual = inputs[example.in_place] if example.in_place is not None else result.outputs[0]
+    assert error_of(actual, expected) <= example.bound
+
+
+@each_example
+@pytest.mark.ptxas
+def test_an_example_assembles_without_spills(example: Example) -> None:
+    kernel = example.launch()
+    dimensions = {"B": 64, "N": 4096, "M": 4096, "F": 4096}
+    names = {dim for spec in (*kernel.in_specs, *kernel.out_specs) for dim in spec.symbolic_dims}
+    text = kernel.ptx(**{name: dimensions[name] for name in names})
+    assembly = assemble(text, kernel.arch)
+    assert assembly.cubin[:4] == b"\x7fELF"
+    (resources,) = assembly.resources
+    assert resources.spill_stores == resources.spill_loads == 0
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.py")), ids=lambda path: path.stem)
+def test_an_example_file_has_a_main_and_a_reference(path: Any) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith('"""')
+    assert "\ndef main() -> None:" in text
+    assert "\ndef reference(" in text
+
+
+def test_an_example_runs_as_a_script() -> None:
+    command = [sys.executable, str(EXAMPLES / "ampere" / "vector_add.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert "largest error" in done.stdout
