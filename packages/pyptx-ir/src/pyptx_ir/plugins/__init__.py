@@ -1,1 +1,10 @@
 """Plugins: hook specifications, their rows, and the manager that loads them."""
+
+from __future__ import annotations
+
+from pyptx_ir.plugins.errors import MissingPluginError, PluginError
+from pyptx_ir.plugins.marker import hookimpl
+from pyptx_ir.plugins.rows import Command, Runtime, Semantics
+from pyptx_ir.plugins.version import API_VERSION
+
+__all__ = ["API_VERSION", "Command", "MissingPluginError", "PluginError", "Runtime", "Semantics", "hookimpl"]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
+from pyptx_ir.plugins.marker import hookimpl
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Command, Runtime, Semantics
 
 hookspec = pluggy.HookspecMarker("pyptx")
-hookimpl = pluggy.HookimplMarker("pyptx")
+
+__all__ = ["HookSpecs", "hookimpl", "hookspec"]
 
 
 class HookSpecs:

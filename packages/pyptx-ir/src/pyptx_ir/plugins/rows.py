@@ -1,16 +1,18 @@
 """What plugins hand in, and the values that a kernel and a runtime exchange.
 
-All of them are immutable, and none of them needs NumPy, torch or jax to be imported: a plugin module is loaded long before
-(and often without) the framework that it serves.
+All of them are immutable, and none of them needs NumPy, torch or jax to be imported: a plugin module is loaded long
+before (and often without) the framework that it serves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pyptx_ir.syntax.nodes import Instruction, Module
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_ir.syntax.nodes import Instruction, Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ class Argument:
 class EntryParameter:
     """One `.param` of the entry, in order.
 
-    `kind` is `"tensor"` (a pointer; `index` counts inputs then outputs), `"scalar"` (`value` is what the call passed, `type` its PTX type) or
-    `"tensor_map"` (`index` names the tensor).
+    `kind` is `"tensor"` (a pointer; `index` counts inputs then outputs), `"scalar"` (`value` is what the call passed,
+    `type` its PTX type) or `"tensor_map"` (`index` names the tensor).
     """
 
     name: str
@@ -65,8 +67,8 @@ class Output:
 class Specialization:
     """A kernel traced for given shapes and template values: all that a runtime needs to launch it.
 
-    `shared_bytes` is the dynamic shared memory to ask for at launch. `origins` maps a physical line of `text` (from 1) to
-    the user's frames, innermost first.
+    `shared_bytes` is the dynamic shared memory to ask for at launch. `origins` maps a physical line of `text` (from 1)
+    to the user's frames, innermost first.
     """
 
     entry: str

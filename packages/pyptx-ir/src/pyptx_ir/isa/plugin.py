@@ -1,0 +1,36 @@
+"""The built-in baseline, handed in through the same hooks that third parties use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.marker import hookimpl
+from pyptx_ir.plugins.version import API_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.isa.targets import TargetRow
+
+
+@hookimpl
+def pyptx_api_version() -> int:
+    """Return the version of the hooks that the baseline is written for: always the current one."""
+    return API_VERSION
+
+
+@hookimpl
+def pyptx_targets() -> Sequence[TargetRow]:
+    """Return NVIDIA's targets."""
+    from pyptx_ir.isa.targets import TARGETS
+
+    return TARGETS
+
+
+@hookimpl
+def pyptx_instructions() -> Sequence[InstructionRow]:
+    """Return the rows of every chapter."""
+    from pyptx_ir.isa.table.chapters import ROWS
+
+    return ROWS

@@ -1,0 +1,70 @@
+"""Rows of the instruction table, spelt as the manual's own syntax lines.
+
+`row("mad{.mode}.type d, a, b, c", mode=("lo", "hi"), type=("u32", "s32"), since=ptx(1, 0))` reads like the manual: a
+dotted word that names a keyword argument is a slot with those values, any other is literal; braces mean optional.
+Behind the opcode stand the operands: `d`, `p{|q}` (a pair), `[a]` (an address), `{, c}` (may be absent).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionRow:
+    """One form of an instruction.
+
+    `slots` holds the values of each modifier slot; `operands` says what an operand must be where its name does not
+    (see `pyptx_ir.isa.patterns`). `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the
+    PTX version; `targets` are alternatives, each covering what the lattice says (empty: any). `manual` names the
+    manual's section.
+    """
+
+    syntax: str
+    slots: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    operands: tuple[tuple[str, str], ...] = ()
+    access: str = ""
+    since: tuple[int, int] = (1, 0)
+    targets: tuple[str, ...] = ()
+    manual: str = ""
+
+    @property
+    def name(self) -> str:
+        """The row's identity: its syntax line."""
+        return self.syntax
+
+    @property
+    def opcode(self) -> str:
+        """The instruction's first word: `mad`, `cp`, `acme`."""
+        return self.syntax.split(None, 1)[0].split(".", 1)[0].split("{", 1)[0]
+
+
+def ptx(major: int, minor: int) -> tuple[int, int]:
+    """Spell a PTX version."""
+    return (major, minor)
+
+
+def row(
+    syntax: str,
+    *,
+    access: str = "",
+    since: tuple[int, int] = (1, 0),
+    targets: Sequence[str] = (),
+    manual: str = "",
+    operands: Mapping[str, str] | None = None,
+    **slots: Sequence[str],
+) -> InstructionRow:
+    """Make a row; the remaining keywords are the slots that `syntax` names."""
+    return InstructionRow(
+        syntax,
+        tuple((name, tuple(values)) for name, values in slots.items()),
+        tuple((operands or {}).items()),
+        access,
+        since,
+        tuple(targets),
+        manual,
+    )

@@ -1,0 +1,1 @@
+"""The instruction table, one file per chapter of the manual."""

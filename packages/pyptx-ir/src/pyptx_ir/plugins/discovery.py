@@ -1,0 +1,62 @@
+"""Which plugins there are: the baseline, the entry-point group `pyptx`, and what PYPTX_PLUGINS names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GROUP = "pyptx"
+BASELINE = "pyptx_ir.isa.plugin"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plugin that has been found and not yet imported: `load` imports it."""
+
+    name: str
+    distribution: str
+    load: Callable[[], object]
+
+    @property
+    def label(self) -> str:
+        """The plugin as messages name it."""
+        return f"plugin {self.name!r} ({self.distribution})"
+
+
+def discover() -> tuple[Candidate, ...]:
+    """Return the baseline, the installed plugins and those that the environment names, without importing any.
+
+    `PYPTX_DISABLE_PLUGIN_AUTOLOAD` (set to anything) leaves out the installed ones; `PYPTX_PLUGINS` adds modules,
+    separated by commas.
+    """
+    import os
+
+    baseline = Candidate("baseline", "pyptx-ir", _importer(BASELINE))
+    installed = () if os.environ.get("PYPTX_DISABLE_PLUGIN_AUTOLOAD") else _installed()
+    extra = tuple(name.strip() for name in os.environ.get("PYPTX_PLUGINS", "").split(",") if name.strip())
+    already = {candidate.name for candidate in installed}
+    named = tuple(Candidate(name, "PYPTX_PLUGINS", _importer(name)) for name in extra if name not in already)
+    return (baseline, *installed, *named)
+
+
+def _installed() -> tuple[Candidate, ...]:
+    from importlib.metadata import entry_points
+
+    found: dict[tuple[str, str], Candidate] = {}
+    for point in entry_points(group=GROUP):
+        if point.value != BASELINE:
+            distribution = point.dist.name if point.dist else "an unknown distribution"
+            found.setdefault((point.name, point.value), Candidate(point.name, distribution, point.load))
+    return tuple(found[key] for key in sorted(found))
+
+
+def _importer(module: str) -> Callable[[], object]:
+    def load() -> object:
+        import importlib
+
+        return importlib.import_module(module)
+
+    return load

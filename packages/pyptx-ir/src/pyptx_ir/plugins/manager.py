@@ -1,0 +1,174 @@
+"""The plugin manager: loads plugins on first need, collects their rows, and names who is to blame.
+
+pluggy and the entry-point scan cost some 40 ms together; nothing here is paid for before something is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from pyptx_ir.plugins.discovery import Candidate, discover
+from pyptx_ir.plugins.errors import MissingPluginError, PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.plugins.registry import Registry
+    from pyptx_ir.plugins.rows import Command, Runtime, Semantics
+
+Row = TypeVar("Row")
+
+INSTRUCTIONS = "pyptx_instructions"
+
+# Where a namespace lives when no installed plugin has it.
+HOMES: dict[str, str] = {
+    "wgmma": "pyptx-arch-hopper",
+    "tma": "pyptx-arch-hopper",
+    "tcgen05": "pyptx-arch-blackwell",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A row (or a namespace) and the plugin that handed it in."""
+
+    name: str
+    value: object
+    owner: Candidate
+
+
+class Plugins:
+    """All plugins of a process. Thread-safe; every answer is computed once."""
+
+    def __init__(self, load: Callable[[], Iterable[Candidate]] = discover) -> None:
+        self._discover = load
+        self._lock = threading.RLock()
+        self._registry_or_none: Registry | None = None
+        self._collected: dict[str, dict[str, Owned]] = {}
+
+    def targets(self) -> tuple[TargetRow, ...]:
+        """Return every target: NVIDIA's, then those of plugins."""
+        return cast("tuple[TargetRow, ...]", self._rows("pyptx_targets"))
+
+    def target(self, name: str) -> TargetRow:
+        """Return one target; raise TargetError with the closest names if nobody knows it."""
+        known = self._collect("pyptx_targets")
+        owned = known.get(name)
+        if owned is not None:
+            return cast("TargetRow", owned.value)
+        self._require_all(f"the target {name}")
+        from pyptx_ir.isa.targets import unknown_target
+
+        raise unknown_target(name, tuple(known))
+
+    def instructions(self) -> tuple[InstructionRow, ...]:
+        """Return every row of the instruction table: the baseline's, then those of plugins."""
+        return cast("tuple[InstructionRow, ...]", self._rows(INSTRUCTIONS))
+
+    def instructions_of(self, opcode: str) -> tuple[InstructionRow, ...]:
+        """Return the rows whose instruction's first word is `opcode`."""
+        rows = cast("tuple[InstructionRow, ...]", tuple(owned.value for owned in self._collect(INSTRUCTIONS).values()))
+        found = tuple(row for row in rows if row.opcode == opcode)
+        if not found:
+            self._require_all(f"the instruction {opcode}")
+        return found
+
+    def namespaces(self) -> Mapping[str, object]:
+        """Return the DSL namespaces by name."""
+        self._require_all("pyptx_namespaces")
+        return {name: owned.value for name, owned in self._collect("pyptx_namespaces").items()}
+
+    def namespace(self, name: str) -> object:
+        """Return the DSL namespace `ptx.<name>`; raise MissingPluginError if no plugin has it.
+
+        A plugin that failed to load is only in the way if nobody else has the namespace: it may be the one that does.
+        """
+        owned = self._collect("pyptx_namespaces").get(name)
+        if owned is not None:
+            return owned.value
+        self._require_all(f"ptx.{name}")
+        home = HOMES.get(name)
+        if home:
+            raise MissingPluginError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
+        raise MissingPluginError(
+            f"no installed plugin provides ptx.{name}",
+            hint=f"any instruction can be written as ptx.inst.{name}",
+        )
+
+    def semantics(self) -> tuple[Semantics, ...]:
+        """Return what plugins say instructions do."""
+        return cast("tuple[Semantics, ...]", self._rows("pyptx_semantics"))
+
+    def runtimes(self) -> tuple[Runtime, ...]:
+        """Return the runtimes, highest priority first."""
+        rows = cast("tuple[Runtime, ...]", self._rows("pyptx_runtimes"))
+        return tuple(sorted(rows, key=lambda runtime: -runtime.priority))
+
+    def commands(self) -> tuple[Command, ...]:
+        """Return the subcommands of `pyptx`."""
+        return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
+
+    def loaded(self) -> tuple[str, ...]:
+        """Return the names of the plugins that loaded."""
+        return tuple(candidate.name for candidate, _ in self._registry().plugins)
+
+    def broken(self) -> tuple[PluginError, ...]:
+        """Return, for every plugin that did not load, the error that says why."""
+        return self._registry().broken
+
+    def _registry(self) -> Registry:
+        registry = self._registry_or_none
+        if registry is not None:
+            return registry
+        from pyptx_ir.plugins.registry import Registry
+
+        with self._lock:
+            if self._registry_or_none is None:
+                self._registry_or_none = Registry.of(self._discover())
+            return self._registry_or_none
+
+    def _rows(self, hook: str) -> tuple[object, ...]:
+        self._require_all(hook)
+        return tuple(owned.value for owned in self._collect(hook).values())
+
+    def _require_all(self, asked: str) -> None:
+        """Raise the error of a plugin that did not load: what was asked for could be its own."""
+        if self._registry().broken:
+            first = self._registry().broken[0]
+            raise PluginError(first.message, where=f"while looking for {asked}", hint=first.hint) from first.__cause__
+
+    def _collect(self, hook: str) -> dict[str, Owned]:
+        found = self._collected.get(hook)
+        if found is not None:
+            return found
+        with self._lock:
+            if hook not in self._collected:
+                self._collected[hook] = _unique(hook, self._registry().contributions(hook))
+            return self._collected[hook]
+
+
+def _unique(hook: str, contributions: Iterable[tuple[Candidate, str, object]]) -> dict[str, Owned]:
+    found: dict[str, Owned] = {}
+    for owner, name, value in contributions:
+        earlier = found.get(name)
+        if earlier is None:
+            found[name] = Owned(name, value, owner)
+            continue
+        if earlier.owner is owner:
+            raise PluginError(f"{hook}: {owner.label} provides {name!r} twice")
+        raise PluginError(
+            f"{hook}: {name!r} is provided by both {earlier.owner.label} and {owner.label}",
+            hint="uninstall one of the two; set PYPTX_DISABLE_PLUGIN_AUTOLOAD=1 to do without installed plugins",
+        )
+    return found
+
+
+@functools.cache
+def manager() -> Plugins:
+    """Return the process's plugins; they are found and imported when something is first asked of them."""
+    return Plugins()
