@@ -1,0 +1,216 @@
+"""The errors of pyptx-dsl.
+
+    PyptxError
+    └── DslError                    located at the user's line, with the source and a caret
+        ├── TraceError              while the body of a kernel runs
+        │   ├── NoTraceError        reg, smem, ptx outside a kernel
+        │   ├── ForeignRegisterError a register used outside the trace that made it (also RuntimeError)
+        │   ├── TruthValueError     `if reg:` (also TypeError)
+        │   ├── RegisterTypeError   an operator or instruction that this type of register has not (also TypeError)
+        │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
+        │   ├── RewrittenOffsetError an offset rewritten behind its 64-bit form
+        │   ├── DuplicateNameError  a register, label, variable or parameter named twice
+        │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
+        │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
+        │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
+        ├── KernelError             the decorator, or how the kernel is asked for
+        │   ├── UnknownTypeError    no such PTX type (also ValueError)
+        │   ├── ArchError           no such target, or none detected
+        │   ├── LaunchError         grid, block, cluster, reqntid out of range (also ValueError)
+        │   ├── SpecError           a Tile, Layout or raw parameter that makes no sense (also ValueError)
+        │   ├── SignatureError      specs and signature disagree
+        │   ├── KeywordError        unknown or misused keyword (also TypeError)
+        │   ├── UnboundDimensionsError  `.ptx()` before its symbolic dimensions are known
+        │   └── RuntimeMissingError nothing installed runs these arguments
+        ├── ContractError           arrays that break a Tile's promise; the message names the argument
+        │   ├── ArgumentCountError  (also TypeError)
+        │   ├── RankError, ShapeError (also ValueError)
+        │   ├── DtypeError          (also TypeError)
+        │   ├── LayoutError         strides other than the layout says (also ValueError)
+        │   ├── AlignmentError      (also ValueError)
+        │   └── DeviceError         arrays on several devices (also ValueError)
+        └── AssemblyFailed          ptxas refused the text; the first line that it names, in Python
+
+Warnings: `EmptyKernelWarning` (a body that emits nothing) and `PtxasAdvisory` (what ptxas has to say about a line).
+The location is added here and nowhere else: `DslError` looks for the innermost frame outside this project.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.errors import PyptxError
+
+from pyptx_dsl.origin import locate, user_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class DslError(PyptxError):
+    """Base: finds the user's line by itself unless `where` says otherwise."""
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        """Compose `message`, the located source line, and `hint`."""
+        super().__init__(message, where=where if where is not None else locate(user_frame()), hint=hint)
+
+
+class TraceError(DslError):
+    """Something in the body of a kernel."""
+
+
+class NoTraceError(TraceError, RuntimeError):
+    """`reg`, `smem` or `ptx` used while no kernel is being traced."""
+
+    def __init__(self, what: str = "this call") -> None:
+        """Say that `what` belongs into the body of a kernel."""
+        super().__init__(
+            f"no kernel is being traced here: {what} emits PTX",
+            hint="call it inside a function decorated with @kernel, and ask that kernel for .ptx()",
+        )
+
+
+class ForeignRegisterError(TraceError, RuntimeError):
+    """A register used in a trace that did not make it."""
+
+    def __init__(self, register: str, owner: str, here: str | None) -> None:
+        """Name the register, the kernel that it belongs to, and the kernel being traced."""
+        now = f"kernel {here!r} is being traced" if here else "no kernel is being traced"
+        super().__init__(
+            f"register {register} belongs to the trace of kernel {owner!r}, but {now}",
+            hint="registers live for one trace only; make a new one inside this kernel's body",
+        )
+
+
+class TruthValueError(TraceError, TypeError):
+    """A register asked for its truth value while tracing."""
+
+    def __init__(self, register: str) -> None:
+        """Explain that the value is known on the GPU only."""
+        super().__init__(
+            f"register {register} has no truth value while tracing: `if`, `and`, `or`, `not`, `while` and chained comparisons "
+            "decide in Python, before the kernel runs",
+            hint="branch with `with ptx.if_(condition):`, combine predicates with & | ~, select with ptx.selp",
+        )
+
+
+class RegisterTypeError(TraceError, TypeError):
+    """An operator or instruction on a type that has it not."""
+
+
+class OperandError(TraceError, TypeError):
+    """A value that cannot stand as an operand."""
+
+
+class RewrittenOffsetError(TraceError):
+    """An offset register written by an instruction although a loop may read its 64-bit form again."""
+
+
+class DuplicateNameError(TraceError):
+    """A name given twice."""
+
+
+class RegisterIndexError(TraceError, IndexError):
+    """An index outside a register array or a shared allocation."""
+
+
+class InstructionUseError(TraceError):
+    """An instruction that the table knows, used wrongly."""
+
+
+class SharedMemoryError(TraceError):
+    """A shared allocation that is malformed or too large."""
+
+
+class KernelError(DslError):
+    """A kernel declared or asked for wrongly."""
+
+
+class UnknownTypeError(KernelError, ValueError):
+    """A word that names no PTX type."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        """Offer the nearest known names."""
+        super().__init__(f"unknown PTX type {name!r}", hint=close(name, known))
+
+
+class ArchError(KernelError):
+    """An unknown target, or none detected."""
+
+
+class LaunchError(KernelError, ValueError):
+    """Launch dimensions out of range."""
+
+
+class SpecError(KernelError, ValueError):
+    """A Tile, Layout or raw parameter that makes no sense."""
+
+
+class SignatureError(KernelError, TypeError):
+    """Specs that disagree with the signature of the kernel's function."""
+
+
+class KeywordError(KernelError, TypeError):
+    """A keyword that the kernel has not, or a value that it cannot take."""
+
+
+class UnboundDimensionsError(KernelError):
+    """Symbolic dimensions without a value."""
+
+
+class RuntimeMissingError(KernelError):
+    """No runtime claims the arguments of a call."""
+
+
+class ContractError(DslError):
+    """Arrays that break the promise of a Tile."""
+
+
+class ArgumentCountError(ContractError, TypeError):
+    """Too few or too many arrays."""
+
+
+class RankError(ContractError, ValueError):
+    """An array of the wrong number of dimensions."""
+
+
+class ShapeError(ContractError, ValueError):
+    """A dimension of the wrong size, or two that must be equal and are not."""
+
+
+class DtypeError(ContractError, TypeError):
+    """An array of the wrong element type."""
+
+
+class LayoutError(ContractError, ValueError):
+    """An array whose strides are not those of its layout."""
+
+
+class AlignmentError(ContractError, ValueError):
+    """An array whose first byte is not aligned enough."""
+
+
+class DeviceError(ContractError, ValueError):
+    """Arrays of one call on different devices."""
+
+
+class AssemblyFailed(DslError):  # noqa: N818  named like ptxas's own word for it
+    """ptxas refused the text of a kernel."""
+
+
+class EmptyKernelWarning(UserWarning):
+    """A kernel whose body emits no instruction."""
+
+
+class PtxasAdvisory(UserWarning):
+    """What ptxas advises about one line of a kernel."""
+
+
+def close(name: str, known: Sequence[str]) -> str:
+    """Return a hint with the known names nearest to `name`, or all of them when few."""
+    from difflib import get_close_matches  # noqa: PLC0415  slow to import, and only errors need it
+
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    if near:
+        return "did you mean " + " or ".join(near) + "?"
+    return "known: " + ", ".join(known)

@@ -1,0 +1,47 @@
+"""What every register is, before operators: a name, a type, and the trace that declared it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.operands import Register
+
+from pyptx_dsl.errors import ForeignRegisterError
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
+
+    from pyptx_dsl.offsets import OffsetSlot
+    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.types import PtxType
+
+
+class Handle:
+    """A register of one trace; `slot` is set where its value is an offset that also has a 64-bit form."""
+
+    __slots__ = ("_operand", "dtype", "raw_name", "slot", "trace")
+
+    readonly = False
+
+    def __init__(self, name: str, dtype: PtxType, trace: Trace, slot: OffsetSlot | None = None) -> None:
+        """Name a register that is declared already (or is special)."""
+        self.raw_name = name
+        self.dtype = dtype
+        self.trace = trace
+        self.slot = slot
+        self._operand = Register(name)
+
+    @property
+    def name(self) -> str:
+        """The register's name in the PTX; asking for it counts as a use of the 32-bit form of an offset."""
+        if self.slot is not None:
+            self.slot.need_narrow()
+        return self.raw_name
+
+    def __ptx_operand__(self, trace: Trace) -> Operand:
+        """Return the register as an operand of its own trace; raise ForeignRegisterError in any other."""
+        if trace is not self.trace:
+            raise ForeignRegisterError(self.raw_name, self.trace.name, trace.name)
+        if self.slot is not None:
+            self.slot.need_narrow()
+        return self._operand

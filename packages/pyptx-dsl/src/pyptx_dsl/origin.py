@@ -1,0 +1,128 @@
+"""Where in the user's Python an instruction was written.
+
+Every emitted instruction remembers the stack of user frames behind it: those between the call and the body of the kernel
+that lie outside this project's packages. Capturing must cost next to nothing, so it keeps `(code, instruction offset)`
+pairs; `f_lineno` walks a table whose length is the function's, which would make long functions quadratic. Lines are looked
+up later, once per code object.
+"""
+
+from __future__ import annotations
+
+import os.path
+import sys
+from bisect import bisect_right
+from types import CodeType, FrameType
+
+from pyptx_ir.plugins.rows import Frame
+
+Site = tuple[tuple[CodeType, int], ...]
+
+# contextlib stands between a `with ptx.if_(…):` and the code behind it.
+_PACKAGES = frozenset({"pyptx", "pyptx_dsl", "pyptx_ir", "pyptx_transpile", "pyptx_sim", "contextlib", "functools"})
+
+
+def _is_ours(module: object) -> bool:
+    """Tell whether a frame of this module is machinery; the examples inside the façade are user code."""
+    if not isinstance(module, str):
+        return False
+    root, _, rest = module.partition(".")
+    if root.startswith("pyptx_arch_"):
+        return True
+    return root in _PACKAGES and not rest.startswith("examples")
+
+
+class Recorder:
+    """Captures sites during one trace, and turns them into frames afterwards."""
+
+    __slots__ = ("_lines", "_sites", "_user", "root")
+
+    def __init__(self) -> None:
+        """Start with nothing captured."""
+        self.root: FrameType | None = None
+        # Keyed by id: hashing a code object hashes its constants. `_user` keeps the objects alive.
+        self._user: dict[int, tuple[CodeType, bool]] = {}
+        self._sites: dict[tuple[int, ...], Site] = {}
+        self._lines: dict[int, tuple[list[int], list[int]]] = {}
+
+    def stop_at(self, frame: FrameType) -> None:
+        """Let stacks end at the frame that runs the trace, inclusive when that is user code."""
+        self.root = frame if _is_ours(frame.f_globals.get("__name__")) else frame.f_back
+
+    def capture(self, frame: FrameType | None) -> Site:
+        """Return the user frames from `frame` outwards, innermost first, up to the root of the trace."""
+        user, root = self._user, self.root
+        key: list[int] = []
+        while frame is not None and frame is not root:
+            code = frame.f_code
+            known = user.get(id(code))
+            if known is None:
+                known = user[id(code)] = (code, not _is_ours(frame.f_globals.get("__name__")))
+            if known[1]:
+                key.append(id(code))
+                key.append(frame.f_lasti)
+            frame = frame.f_back
+        packed = tuple(key)
+        site = self._sites.get(packed)
+        if site is None:
+            site = tuple((user[packed[at]][0], packed[at + 1]) for at in range(0, len(packed), 2))
+            self._sites[packed] = site
+        return site
+
+    def frames(self, site: Site) -> tuple[Frame, ...]:
+        """Return the file, line and function of each frame of a site, innermost first."""
+        return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in site)
+
+    def _line(self, code: CodeType, offset: int) -> int:
+        table = self._lines.get(id(code))
+        if table is None:
+            rows = [(start, line) for start, _, line in code.co_lines() if line is not None]
+            table = self._lines[id(code)] = ([start for start, _ in rows], [line for _, line in rows])
+        at = bisect_right(table[0], offset) - 1
+        return table[1][at] if at >= 0 else code.co_firstlineno
+
+
+def user_frame(frame: FrameType | None = None) -> FrameType | None:
+    """Return the innermost frame that is not this project's machinery."""
+    frame = frame or sys._getframe(1)  # noqa: SLF001  the documented way to look at the caller's stack
+    while frame is not None and _is_ours(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    return frame
+
+
+def locate(frame: FrameType | None) -> str | None:
+    """Show a frame's line: `file:line: in function`, the source, and a caret below the running expression."""
+    if frame is None:
+        return None
+    code, line = frame.f_code, frame.f_lineno
+    column = next(
+        (
+            start
+            for index, (_, _, start, _) in enumerate(code.co_positions())
+            if index == frame.f_lasti // 2 and start is not None
+        ),
+        None,
+    )
+    return show(code.co_filename, line, code.co_qualname, column)
+
+
+def show(file: str, line: int, function: str | None = None, column: int | None = None) -> str:
+    """Show one line of a file with a caret under its first character, or under `column` (counted from 0)."""
+    import linecache  # noqa: PLC0415  only needed when there is an error to show
+
+    head = f"{_short(file)}:{line}:" + (f" in {function}" if function else "")
+    source = linecache.getline(file, line).rstrip("\n")
+    if not source.strip():
+        return head
+    text = source.lstrip()
+    cut = len(source) - len(text)
+    caret = 0 if column is None else max(len(source.encode()[:column].decode(errors="replace")) - cut, 0)
+    return f"{head}\n    {text}\n    {' ' * caret}^"
+
+
+def _short(file: str) -> str:
+    """Return a path relative to the working directory where it lies below it."""
+    try:
+        short = os.path.relpath(file)
+    except (ValueError, OSError):  # another drive, or a working directory that is gone
+        return file
+    return file if short.startswith("..") or not os.path.isabs(file) else short

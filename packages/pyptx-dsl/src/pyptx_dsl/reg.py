@@ -1,0 +1,93 @@
+"""Registers: `reg.scalar(f32, init=0)`, `reg.array(f32, 8)`, `reg.from_(value, u32)`.
+
+Names and declarations belong to the trace: registers of one type share a bank that is declared once at the head of the body.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl import operators
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.operands import PipeRef, as_integer, parse_text
+from pyptx_dsl.register import NegPred, Reg, RegArray, SpecialReg
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_dsl.types import PtxType
+
+__all__ = [
+    "NegPred",
+    "PipeRef",
+    "Reg",
+    "RegArray",
+    "SpecialReg",
+    "alloc",
+    "alloc_array",
+    "array",
+    "from_",
+    "pair",
+    "scalar",
+    "wgmma_frag",
+]
+
+_FRAGMENT_THREADS = 128
+"""A warpgroup holds one accumulator tile. Manual: "Register Fragments for wgmma.mma_async.m64nNk16"."""
+
+
+def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
+    """Declare one register, and emit one `mov` if `init` is given.
+
+    `init` is a number (spelt exactly for the type: `0f00000000` for f32, `0x3F80` for bf16) or a register of the same
+    width. `name` gives the register a name of its own, as `"%sum"`.
+    """
+    register = active("reg.scalar").fresh(dtype, name)
+    if init is not None:
+        operators.move(register, init)
+    return register
+
+
+def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+    """Declare `count` registers; nothing is emitted."""
+    trace = active("reg.array")
+    number = as_integer(count)
+    if number is None or number < 1:
+        raise OperandError(f"an array needs at least one register, not {count!r}")
+    return RegArray(trace.banks.array(dtype, number, name), number, dtype, trace)
+
+
+def from_(src: object, dtype: PtxType) -> Reg:
+    """Declare a register and emit one `mov` into it from a register, special register, number, or symbol (a string)."""
+    trace = active("reg.from_")
+    register = trace.fresh(dtype)
+    if isinstance(src, str):
+        src = parse_text(src)
+    operand = getattr(src, "__ptx_operand__", None)
+    if isinstance(src, Reg) or (operand is None and not hasattr(type(src), "__match_args__")):
+        operators.move(register, src)
+        return register
+    trace.emit(("mov", dtype.move or dtype.name), (register, src))
+    return register
+
+
+def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> RegArray:
+    """Declare the accumulator of one warpgroup's `m` x `n` tile: m·n/128 registers."""
+    rows, columns = as_integer(m), as_integer(n)
+    if rows is None or columns is None or rows * columns < 1 or rows * columns % _FRAGMENT_THREADS:
+        raise OperandError(f"an accumulator of {m} x {n} does not divide among {_FRAGMENT_THREADS} threads")
+    return array(dtype, rows * columns // _FRAGMENT_THREADS, name)
+
+
+def alloc(dtype: PtxType) -> Reg:
+    """Declare one register, from a bank of its own (`%a…`)."""
+    return active("reg.alloc").fresh(dtype, prefix=f"%a{dtype.prefix[1:]}")
+
+
+def alloc_array(dtype: PtxType, count: int) -> RegArray:
+    """Declare `count` registers with an automatic name."""
+    return array(dtype, count)
+
+
+def pair(left: Reg, right: Reg | str) -> PipeRef:
+    """Return the pair of destinations `left|right` that `setp`, `shfl.sync` and `elect.sync` take."""
+    return PipeRef(left, right)

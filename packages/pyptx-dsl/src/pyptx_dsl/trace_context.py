@@ -1,0 +1,26 @@
+"""The one context variable: which trace is active. Everything else about traces is in `trace`."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import NoTraceError
+
+if TYPE_CHECKING:
+    from pyptx_dsl.trace import Trace
+
+ACTIVE: ContextVar[Trace | None] = ContextVar("pyptx_dsl.trace", default=None)
+
+
+def active(what: str = "this call") -> Trace:
+    """Return the trace of the kernel whose body is running; raise NoTraceError when there is none."""
+    trace = ACTIVE.get()
+    if trace is None:
+        raise NoTraceError(what)
+    return trace
+
+
+def current() -> Trace | None:
+    """Return the active trace, or None."""
+    return ACTIVE.get()

@@ -1,0 +1,140 @@
+"""The types of PTX, and how a register that holds one is declared.
+
+Not every type may be declared: `.reg .bf16`, `.reg .tf32` and `.reg .e4m3` are refused by ptxas, and `mov`, `ld` and `st`
+take still fewer. Each row below therefore says three words besides the type's own name: the type of its register, the type
+that moves it, and the type that loads and stores it. All of them were put to ptxas 13.0.
+
+Manual: "Fundamental Types", "Packed Data Types", "Alternate Floating Point Data Formats", "Restricted Use of Sub-Word Sizes".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx_dsl.errors import UnknownTypeError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PtxType:
+    """A PTX type; the instances of this module are the only ones.
+
+    `register` is the type of the `.reg` declaration; `kind` is `bits unsigned signed float packed pred`; `prefix` is the
+    register bank; `move` and `memory` are the type words of `mov` and of `ld`/`st`, or None where there is no such form.
+    """
+
+    name: str
+    bits: int
+    register: str
+    kind: str = "bits"
+    prefix: str = "%r"
+    move: str | None = None
+    memory: str | None = None
+
+    @property
+    def ptx(self) -> str:
+        """Return the spelling with its dot: `.f32`."""
+        return f".{self.name}"
+
+    @property
+    def is_integer(self) -> bool:
+        """Tell whether integer operators apply: untyped bits, unsigned or signed."""
+        return self.kind in {"bits", "unsigned", "signed"}
+
+    @property
+    def is_float(self) -> bool:
+        """Tell whether the type holds one floating-point number."""
+        return self.kind == "float"
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of one element in memory, in whole bytes (sub-byte types count as one)."""
+        return max(self.bits // 8, 1)
+
+    def __repr__(self) -> str:
+        """Return the bare name."""
+        return self.name
+
+    def __str__(self) -> str:
+        """Return the bare name."""
+        return self.name
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        """Pickle by name, so that a copy is the same object."""
+        return from_name, (self.name,)
+
+
+def _integers(bits: int, prefix: str, register: str | None = None) -> tuple[PtxType, PtxType, PtxType]:
+    """Return the `b`, `u` and `s` types of a width; 8 bits live in 16-bit registers."""
+    own = register or f"b{bits}"
+    kinds = (("b", "bits"), ("u", "unsigned"), ("s", "signed"))
+    rows = tuple(
+        PtxType(f"{letter}{bits}", bits, own, kind, prefix, own if register else f"{letter}{bits}", f"{letter}{bits}")
+        for letter, kind in kinds
+    )
+    return rows[0], rows[1], rows[2]
+
+
+b8, u8, s8 = _integers(8, "%b", register="b16")
+b16, u16, s16 = _integers(16, "%rs")
+b32, u32, s32 = _integers(32, "%r")
+b64, u64, s64 = _integers(64, "%rd")
+b128 = PtxType("b128", 128, "b128", "bits", "%rq", "b128", "b128")
+
+f16 = PtxType("f16", 16, "b16", "float", "%h", "b16", "b16")
+bf16 = PtxType("bf16", 16, "b16", "float", "%h", "b16", "b16")
+f32 = PtxType("f32", 32, "f32", "float", "%f", "f32", "f32")
+f64 = PtxType("f64", 64, "f64", "float", "%fd", "f64", "f64")
+# `cvt.rna.tf32.f32` and `mma` want `.b32` registers for tf32, so it shares the bank of the 32-bit integers.
+tf32 = PtxType("tf32", 32, "b32", "float", "%r", "b32", "b32")
+
+f16x2 = PtxType("f16x2", 32, "b32", "packed", "%hh", "b32", "b32")
+bf16x2 = PtxType("bf16x2", 32, "b32", "packed", "%hh", "b32", "b32")
+f32x2 = PtxType("f32x2", 64, "b64", "packed", "%rd", "b64", "b64")
+
+e4m3 = PtxType("e4m3", 8, "b16", "float", "%b", "b16", "b8")
+e5m2 = PtxType("e5m2", 8, "b16", "float", "%b", "b16", "b8")
+ue8m0 = PtxType("ue8m0", 8, "b16", "float", "%b", "b16", "b8")
+e2m1 = PtxType("e2m1", 4, "b16", "float", "%b", "b16", "b8")
+e2m3 = PtxType("e2m3", 6, "b16", "float", "%b", "b16", "b8")
+e3m2 = PtxType("e3m2", 6, "b16", "float", "%b", "b16", "b8")
+
+e4m3x2 = PtxType("e4m3x2", 16, "b16", "packed", "%rs", "b16", "b16")
+e5m2x2 = PtxType("e5m2x2", 16, "b16", "packed", "%rs", "b16", "b16")
+e2m3x2 = PtxType("e2m3x2", 16, "b16", "packed", "%rs", "b16", "b16")
+e3m2x2 = PtxType("e3m2x2", 16, "b16", "packed", "%rs", "b16", "b16")
+ue8m0x2 = PtxType("ue8m0x2", 16, "b16", "packed", "%rs", "b16", "b16")
+# `cvt.….e2m1x2` accepts a `.b8` register only, and there is no `mov.b8`.
+e2m1x2 = PtxType("e2m1x2", 8, "b8", "packed", "%bb", None, "b8")
+e4m3x4 = PtxType("e4m3x4", 32, "b32", "packed", "%r", "b32", "b32")
+e5m2x4 = PtxType("e5m2x4", 32, "b32", "packed", "%r", "b32", "b32")
+e2m3x4 = PtxType("e2m3x4", 32, "b32", "packed", "%r", "b32", "b32")
+e3m2x4 = PtxType("e3m2x4", 32, "b32", "packed", "%r", "b32", "b32")
+e2m1x4 = PtxType("e2m1x4", 16, "b16", "packed", "%rs", "b16", "b16")
+
+b1 = PtxType("b1", 1, "b32", "packed", "%r", "b32", "b32")
+s4 = PtxType("s4", 4, "b32", "packed", "%r", "b32", "b32")
+u4 = PtxType("u4", 4, "b32", "packed", "%r", "b32", "b32")
+u8x4 = PtxType("u8x4", 32, "b32", "packed", "%r", "b32", "b32")
+s8x4 = PtxType("s8x4", 32, "b32", "packed", "%r", "b32", "b32")
+u16x2 = PtxType("u16x2", 32, "b32", "packed", "%r", "b32", "b32")
+s16x2 = PtxType("s16x2", 32, "b32", "packed", "%r", "b32", "b32")
+
+pred = PtxType("pred", 1, "pred", "pred", "%p", "pred", None)
+
+TYPES: tuple[PtxType, ...] = (
+    *(b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64),
+    *(f16, bf16, f32, f64, tf32, f16x2, bf16x2, f32x2),
+    *(e4m3, e5m2, ue8m0, e2m1, e2m3, e3m2),
+    *(e4m3x2, e5m2x2, e2m1x2, e2m3x2, e3m2x2, ue8m0x2, e4m3x4, e5m2x4, e2m1x4, e2m3x4, e3m2x4),
+    *(b1, s4, u4, u8x4, s8x4, u16x2, s16x2, pred),
+)
+
+_BY_NAME = {row.name: row for row in TYPES}
+
+
+def from_name(name: str) -> PtxType:
+    """Return the type called `name` (`"f32"` or `".f32"`); raise UnknownTypeError for any other word."""
+    found = _BY_NAME.get(name.removeprefix("."))
+    if found is None:
+        raise UnknownTypeError(name, tuple(_BY_NAME))
+    return found
