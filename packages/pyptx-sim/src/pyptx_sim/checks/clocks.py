@@ -1,0 +1,139 @@
+"""Who knows of whose work: vector clocks of warps, and time stamps of the lanes inside a warp.
+
+Warp `w` stands at time `now[w]`; it knows the work of warp `v` up to `known[w, v]`. A barrier makes all its warps know what
+each of them knew. A release through memory takes a fence and a strong access: the fence freezes what the warp knows,
+the access leaves it at the location, and a strong access of another warp there picks it up. (Manual: "Memory Consistency
+Model", "Release and Acquire Patterns". The fence on the acquiring side is not asked for: nvcc's own idioms leave it out.)
+
+Lanes of one warp are ordered by `bar.warp.sync`, by barriers, and by every other instruction with `.sync` and both lanes in
+its mask; by nothing else, however converged the warp is. A full mask raises the warp's `floor`; a partial one is kept in a
+table of pairs, made when the first one is seen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.observer import Masks, Offsets
+
+LANES = 32
+
+# An atomic on more locations than this in one step leaves and picks up its knowledge at one shared place: a histogram
+# must not cost a clock per bin. It can hide a race between warps that both fence and use atomics, never invent one.
+LOCATIONS_PER_STEP = 64
+
+
+class WarpClocks:
+    """The vector clocks of the warps of a wave."""
+
+    def __init__(self, warps: int) -> None:
+        """Start with warps that know nothing of each other."""
+        self.known: NDArray[np.int32] = np.zeros((warps, warps), np.int32)
+        self.now: NDArray[np.int32] = np.ones(warps, np.int32)
+        self._fenced: NDArray[np.int32] = np.zeros((warps, warps), np.int32)
+        self._left: dict[int | None, NDArray[np.int32]] = {}
+        self.knows_earlier_waves: NDArray[np.bool_] = np.zeros(warps, np.bool_)
+        self._earlier: set[int | None] = set()
+
+    def next_wave(self) -> None:
+        """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
+        self._earlier |= set(self._left)
+        self._left.clear()
+        self.known[:] = 0
+        self.now[:] = 1
+        self._fenced[:] = 0
+        self.knows_earlier_waves[:] = False
+
+    def orders(self, warps: Offsets, others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell for each entry whether the work of `others` at `times` happens before what `warps` do now."""
+        ordered: NDArray[np.bool_] = (self.known[warps, others] >= times) | (warps == others)
+        return ordered
+
+    def meet(self, warps: Offsets) -> None:
+        """Let all of `warps` know what each of them knows and has done."""
+        self.known[warps, warps] = self.now[warps]
+        self.known[warps] = self.known[warps].max(axis=0)
+        self.knows_earlier_waves[warps] = self.knows_earlier_waves[warps].any()
+        self.now[warps] += 1
+
+    def fence(self, warps: Offsets) -> None:
+        """Freeze what `warps` know and have done, for the next strong access to leave behind."""
+        self.known[warps, warps] = self.now[warps]
+        self._fenced[warps] = self.known[warps]
+        self.now[warps] += 1
+
+    def exchange(self, warps: Offsets, locations: Offsets) -> None:
+        """Let strong accesses of `warps` at `locations` leave what was fenced, and pick up what lies there."""
+        pairs = np.unique(np.stack([locations, warps]), axis=1)
+        places: dict[int | None, list[int]] = {}
+        crowded = len(np.unique(pairs[0])) > LOCATIONS_PER_STEP
+        for place, warp in pairs.T.tolist():
+            places.setdefault(None if crowded else place, []).append(warp)
+        for place, visitors in places.items():
+            self._exchange_at(place, np.unique(np.asarray(visitors)))
+
+    def _exchange_at(self, place: int | None, visitors: Offsets) -> None:
+        left = self._fenced[visitors].max(axis=0)
+        for known in (self._left.get(place), self._left.get(None)):
+            if known is not None:
+                left = np.maximum(left, known)
+        self._left[place] = left
+        self.known[visitors] = np.maximum(self.known[visitors], left)
+        if place in self._earlier or None in self._earlier:
+            self.knows_earlier_waves[visitors] = True
+
+
+class LaneClocks:
+    """The order of the lanes inside each warp."""
+
+    def __init__(self, warps: int) -> None:
+        """Start with lanes that have never synchronised."""
+        self.now: NDArray[np.int32] = np.ones(warps, np.int32)
+        self._floor: NDArray[np.int32] = np.zeros(warps, np.int32)
+        self._pairs: NDArray[np.int32] | None = None
+
+    def next_wave(self) -> None:
+        """Start over with new warps."""
+        self.now[:] = 1
+        self._floor[:] = 0
+        self._pairs = None
+
+    def orders(self, warps: Offsets, lanes: Offsets, others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell for each entry whether lane `others` at `times` of the same warp is ordered before lane `lanes` now.
+
+        A negative lane stands for several lanes; it counts as ordered once any of them is.
+        """
+        ordered: NDArray[np.bool_] = (self._floor[warps] >= times) | (lanes == others)
+        if self._pairs is None:
+            return ordered
+        met = np.where(others >= 0, self._pairs[warps, lanes, others], self._pairs[warps, lanes].max(axis=-1))
+        ordered |= met >= times
+        return ordered
+
+    def meet_all(self, warps: Offsets) -> None:
+        """Order everything that the lanes of `warps` did before everything that they do from here on."""
+        self._floor[warps] = self.now[warps]
+        self.now[warps] += 1
+
+    def meet(self, warps: Offsets, masks: Masks) -> None:
+        """Order, in each warp, the lanes of its row in `masks`."""
+        full = masks.all(axis=1)
+        self.meet_all(warps[full])
+        if not full.all():
+            self._meet_some(warps[~full], masks[~full])
+
+    def _meet_some(self, warps: Offsets, masks: Masks) -> None:
+        if self._pairs is None:
+            self._pairs = np.zeros((len(self.now), LANES, LANES), np.int32)
+        inside = masks[:, :, None] & masks[:, None, :]
+        pairs = self._pairs[warps]
+        # What any lane of the mask knew of a lane, all of them know now; of each other they know everything.
+        shared = np.where(masks[:, :, None], pairs, 0).max(axis=1)[:, None, :]
+        pairs = np.where(masks[:, :, None], np.maximum(pairs, shared), pairs)
+        self._pairs[warps] = np.where(inside, self.now[warps][:, None, None], pairs)
+        self.now[warps] += 1
