@@ -1,16 +1,18 @@
 """The one door: every command of this repository is a nox session, and `nox -l` is the manual.
 
-Sessions install what they need. With uv on the machine (`pip install "nox[uv]"`) they install in seconds; without it nox
-falls back to virtualenv and pip. The local packages are always handed to the installer together, as paths into this
-checkout: an unrelated project named `pyptx` is on the public index, and nothing may fetch it by accident.
+Sessions install what they need. With uv on the machine (`pip install "nox[uv]"`) they install in seconds; without it
+nox falls back to virtualenv and pip. The local packages are always handed to the installer together, as paths into
+this checkout: an unrelated project named `pyptx` is on the public index, and nothing may fetch it by accident.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -31,21 +33,19 @@ OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against,
 # What sessions install ------------------------------------------------------------------------------------------------
 
 
-def package_table(package: str) -> dict[str, object]:
+def package_table(package: str) -> dict[str, Any]:
     """Return a distribution's pyproject.toml."""
     return tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def dependencies(package: str) -> list[str]:
     """Return the requirements that a distribution declares."""
-    project = package_table(package)["project"]
-    assert isinstance(project, dict)
-    return [str(requirement) for requirement in project["dependencies"]]
+    return [str(requirement) for requirement in package_table(package)["project"]["dependencies"]]
 
 
 def requirement_name(requirement: str) -> str:
     """Return the bare name: `pyptx-ir` of `pyptx-ir[toolchain]>=0.2.0,<0.3`."""
-    return requirement.split(">")[0].split("=")[0].split("[")[0].strip()
+    return re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0]
 
 
 def closure(package: str) -> tuple[str, ...]:
@@ -76,9 +76,12 @@ def install(session: nox.Session, *requirements: str) -> None:
     session.install(*local, *requirements)
 
 
-def install_torch(session: nox.Session) -> None:
-    """Install torch with pip, whose configuration may name a CPU build on disk; uv does not read it."""
-    session.install("pip")
+def install_frameworks(session: nox.Session) -> None:
+    """Install torch and jax, for the CPU.
+
+    torch comes through pip, whose configuration may name a CPU build on disk; uv does not read it.
+    """
+    session.install("pip", *group("jax"))
     session.run("python", "-m", "pip", "install", "--quiet", *group("torch"), silent=True)
 
 
@@ -90,13 +93,19 @@ def install_for_tests(session: nox.Session) -> None:
 
 def build_wheels(session: nox.Session, *packages: str) -> list[str]:
     """Build the packages' wheels into the session's temporary folder and return their paths."""
-    house = Path(session.create_tmp()) / "wheels"
-    shutil.rmtree(house, ignore_errors=True)
+    house = temporary(session, "wheels")
     session.install("hatchling>=1.27")
     for name in packages:
         with session.chdir(ROOT / "packages" / name):
             session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(house), silent=True)
     return [str(path) for path in sorted(house.iterdir())]
+
+
+def temporary(session: nox.Session, name: str) -> Path:
+    """Return a path in the session's temporary folder at which nothing lies."""
+    path = Path(session.create_tmp()).resolve() / name
+    shutil.rmtree(path, ignore_errors=True)
+    return path
 
 
 def interpreter(version: str) -> str:
@@ -113,7 +122,7 @@ def interpreter(version: str) -> str:
 def tests(session: nox.Session) -> None:
     """Run every test that needs no GPU, and hold the coverage gates; words behind `--` go to pytest instead."""
     install_for_tests(session)
-    install_torch(session)
+    install_frameworks(session)
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
@@ -124,16 +133,16 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(name="tests-3.12", python=interpreter("3.12"))
 def tests_312(session: nox.Session) -> None:
-    """Run the tests on Python 3.12, but for those that need torch (its builds for it bring gigabytes of CUDA)."""
+    """Run the tests on Python 3.12, but for those that need torch or jax (its torch brings gigabytes of CUDA)."""
     install_for_tests(session)
-    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch", *session.posargs)
+    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
 
 
 @nox.session(name="tests-3.13", python=interpreter("3.13"))
 def tests_313(session: nox.Session) -> None:
-    """Run the tests on Python 3.13, but for those that need torch (its builds for it bring gigabytes of CUDA)."""
+    """Run the tests on Python 3.13, but for those that need torch or jax (its torch brings gigabytes of CUDA)."""
     install_for_tests(session)
-    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch", *session.posargs)
+    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
 
 
 @nox.session
@@ -167,8 +176,7 @@ def alone(session: nox.Session, package: str) -> None:
     session.install(*built, *test_needs(package), *toolchain())
     strangers = [name.replace("-", "_") for name in PACKAGES if name not in closure(package)]
     session.run("python", "tools/check_alone.py", package.replace("-", "_"), *strangers)
-    away = Path(session.create_tmp()) / "tests"
-    shutil.rmtree(away, ignore_errors=True)
+    away = temporary(session, "tests")
     shutil.copytree(ROOT / "packages" / package / "tests", away)
     options = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(away), "-p", "no:cacheprovider")
     session.run("pytest", *options, "--hypothesis-profile=ci", "-m", "not torch and not jax and not gpu", str(away))
@@ -180,14 +188,16 @@ def build(session: nox.Session) -> None:
     house = ROOT / "dist"
     shutil.rmtree(house, ignore_errors=True)
     session.install("pip", *group("build"))
+    # hatch makes an environment for the build; it must not take nox's for it.
+    own_environment = {"VIRTUAL_ENV": None, "UV_PYTHON": None, "HATCH_DATA_DIR": str(temporary(session, "hatch"))}
     for name in PACKAGES:
         with session.chdir(ROOT / "packages" / name):
-            session.run("hatch", "build", str(house), silent=True)
+            session.run("hatch", "build", str(house), env=own_environment, silent=True)
     session.run("twine", "check", "--strict", *map(str, house.iterdir()))
     session.run("python", "tools/check_distributions.py", str(house))
     foreign = [need for name in PACKAGES for need in dependencies(name) if requirement_name(need) not in PACKAGES]
     session.run("python", "-m", "pip", "download", "--quiet", "--dest", str(house), *foreign, silent=True)
-    fresh = Path(session.create_tmp()) / "fresh"
+    fresh = temporary(session, "fresh")
     session.run("python", "-m", "venv", "--clear", str(fresh))
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
     wheelhouse_only = ("--no-index", "--find-links", str(house))
@@ -200,7 +210,7 @@ def build(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Run the property tests with a hundred times the examples, from a random seed."""
     install_for_tests(session)
-    install_torch(session)
+    install_frameworks(session)
     session.run("pytest", "--hypothesis-profile=long", "-m", "hypothesis", *session.posargs)
 
 
@@ -239,7 +249,7 @@ def corpus(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure what FACTS.md and the README claim, each figure beside a reference measured in the same run."""
     install(session, *group("bench"), *toolchain())
-    older = Path(session.create_tmp()) / "older"
+    older = temporary(session, "older")
     session.run("python", "-m", "venv", "--clear", str(older))
     python = str(older / ("Scripts" if os.name == "nt" else "bin") / "python")
     session.run(python, "-m", "pip", "install", "--quiet", "--no-deps", OLDER, external=True)
