@@ -81,7 +81,9 @@ class Specialization:
     shared_bytes: int
     parameters: tuple[EntryParameter, ...]
     outputs: tuple[Output, ...]
-    origins: Mapping[int, tuple[Frame, ...]] = field(default_factory=dict, compare=False, repr=False)
+    origins: Mapping[int, tuple[Frame, ...]] = field(
+        default_factory=dict[int, tuple[Frame, ...]], compare=False, repr=False
+    )
 
 
 class Launchable(Protocol):

@@ -1,1 +1,26 @@
-"""Find and run ptxas, nvdisasm and cuobjdump; keep their results."""
+"""NVIDIA's tools: finding them, running them, reading what they say, and the cubin cache."""
+
+from __future__ import annotations
+
+from pyptx_ir.toolchain.assembler import Assembly, assemble, resources
+from pyptx_ir.toolchain.cache import CubinCache
+from pyptx_ir.toolchain.diagnostics import Diagnostic
+from pyptx_ir.toolchain.disassembler import disassemble
+from pyptx_ir.toolchain.errors import AssemblyError, CacheWarning, ToolchainError
+from pyptx_ir.toolchain.finder import Tool, find_tool
+from pyptx_ir.toolchain.resources import Resources
+
+__all__ = [
+    "Assembly",
+    "AssemblyError",
+    "CacheWarning",
+    "CubinCache",
+    "Diagnostic",
+    "Resources",
+    "Tool",
+    "ToolchainError",
+    "assemble",
+    "disassemble",
+    "find_tool",
+    "resources",
+]

@@ -1,0 +1,153 @@
+"""Cubins on disk, keyed by content, safe between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_ir.toolchain.errors import CacheWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+# Changes whenever the layout of an entry or of the key does.
+_MAGIC = b"pyptx-cubin-1\n"
+_CHECKSUM_BYTES = 32
+_SUFFIX = ".cubin"
+_DAY = 24 * 3600
+
+
+def default_folder() -> Path:
+    """Return `PYPTX_CACHE_DIR`, or `pyptx` in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`)."""
+    import os
+    from pathlib import Path
+
+    chosen = os.environ.get("PYPTX_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pyptx"
+
+
+@dataclass(frozen=True, slots=True)
+class CubinCache:
+    """A folder of entries, each written whole or not at all, each with a checksum.
+
+    An entry that does not match its checksum is removed and counts as absent. Once a day a `put` removes the entries that were
+    used longest ago until `max_bytes` hold.
+    """
+
+    folder: Path = field(default_factory=default_folder)
+    max_bytes: int = 1 << 30
+
+    @staticmethod
+    def key(text: str, target: str, options: Sequence[str], tool: str) -> str:
+        """Return the key of an assembly: a digest of all that decides its outcome."""
+        import hashlib
+
+        digest = hashlib.sha256(_MAGIC)
+        for part in (tool, target, str(len(options)), *options, text):
+            encoded = part.encode("utf-8", "surrogateescape")
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        return digest.hexdigest()
+
+    def get(self, key: str) -> bytes | None:
+        """Return the entry of `key`, or None if there is none that is whole."""
+        import hashlib
+        import os
+
+        path = self._path(key)
+        try:
+            stored = path.read_bytes()
+        except OSError:
+            return None
+        head = len(_MAGIC) + _CHECKSUM_BYTES
+        payload = stored[head:]
+        if stored[:head] != _MAGIC + hashlib.sha256(payload).digest():
+            path.unlink(missing_ok=True)
+            return None
+        try:
+            os.utime(path)  # the time of the last use, for `prune`
+        except OSError:
+            pass  # a shared, read-only cache is still worth reading
+        return payload
+
+    def put(self, key: str, payload: bytes) -> None:
+        """Store an entry; warn with CacheWarning, and go on, if the folder can't be written."""
+        try:
+            self._write(self._path(key), payload)
+            self._prune_daily()
+        except OSError as error:
+            import warnings
+
+            warnings.warn(
+                f"the cubin cache in {self.folder} can't be written ({error}); set PYPTX_CACHE_DIR to a folder that can",
+                CacheWarning,
+                stacklevel=2,
+            )
+
+    def prune(self, max_bytes: int) -> int:
+        """Remove the entries used longest ago until at most `max_bytes` are left; return the bytes removed."""
+        entries = sorted(self._entries(), key=lambda entry: entry[2], reverse=True)
+        kept = removed = 0
+        for path, size, _ in entries:
+            if kept + size <= max_bytes:
+                kept += size
+                continue
+            path.unlink(missing_ok=True)
+            removed += size
+        return removed
+
+    def clear(self) -> None:
+        """Remove every entry."""
+        for path, _, _ in self._entries():
+            path.unlink(missing_ok=True)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return sum(1 for _ in self._entries())
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether there is a whole entry of `key`."""
+        return isinstance(key, str) and self.get(key) is not None
+
+    def __bool__(self) -> bool:
+        """Return True: an empty cache is a cache."""
+        return True
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}{_SUFFIX}"
+
+    def _write(self, path: Path, payload: bytes) -> None:
+        import hashlib
+        import os
+        import tempfile
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def _prune_daily(self) -> None:
+        """Prune if nobody has for a day; the time of the last pruning is that of the file `pruned`."""
+        import time
+
+        stamp = self.folder / "pruned"
+        if stamp.exists() and time.time() - stamp.stat().st_mtime < _DAY:
+            return
+        stamp.touch()
+        self.prune(self.max_bytes)
+
+    def _entries(self) -> Iterator[tuple[Path, int, float]]:
+        """Yield path, size and time of last use of every entry; one that vanishes meanwhile is passed over."""
+        for path in self.folder.glob(f"??/*{_SUFFIX}"):
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            yield path, status.st_size, status.st_mtime

@@ -1,0 +1,71 @@
+"""What ptxas says, as values.
+
+A line that belongs to the text reads `ptxas FILE, line N; error   : TEXT` (N counts physical lines; ptxas knows no columns);
+one that belongs to a kernel or to the run reads `ptxas error   : TEXT`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LINE = re.compile(
+    r"^ptxas(?: (?P<file>.*), line (?P<line>\d+);)? (?P<severity>error|fatal|warning|info) *: (?P<text>.*)$"
+)
+_CODE = re.compile(r"^\((?P<code>C\d+)\) *")
+_QUOTED = re.compile(r"'([^']+)'")
+# What `-v` reports on every run: measurements, no advice. `resources` reads them.
+_STATISTICS = re.compile(
+    r"^(\d+ bytes (gmem|cmem)|Compiling entry function|Function properties for|Used \d+ registers|Compile time =)"
+)
+_ABORTED = "Ptx assembly aborted due to errors"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One remark: `severity` is error, fatal, warning or info; `line` counts from 1; `code` is NVIDIA's, like C7508."""
+
+    severity: str
+    message: str
+    line: int | None = None
+    code: str | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Tell whether the remark stops assembly."""
+        return self.severity in ("error", "fatal")
+
+
+def parse_log(log: str) -> tuple[Diagnostic, ...]:
+    """Return every remark of ptxas's output but its statistics and its last line, "aborted"."""
+    found: list[Diagnostic] = []
+    for line in log.splitlines():
+        match = _LINE.match(line)
+        if match is None or match["text"] == _ABORTED or _STATISTICS.match(match["text"]):
+            continue
+        text = match["text"]
+        code = _CODE.match(text)
+        found.append(
+            Diagnostic(
+                match["severity"],
+                text[code.end() :] if code else text,
+                int(match["line"]) if match["line"] else None,
+                code["code"] if code else None,
+            )
+        )
+    return tuple(found)
+
+
+def locate(text: str, diagnostic: Diagnostic) -> str | None:
+    """Return the PTX line that a remark is about, its number in front, and a caret under the word that the remark quotes."""
+    lines = text.split("\n")
+    if diagnostic.line is None or not 0 < diagnostic.line <= len(lines):
+        return None
+    source = lines[diagnostic.line - 1].rstrip("\r").expandtabs(4)
+    prefix = f"line {diagnostic.line}: "
+    for quoted in _QUOTED.findall(diagnostic.message):
+        column = source.find(quoted)
+        if column >= 0:
+            return f"{prefix}{source}\n{' ' * (len(prefix) + column)}{'^' * len(quoted)}"
+    indent = len(source) - len(source.lstrip())
+    return f"{prefix}{source}\n{' ' * (len(prefix) + indent)}^"

@@ -1,0 +1,36 @@
+"""What goes wrong with NVIDIA's tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.errors import PyptxError
+
+if TYPE_CHECKING:
+    from pyptx_ir.toolchain.diagnostics import Diagnostic
+
+
+class ToolchainError(PyptxError):
+    """A tool that is missing, too old, or crashed."""
+
+
+class AssemblyError(ToolchainError):
+    """PTX that ptxas refuses; `diagnostics` holds all that it said, in its order."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        diagnostics: tuple[Diagnostic, ...] = (),
+        log: str = "",
+    ) -> None:
+        """Compose the text; keep ptxas's own words in `log`."""
+        super().__init__(message, where=where, hint=hint)
+        self.diagnostics = diagnostics
+        self.log = log
+
+
+class CacheWarning(UserWarning):
+    """The cubin cache can't be written; every process compiles again."""

@@ -1,0 +1,148 @@
+"""Finding NVIDIA's tools: an override, NVIDIA's wheels, PATH, an installed toolkit."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.toolchain.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# The wheel that brings each tool.
+WHEELS: dict[str, str] = {
+    "ptxas": "nvidia-cuda-nvcc",
+    "nvlink": "nvidia-cuda-nvcc",
+    "fatbinary": "nvidia-cuda-nvcc",
+    "nvdisasm": "nvidia-cuda-nvdisasm",
+    "cuobjdump": "nvidia-cuda-cuobjdump",
+}
+
+# Where the wheels put them below a site-packages folder: CUDA 13's share one folder, CUDA 12's have one each.
+WHEEL_FOLDERS: tuple[str, ...] = (
+    "nvidia/cu13/bin",
+    "nvidia/cuda_nvcc/bin",
+    "nvidia/cuda_nvdisasm/bin",
+    "nvidia/cuda_cuobjdump/bin",
+)
+
+# What CUDA 11 and 12 called their newest PTX version, by minor release; CUDA 13.n reads 9.n.
+_NEWEST_PTX: dict[tuple[int, int], tuple[int, int]] = {
+    (12, 6): (8, 5),
+    (12, 7): (8, 6),
+    (12, 8): (8, 7),
+    (12, 9): (8, 8),
+}
+_PTX_MAJOR: dict[int, int] = {11: 7, 12: 8, 13: 9}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """An executable and its version, `"13.0.88"` (empty if it does not say)."""
+
+    name: str
+    path: Path
+    version: str
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """Return the CUDA release, major and minor; (0, 0) if unknown."""
+        numbers = [int(part) for part in self.version.split(".")[:2] if part.isdigit()]
+        return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
+
+    @property
+    def newest_ptx(self) -> tuple[int, int]:
+        """Return the newest `.version` that a ptxas of this release reads; (0, 0) if unknown."""
+        major, minor = self.release
+        if major not in _PTX_MAJOR:
+            return (0, 0)
+        return _NEWEST_PTX.get((major, minor), (_PTX_MAJOR[major], minor))
+
+
+def release_for(version: tuple[int, int]) -> tuple[int, int]:
+    """Return the first CUDA release whose ptxas reads PTX `version`."""
+    for release, newest in _NEWEST_PTX.items():
+        if newest == version and release != (12, 6):
+            return release
+    major = {ptx: cuda for cuda, ptx in _PTX_MAJOR.items()}.get(version[0], 11)
+    return (major, version[1])
+
+
+def find_tool(name: str) -> Tool:
+    """Find a tool; raise ToolchainError that says what to install.
+
+    Looked for, in this order: the environment variable `PYPTX_<NAME>` (a path); NVIDIA's wheels, through
+    cuda-pathfinder if that is installed; `PATH`; `CUDA_HOME` and `CUDA_PATH`.
+    """
+    import os
+
+    override = os.environ.get(f"PYPTX_{name.upper()}", "")
+    searched = (os.environ.get("PATH", ""), os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""))
+    return _find(name, override, searched)
+
+
+@functools.cache
+def _find(name: str, override: str, searched: tuple[str, str, str]) -> Tool:
+    from pathlib import Path
+
+    if override:
+        if not Path(override).is_file():
+            raise ToolchainError(f"PYPTX_{name.upper()} names {override}, which is no file", hint="correct or unset it")
+        return Tool(name, Path(override), tool_version(Path(override)))
+    for path in _candidates(name, searched):
+        if path.is_file():
+            return Tool(name, path, tool_version(path))
+    wheel = WHEELS.get(name)
+    install = f"pip install {wheel}" if wheel else "install the CUDA toolkit"
+    raise ToolchainError(
+        f"{name} is not installed", hint=f"{install}, put it on PATH, or set PYPTX_{name.upper()} to its path"
+    )
+
+
+def _candidates(name: str, searched: tuple[str, str, str]) -> Iterator[Path]:
+    import os
+    import shutil
+    import sys
+    from pathlib import Path
+
+    executable = f"{name}.exe" if os.name == "nt" else name
+    pathfinder = _pathfinder(name)
+    if pathfinder:
+        yield Path(pathfinder)
+    for site in sys.path:
+        for folder in WHEEL_FOLDERS:
+            yield Path(site) / folder / executable
+    on_path = shutil.which(name, path=searched[0])
+    if on_path:
+        yield Path(on_path)
+    for home in searched[1:]:
+        if home:
+            yield Path(home) / "bin" / executable
+
+
+def _pathfinder(name: str) -> str | None:
+    import importlib
+
+    try:
+        pathfinder = importlib.import_module("cuda.pathfinder")
+    except ImportError:
+        return None
+    found = pathfinder.find_nvidia_binary_utility(name) if name in pathfinder.SUPPORTED_BINARY_UTILITIES else None
+    return str(found) if found else None
+
+
+@functools.cache
+def tool_version(path: Path) -> str:
+    """Return what `path --version` says behind "release …, V"; run once per path."""
+    import re
+    import subprocess
+
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    except OSError as error:
+        raise ToolchainError(f"{path} can't be run: {error}") from error
+    match = re.search(r"release [\d.]+, V([\d.]+)", said)
+    return match[1] if match else ""

@@ -1,0 +1,62 @@
+"""Running a tool on a file, and telling a crash from a refusal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.toolchain.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyptx_ir.toolchain.finder import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run left behind: its exit status and all that it said."""
+
+    status: int
+    output: str
+
+
+def run(tool: Tool, arguments: Sequence[str], folder: Path) -> Outcome:
+    """Run `tool` in `folder`; raise ToolchainError when a signal killed it (ptxas dies of some malformed PTX)."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [tool.path, *arguments],
+            cwd=folder,
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:
+        raise ToolchainError(f"{tool.path} can't be run: {error}") from error
+    output = done.stderr + done.stdout
+    signal = killed_by(done.returncode)
+    if signal:
+        raise ToolchainError(
+            f"{tool.name} {tool.version} crashed ({signal})",
+            where=output.strip() or None,
+            hint="a fault of the tool, set off by this input; halve the input to find the line",
+        )
+    return Outcome(done.returncode, output)
+
+
+def killed_by(status: int) -> str | None:
+    """Return the name of the signal in an exit status, directly or through a shell's 128 + n."""
+    import signal
+
+    # ptxas itself exits with 255 when it refuses its input; no signal has a number above 64.
+    number = -status if status < 0 else status - 128 if 128 < status <= 192 else 0
+    if not number:
+        return None
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
