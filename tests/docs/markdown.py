@@ -1,8 +1,8 @@
 """The code blocks of a Markdown page, and how they are run.
 
-The Python blocks of a page run in order, in one namespace, under the page's own name and line numbers, so that a traceback
-(or an error of pyptx, which shows the user's line) points into the page. A block of another language whose preceding
-paragraph ends in "prints:" is the output of the Python block before it, and is compared word for word.
+The Python blocks of a page run in order, in one namespace, under the page's own name and line numbers, so that a
+traceback (or an error of pyptx, which shows the user's line) points into the page. A block of another language whose
+preceding paragraph ends in "prints:" is the output of the Python block before it, and is compared word for word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*).*$")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: its language, its text, the line (from 1) of its first line of text, and the line of prose above."""
+    """A fenced block: its language, its text, the line (from 1) where that begins, and the line of prose above."""
 
     language: str
     text: str

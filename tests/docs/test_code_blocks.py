@@ -49,12 +49,11 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
 
 def test_the_runner_compares_what_is_printed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(
-        "```python\nx = 1\n```\n\n```python\nprint(x)\n```\n\nprints:\n\n```text\n2\n```\n", encoding="utf-8"
-    )
+    text = "```python\nx = 1\n```\n\n```python\nprint(x)\n```\n\nprints:\n\n```text\n2\n```\n"
+    page.write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError, match=r"page\.md:12: this is not what is printed"):
         run(page)
-    page.write_text(page.read_text(encoding="utf-8").replace("2\n", "1\n"), encoding="utf-8")
+    page.write_text(text.replace("2\n", "1\n"), encoding="utf-8")
     assert run(page) == 2
 
 
