@@ -10,7 +10,7 @@ from pyptx_ir.toolchain.diagnostics import Diagnostic, locate, parse_log
 from pyptx_ir.toolchain.errors import AssemblyError, ToolchainError
 from pyptx_ir.toolchain.finder import Tool, find_tool, release_for
 from pyptx_ir.toolchain.resources import Resources, parse_resources
-from pyptx_ir.toolchain.runner import run
+from pyptx_ir.toolchain.runner import Outcome, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,12 @@ class Assembly:
 
 
 def assemble(
-    text: str, target: str, *, options: Sequence[str] = (), cache: CubinCache | None = None, tool: Tool | None = None
+    text: str,
+    target: str,
+    *,
+    options: Sequence[str] = (),
+    cache: CubinCache | None = None,
+    tool: Tool | None = None,
 ) -> Assembly:
     """Run ptxas on `text` for `target`, with further `options`; take the result from `cache` if it is there.
 
@@ -74,12 +79,13 @@ def _assemble(ptxas: Tool, text: str, target: str, options: tuple[str, ...]) -> 
         arguments = ["-v", f"-arch={target}", *options, "module.ptx", "-o", "module.cubin"]
         outcome = run(ptxas, arguments, folder)
         if outcome.status:
-            raise refusal(ptxas, text, target, outcome.output)
+            raise refusal(ptxas, text, target, outcome)
         return Assembly((folder / "module.cubin").read_bytes(), outcome.output)
 
 
-def refusal(ptxas: Tool, text: str, target: str, log: str) -> ToolchainError:
+def refusal(ptxas: Tool, text: str, target: str, outcome: Outcome) -> ToolchainError:
     """Compose the error for a run that failed."""
+    log = outcome.output
     too_new = _TOO_NEW.search(log)
     if too_new:
         return _too_new(ptxas, (int(too_new[1]), int(too_new[2])), too_new[3])
@@ -91,6 +97,11 @@ def refusal(ptxas: Tool, text: str, target: str, log: str) -> ToolchainError:
         )
     remarks = parse_log(log)
     errors = [remark for remark in remarks if remark.is_error]
+    if not errors and outcome.signal:
+        return ToolchainError(
+            f"ptxas {ptxas.version} crashed ({outcome.signal}) and did not say why",
+            hint="some malformed instructions make it do so: halve the text to find the line",
+        )
     if not errors:
         return AssemblyError(f"ptxas {ptxas.version} failed for {target}", where=log.strip() or None, log=log)
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -106,7 +117,7 @@ def _too_new(ptxas: Tool, wanted: tuple[int, int], newest: str) -> ToolchainErro
     major, minor = release_for(wanted)
     return ToolchainError(
         f"the text says .version {wanted[0]}.{wanted[1]}; ptxas {ptxas.version} reads PTX up to {newest}",
-        hint=f'pip install --upgrade "nvidia-cuda-nvcc>={major}.{minor}", or ask for version=({newest.replace(".", ", ")})',
+        hint=f'pip install --upgrade "nvidia-cuda-nvcc>={major}.{minor}", or ask for .version {newest}',
     )
 
 

@@ -33,8 +33,8 @@ def default_folder() -> Path:
 class CubinCache:
     """A folder of entries, each written whole or not at all, each with a checksum.
 
-    An entry that does not match its checksum is removed and counts as absent. Once a day a `put` removes the entries that were
-    used longest ago until `max_bytes` hold.
+    An entry that does not match its checksum is removed and counts as absent. Once a day a `put` removes the entries
+    that were used longest ago until `max_bytes` hold.
     """
 
     folder: Path = field(default_factory=default_folder)
@@ -53,6 +53,7 @@ class CubinCache:
 
     def get(self, key: str) -> bytes | None:
         """Return the entry of `key`, or None if there is none that is whole."""
+        import contextlib
         import hashlib
         import os
 
@@ -66,10 +67,8 @@ class CubinCache:
         if stored[:head] != _MAGIC + hashlib.sha256(payload).digest():
             path.unlink(missing_ok=True)
             return None
-        try:
+        with contextlib.suppress(OSError):  # a shared, read-only cache is still worth reading
             os.utime(path)  # the time of the last use, for `prune`
-        except OSError:
-            pass  # a shared, read-only cache is still worth reading
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
@@ -81,7 +80,7 @@ class CubinCache:
             import warnings
 
             warnings.warn(
-                f"the cubin cache in {self.folder} can't be written ({error}); set PYPTX_CACHE_DIR to a folder that can",
+                f"the cubin cache in {self.folder} can't be written ({error}); set PYPTX_CACHE_DIR to one that can",
                 CacheWarning,
                 stacklevel=2,
             )
@@ -122,15 +121,16 @@ class CubinCache:
         import hashlib
         import os
         import tempfile
+        from pathlib import Path
 
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-            os.replace(temporary, path)
+            Path(temporary).replace(path)
         except BaseException:
-            os.unlink(temporary)
+            Path(temporary).unlink()
             raise
 
     def _prune_daily(self) -> None:

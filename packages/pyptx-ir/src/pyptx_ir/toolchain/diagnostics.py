@@ -1,7 +1,7 @@
 """What ptxas says, as values.
 
-A line that belongs to the text reads `ptxas FILE, line N; error   : TEXT` (N counts physical lines; ptxas knows no columns);
-one that belongs to a kernel or to the run reads `ptxas error   : TEXT`.
+A remark about the text reads `ptxas FILE, line N; error   : TEXT` (N counts physical lines; ptxas knows no columns);
+one about a kernel or the whole run reads `ptxas error   : TEXT`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def parse_log(log: str) -> tuple[Diagnostic, ...]:
 
 
 def locate(text: str, diagnostic: Diagnostic) -> str | None:
-    """Return the PTX line that a remark is about, its number in front, and a caret under the word that the remark quotes."""
+    """Return the PTX line that a remark is about, its number in front, with a caret under the word that it quotes."""
     lines = text.split("\n")
     if diagnostic.line is None or not 0 < diagnostic.line <= len(lines):
         return None

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run left behind: its exit status and all that it said."""
+    """What a run left behind: its exit status, all that it said, and the signal that killed it, if one did."""
 
     status: int
     output: str
+    signal: str | None = None
 
 
 def run(tool: Tool, arguments: Sequence[str], folder: Path) -> Outcome:
-    """Run `tool` in `folder`; raise ToolchainError when a signal killed it (ptxas dies of some malformed PTX)."""
+    """Run `tool` in `folder`; raise ToolchainError if it can't be started."""
     import subprocess
 
     try:
@@ -38,14 +39,7 @@ def run(tool: Tool, arguments: Sequence[str], folder: Path) -> Outcome:
     except OSError as error:
         raise ToolchainError(f"{tool.path} can't be run: {error}") from error
     output = done.stderr + done.stdout
-    signal = killed_by(done.returncode)
-    if signal:
-        raise ToolchainError(
-            f"{tool.name} {tool.version} crashed ({signal})",
-            where=output.strip() or None,
-            hint="a fault of the tool, set off by this input; halve the input to find the line",
-        )
-    return Outcome(done.returncode, output)
+    return Outcome(done.returncode, output, killed_by(done.returncode))
 
 
 def killed_by(status: int) -> str | None:
