@@ -10,6 +10,7 @@
         │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
         │   ├── RewrittenOffsetError an offset rewritten behind its 64-bit form
         │   ├── DuplicateNameError  a register, label, variable or parameter named twice
+        │   ├── UndefinedLabelError a branch to a label that nothing defines
         │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
         │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
@@ -108,6 +109,10 @@ class RewrittenOffsetError(TraceError):
 
 class DuplicateNameError(TraceError):
     """A name given twice."""
+
+
+class UndefinedLabelError(TraceError):
+    """A branch to a label that nothing defines."""
 
 
 class RegisterIndexError(TraceError, IndexError):

@@ -59,6 +59,17 @@ class Term:
             self.register.slot.need_narrow()
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where the 64-bit form reads an operand: a register (extended into first, if `extend`), or the term as it is."""
+
+    register: Handle | None
+    extend: bool
+
+
+_NUMBER = Part(None, extend=False)
+
+
 class OffsetSlot:
     """The place of one offset in the trace, and what has been asked of it."""
 
@@ -80,7 +91,7 @@ class OffsetSlot:
         self.wide: Handle | None = None
         self.stale = False
         self._wide_labels = 0
-        self._parts: tuple[Handle | None, Handle | None] = (None, None)
+        self._parts: tuple[Part, Part] = (_NUMBER, _NUMBER)
 
     # --- what is asked ------------------------------------------------------------------------------
 
@@ -101,43 +112,33 @@ class OffsetSlot:
             self._parts = self._plan()
         return self.wide
 
-    def _plan(self) -> tuple[Handle | None, Handle | None]:
-        """Choose a 64-bit register for each operand of the 64-bit form that needs one."""
+    def _plan(self) -> tuple[Part, Part]:
+        """Choose where each operand of the 64-bit form comes from."""
         if self._is_wide_product():
             self.left.need_narrow()
             self.right.need_narrow()
-            return (None, None)
-        if self.operation in {"add", "sub"}:
-            return self._widened(self.left, reuse=True), self._widened(self.right, reuse=self._reusable())
-        self.left.need_narrow()
+            return _NUMBER, _NUMBER
+        if self.operation == "shl":
+            self.right.need_narrow()
+            return self._extended(self.left, self.wide), _NUMBER
         if self.operation == "mul":
-            return self.wide, self._widened_factor(self.right)
-        self.right.need_narrow()
-        return self.wide, None
+            return self._extended(self.left, self.wide), self._extended(self.right, None)
+        left = self._widened(self.left, self.wide)
+        return left, self._widened(self.right, self.wide if left.register is not self.wide else None)
 
-    def _reusable(self) -> bool:
-        """Tell whether the result register is free to hold the extended right operand: the left one is elsewhere."""
-        return self.left.register is None or self._live(self.left) is not None
-
-    def _live(self, term: Term) -> OffsetSlot | None:
-        """Return the slot whose 64-bit form holds a term's value at this place, if there is one."""
+    def _widened(self, term: Term, into: Handle | None) -> Part:
+        """Read a term of a sum: its own 64-bit form while that holds the value at this place, else an extension."""
         slot = term.slot
         if slot is None or (slot.stale and slot.labels != self.labels):
-            return None
-        return slot
+            return self._extended(term, into)
+        return Part(slot.need_wide(self.labels), extend=False)
 
-    def _widened(self, term: Term, *, reuse: bool) -> Handle | None:
+    def _extended(self, term: Term, into: Handle | None) -> Part:
+        """Extend a 32-bit register into `into`, or into a register of its own; numbers stay as they are."""
         if term.register is None:
-            return None
-        slot = self._live(term)
-        if slot is not None:
-            return slot.need_wide(self.labels)
+            return _NUMBER
         term.need_narrow()
-        return self.wide if reuse else self.narrow.trace.fresh(s64, prefix="%rd")
-
-    def _widened_factor(self, term: Term) -> Handle | None:
-        term.need_narrow()
-        return None if term.register is None else self.narrow.trace.fresh(s64, prefix="%rd")
+        return Part(into or self.narrow.trace.fresh(s64, prefix="%rd"), extend=True)
 
     @property
     def is_looped(self) -> bool:
@@ -181,17 +182,14 @@ class OffsetSlot:
             yield Instruction(opcode=("mul", "wide", word), operands=(wide, self.left.operand, factor), lead=self.lead)
             return
         for term, part in zip((self.left, self.right), self._parts, strict=True):
-            if part is not None and not (self.operation in {"add", "sub"} and self._live(term) is not None):
-                yield self._extension(Register(part.raw_name), term)
+            if part.extend and part.register is not None:
+                yield self._extension(Register(part.register.raw_name), term)
         words = {"mul": ("mul", "lo", "s64"), "shl": ("shl", "b64")}.get(self.operation, (self.operation, "s64"))
-        yield Instruction(opcode=words, operands=(wide, *self._wide_operands()), lead=self.lead)
-
-    def _wide_operands(self) -> tuple[Operand, Operand]:
-        left, right = self._parts
-        return (
-            self.left.operand if left is None else Register(left.raw_name),
-            self.right.operand if right is None else Register(right.raw_name),
-        )
+        operands = [
+            term.operand if part.register is None else Register(part.register.raw_name)
+            for term, part in zip((self.left, self.right), self._parts, strict=True)
+        ]
+        yield Instruction(opcode=words, operands=(wide, *operands), lead=self.lead)
 
     def _extension(self, into: Register, term: Term) -> Instruction:
         words = ("cvt", "s64", "s32") if term.signed else ("cvt", "u64", "u32")

@@ -53,7 +53,7 @@ def binary(operation: str, left: Reg, right: object) -> Reg:
     if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits:
         return _promoted(operation, left, right)
     if operation in _OFFSET and left.dtype.bits == b32.bits:
-        return _maybe_offset(operation, _staged(left), right)
+        return _maybe_offset(operation, staged(left), right)
     return _integer_binary(operation, left, right, None)
 
 
@@ -102,7 +102,7 @@ def reflected(operation: str, left: object, right: Reg) -> Reg:
             f"number {_SYMBOLS[operation]} {dtype} register: PTX shifts by 32-bit amounts",
             hint="convert the amount with ptx.cvt(u32, u64, …) first",
         )
-    amount = _staged(right)
+    amount = staged(right)
     result = trace.fresh(dtype)
     trace.emit(_integer_words(operation, dtype), (result, Immediate(str(number)), amount))
     return result
@@ -111,7 +111,7 @@ def reflected(operation: str, left: object, right: Reg) -> Reg:
 def unary(operation: str, value: Reg) -> Reg:
     """Emit `neg`, `abs` or `not` into a fresh register."""
     trace = _own(value)
-    source = _staged(value)
+    source = staged(value)
     result = trace.fresh(value.dtype)
     trace.emit(_unary_words(operation, value), (result, source))
     return result
@@ -136,7 +136,7 @@ def compare(relation: str, left: Reg, right: object) -> Reg:
         _check_width(relation, right)
         first = _extended(left, right.dtype.bits)
     _check_width(relation, first)
-    source = _staged(first)
+    source = staged(first)
     operand = _integer_operand(relation, source, right)
     word = _common(relation, source, right)
     result = trace.fresh(pred)
@@ -210,7 +210,7 @@ def _integer_binary(operation: str, left: Handle, right: object, into: Reg | Non
     if operation not in _INTEGER:
         raise _refusal(operation, left, right)
     _check_width(operation, left)
-    source = _staged(left)
+    source = staged(left)
     operand = _shift_amount(source, right) if operation in _SHIFTS else _integer_operand(operation, source, right)
     words = _integer_words(operation, left.dtype, _common(operation, source, right))
     result = into if into is not None else left.trace.fresh(left.dtype)
@@ -267,7 +267,7 @@ def _integer_operand(operation: str, left: Handle, right: object) -> object:
             )
         if right.dtype.bits < left.dtype.bits:
             return _extended(right, left.dtype.bits)
-        return _staged(right)
+        return staged(right)
     return Immediate(str(_number(operation, right, left)))
 
 
@@ -309,7 +309,7 @@ def _shift_amount(left: Handle, right: object) -> object:
         raise RegisterTypeError(
             f"a {right.dtype} register cannot be a shift amount: PTX wants 32 bits", hint="convert it with ptx.cvt first"
         )
-    return _extended(right, b32.bits) if right.dtype.bits < b32.bits else _staged(right)
+    return _extended(right, b32.bits) if right.dtype.bits < b32.bits else staged(right)
 
 
 def _check_width(operation: str, value: Handle) -> None:
@@ -319,7 +319,7 @@ def _check_width(operation: str, value: Handle) -> None:
         )
 
 
-def _staged(value: Handle) -> Handle:
+def staged(value: Handle) -> Handle:
     """Copy a special register, which ptxas takes in `mov` and `cvt` only, by one `mov`."""
     if not value.readonly:
         return value
@@ -347,7 +347,7 @@ def _promoted(operation: str, left: Reg, right: Handle) -> Reg:
     _check_width(operation, right)
     wide = _extended(left, right.dtype.bits)
     common = _common(operation, right, wide) if left.dtype.kind == "signed" else _typed(right.dtype)
-    source = _staged(right)
+    source = staged(right)
     result = left.trace.fresh(right.dtype)
     left.trace.emit(_integer_words(operation, right.dtype, common), (result, wide, source))
     return result
@@ -368,7 +368,7 @@ def _maybe_offset(operation: str, left: Handle, right: object) -> Reg:
             raise _refusal(operation, left, right)
         if right.dtype.bits < b32.bits:
             return _integer_binary(operation, left, right, None)
-        second = _term(_staged(right))
+        second = _term(staged(right))
     elif operation == "shl":
         _shift_amount(left, right)
         second = Term(None, as_integer(right) or 0, None)

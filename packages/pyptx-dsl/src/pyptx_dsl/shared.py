@@ -22,12 +22,13 @@ class SharedRegion:
 class SharedLayout:
     """All shared allocations of one trace."""
 
-    __slots__ = ("base_symbol", "dynamic_bytes", "force_dynamic", "regions", "static_bytes")
+    __slots__ = ("alignment", "base_symbol", "dynamic_bytes", "force_dynamic", "regions", "static_bytes")
 
     def __init__(self) -> None:
         """Start with none; `base_symbol` and `dynamic_bytes` come from the kernel's `extern_smem` and `smem`."""
         self.regions: list[SharedRegion] = []
         self.static_bytes = 0
+        self.alignment = 128
         self.base_symbol: str | None = None
         self.dynamic_bytes = 0
         self.force_dynamic = False
@@ -37,5 +38,6 @@ class SharedLayout:
         offset = -(-self.static_bytes // alignment) * alignment
         region = SharedRegion(name, size, alignment, offset)
         self.regions.append(region)
+        self.alignment = max(self.alignment, alignment)
         self.static_bytes = offset + size
         return region

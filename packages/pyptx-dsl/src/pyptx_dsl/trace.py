@@ -16,7 +16,8 @@ from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 from pyptx_dsl.banks import Banks
-from pyptx_dsl.errors import DuplicateNameError, NoTraceError, OperandError, TraceError
+from pyptx_dsl.errors import DuplicateNameError, NoTraceError, OperandError, RegisterTypeError, TraceError
+from pyptx_dsl.handle import Handle
 from pyptx_dsl.offsets import OffsetSlot, Term
 from pyptx_dsl.operands import lower
 from pyptx_dsl.origin import Recorder, Site
@@ -65,6 +66,7 @@ class Trace:
         """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
         self.label_count = 0
         self.statement_count = 0
+        self.prologue = Scope(1, "\n")
         self.root_scope = Scope(1, "\n")
         self._scopes = [self.root_scope]
         self._lead = "\n\t"
@@ -140,6 +142,11 @@ class Trace:
         return _placed(node, comment + node.lead)
 
     def _guard(self, guard: object) -> nodes.Guard:
+        if isinstance(guard, Handle) and guard.dtype.kind != "pred":
+            raise RegisterTypeError(
+                f"{guard.raw_name} is a {guard.dtype} register, and a guard is a pred one",
+                hint="compare it first: pred=(value != 0)",
+            )
         match lower(guard, self):
             case tree.Register(name=name) | tree.Symbol(name=name):
                 return nodes.Guard(name)
@@ -225,6 +232,10 @@ class Trace:
         """Tell whether a variable or parameter of that name is declared."""
         return name in self._symbols
 
+    def has_label(self, name: str) -> bool:
+        """Tell whether a label of that name is defined."""
+        return name in self._labels
+
     # --- scopes -------------------------------------------------------------------------------------
 
     @contextmanager
@@ -241,6 +252,19 @@ class Trace:
             yield
         finally:
             inner.close_comment, self._comment = self._comment, ""
+            self._scopes.pop()
+            self._enter(self._scopes[-1])
+
+    @contextmanager
+    def in_prologue(self) -> Iterator[None]:
+        """Put the statements of a `with` block at the head of the body, where everything is dominated by them."""
+        comment, self._comment = self._comment, ""
+        self._scopes.append(self.prologue)
+        self._enter(self.prologue)
+        try:
+            yield
+        finally:
+            self._comment = comment
             self._scopes.pop()
             self._enter(self._scopes[-1])
 

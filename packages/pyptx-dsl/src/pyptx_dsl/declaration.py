@@ -1,0 +1,234 @@
+"""What `@kernel(…)` was told, checked once, when the decorator runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.targets import TargetError, default_version, find_target
+from pyptx_ir.syntax.nodes import HeaderDirective
+from pyptx_ir.syntax.operands import Immediate
+
+from pyptx_dsl.arch import detect_arch
+from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
+from pyptx_dsl.launch import Dims, check_block, check_cluster, three
+from pyptx_dsl.operands import as_integer
+from pyptx_dsl.parameters import RawParameter, parse_raw_parameters
+from pyptx_dsl.specs import Tile
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.targets import TargetRow
+
+EXTERN_SYMBOL = "global_smem"
+_UNSET_BLOCK = (1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The decorator's arguments as they were written; `pyptx_dsl.kernel.kernel` says what they mean."""
+
+    arch: str
+    version: tuple[int, int] | None
+    in_specs: Sequence[Tile] | None
+    out_specs: Sequence[Tile] | None
+    grid: object
+    block: object
+    cluster: object
+    smem: int
+    raw_params: Sequence[tuple[str, str]] | None
+    extern_smem: bool | str
+    reqntid: Sequence[int] | None
+    raw_directives: Sequence[tuple[str, Sequence[object]]] | None
+    lineinfo: bool
+    tma_slots: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A kernel as declared: everything that does not depend on shapes or template values."""
+
+    name: str
+    function: Callable[..., object]
+    target: TargetRow
+    version: tuple[int, int]
+    in_specs: tuple[Tile, ...]
+    out_specs: tuple[Tile, ...]
+    tensors: tuple[str, ...]
+    templates: Mapping[str, object]
+    raw: tuple[RawParameter, ...]
+    grid: Dims | Callable[..., object]
+    block: Dims
+    cluster: Dims
+    shared_bytes: int
+    extern_symbol: str | None
+    directives: tuple[HeaderDirective, ...]
+    lineinfo: bool
+    tma_slots: str
+
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        """The tiles of inputs, then outputs."""
+        return (*self.in_specs, *self.out_specs)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The names of the tiles' dimensions, in order of appearance."""
+        return tuple(dict.fromkeys(name for tile in self.tiles for name in tile.symbolic_dims))
+
+
+def declare(function: Callable[..., object], options: Options) -> Declaration:
+    """Check the decorator's arguments against the function and the target; raise a KernelError for the first fault."""
+    target = _target(options.arch)
+    name, tensors, templates = _signature(function)
+    in_specs, out_specs = _tiles("in_specs", options.in_specs), _tiles("out_specs", options.out_specs)
+    given = options.in_specs is not None or options.out_specs is not None
+    if given and len(tensors) != len(in_specs) + len(out_specs):
+        raise SignatureError(
+            f"kernel {name!r} has {len(tensors)} positional parameters ({', '.join(tensors) or 'none'}), "
+            f"and {len(in_specs)} in_specs + {len(out_specs)} out_specs",
+            hint="one parameter per array, inputs first; template parameters stand behind a *",
+        )
+    raw = parse_raw_parameters(options.raw_params or ())
+    _unique(name, [*tensors, *(parameter.name for parameter in raw)])
+    block = _block(options)
+    check_block(block, target)
+    cluster = three("cluster", options.cluster)
+    check_cluster(cluster, target)
+    if options.tma_slots not in {"value", "pointer"}:
+        raise SpecError(f"tma_slots={options.tma_slots!r}", hint='"value" (by value) or "pointer" (ld.param.u64)')
+    return Declaration(
+        name=name,
+        function=function,
+        target=target,
+        version=_version(options.version, target),
+        in_specs=in_specs,
+        out_specs=out_specs,
+        tensors=tensors,
+        templates=templates,
+        raw=raw,
+        grid=_grid(options.grid),
+        block=block,
+        cluster=cluster,
+        shared_bytes=_shared_bytes(options.smem, target),
+        extern_symbol=_extern_symbol(options.extern_smem),
+        directives=_directives(options),
+        lineinfo=options.lineinfo,
+        tma_slots=options.tma_slots,
+    )
+
+
+def _target(arch: str) -> TargetRow:
+    if arch == "auto":
+        arch = detect_arch()
+    try:
+        return find_target(arch)
+    except TargetError as error:
+        raise ArchError(error.message, hint=error.hint) from None
+
+
+def _version(version: tuple[int, int] | None, target: TargetRow) -> tuple[int, int]:
+    if version is None:
+        return default_version(target)
+    parts = [as_integer(part) for part in version] if isinstance(version, (tuple, list)) else []
+    if len(parts) != 2 or parts[0] is None or parts[1] is None:  # noqa: PLR2004  major, minor
+        raise ArchError(f"version={version!r} is no PTX version", hint="write it as a pair: version=(8, 5)")
+    major, minor = parts[0], parts[1]
+    if (major, minor) < target.since:
+        since = ".".join(map(str, target.since))
+        raise ArchError(
+            f"version=({major}, {minor}): {target.name} exists since PTX {since}", hint="leave version out for a fitting one"
+        )
+    return major, minor
+
+
+def _signature(function: Callable[..., object]) -> tuple[str, tuple[str, ...], dict[str, object]]:
+    """Return the entry's name, the positional parameters, and the template parameters with their defaults."""
+    name = getattr(function, "__name__", "")
+    if not (name.isidentifier() and name.isascii()):
+        raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
+    import inspect  # noqa: PLC0415  slow to import, and not needed to import this package
+
+    tensors, templates = list[str](), dict[str, object]()
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            raise SignatureError(
+                f"kernel {name!r} takes {parameter}", hint="a kernel names each array, and each template parameter"
+            )
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            templates[parameter.name] = parameter.default
+        else:
+            tensors.append(parameter.name)
+    return name, tuple(tensors), templates
+
+
+def _tiles(what: str, specs: Sequence[Tile] | None) -> tuple[Tile, ...]:
+    tiles = tuple(specs or ()) if not isinstance(specs, Tile) else (specs,)
+    for tile in tiles:
+        if not isinstance(tile, Tile):  # pyright: ignore[reportUnnecessaryIsInstance]  users pass anything
+            raise SpecError(f"{what} holds {tile!r}", hint='describe each array by a Tile: Tile("M", "N", f32)')
+    return tiles
+
+
+def _unique(kernel: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1 or name == kernel:
+            raise SpecError(f"kernel {kernel!r}: the name {name!r} is used twice", hint="rename the parameter")
+        if not name.isascii():
+            raise SpecError(f"kernel {kernel!r}: {name!r} cannot name a PTX parameter", hint="use ASCII names")
+
+
+def _grid(grid: object) -> Dims | Callable[..., object]:
+    if grid is None:
+        return (1, 1, 1)
+    return grid if callable(grid) else three("grid", grid)
+
+
+def _block(options: Options) -> Dims:
+    block = three("block", options.block)
+    if options.reqntid is None:
+        return block
+    required = three("reqntid", tuple(options.reqntid))
+    if block not in {_UNSET_BLOCK, required}:
+        raise LaunchError(f"block={block} and reqntid={required} disagree", hint="leave block out")
+    return required
+
+
+def _shared_bytes(smem: object, target: TargetRow) -> int:
+    size = as_integer(smem)
+    if size is None or size < 0:
+        raise SharedMemoryError(f"smem={smem!r} is no number of bytes")
+    if size > target.shared_optin:
+        raise SharedMemoryError(
+            f"smem={size}: a block on {target.name} has {target.shared_optin // 1024} KiB ({target.shared_optin} bytes)"
+        )
+    return size
+
+
+def _extern_symbol(extern: bool | str) -> str | None:  # noqa: FBT001  the decorator's own argument
+    if not extern:
+        return None
+    symbol = EXTERN_SYMBOL if extern is True else extern
+    if not (symbol.isidentifier() and symbol.isascii()):
+        raise SpecError(f"extern_smem={extern!r} is no symbol")
+    return symbol
+
+
+def _directives(options: Options) -> tuple[HeaderDirective, ...]:
+    """Return the performance directives of the header; `raw_directives` wins over `reqntid`."""
+    if options.raw_directives is not None:
+        return tuple(_directive(name, values) for name, values in options.raw_directives)
+    if options.reqntid is not None:
+        return (_directive("reqntid", tuple(options.reqntid)),)
+    return ()
+
+
+def _directive(name: str, values: object) -> HeaderDirective:
+    listed = values if isinstance(values, (tuple, list)) else (values,)
+    arguments = list[Immediate | str]()
+    for value in listed:
+        number = as_integer(value)
+        if number is None and not isinstance(value, str):
+            raise SpecError(f"raw_directives: {value!r} is no argument of .{name}", hint="use integers or strings")
+        arguments.append(Immediate(str(number)) if number is not None else str(value))
+    return HeaderDirective(name.removeprefix("."), tuple(arguments))

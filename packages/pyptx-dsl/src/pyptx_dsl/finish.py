@@ -1,0 +1,158 @@
+"""From an ended trace to the body of its entry.
+
+Here the slots of offsets are filled, shared variables are declared static or moved into one dynamic symbol, register banks are
+put in front, and every physical line gets the site of the user's Python that wrote it. Nothing is reordered, removed or
+added but declarations and, if asked for, `.loc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+from pyptx_dsl.errors import UndefinedLabelError
+from pyptx_dsl.offsets import OffsetSlot
+from pyptx_dsl.origin import Site, show
+from pyptx_dsl.rebase import Places, rebase
+from pyptx_dsl.trace import Scope
+
+if TYPE_CHECKING:
+    from pyptx_dsl.lineinfo import LineTable
+    from pyptx_dsl.trace import Trace
+
+_DYNAMIC = "dyn_smem"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statement (or brace) of the body in the order of the text: the newlines before and in it, and its site."""
+
+    before: int
+    within: int
+    site: Site | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The body of an entry, what must stand before the entry, and the dynamic shared memory to ask for."""
+
+    body: nodes.Block
+    globals: tuple[nodes.Statement, ...]
+    shared_bytes: int
+    lines: tuple[Line, ...]
+    statements: int
+
+
+def finish(trace: Trace, table: LineTable | None = None) -> Finished:
+    """Close the books of a trace whose body has run; a line table asks for `.loc`."""
+    for slot in reversed(trace.offsets.values()):
+        if not slot.needs_narrow and slot.wide is None:
+            slot.need_narrow()
+    _check_labels(trace)
+    shared = _place_shared(trace)
+    head: list[nodes.Statement] = [*trace.banks.declarations("\n\t"), *shared.variables]
+    lines = [Line(statement.lead.count("\n"), 0, None) for statement in head]
+    body = list(head)
+    for scope in (trace.prologue, trace.root_scope):
+        body += _statements(scope, shared.places, lines, table)
+    close = trace.root_scope.close_comment + "\n"
+    block = nodes.Block(body=tuple(body), lead="\n", close_lead=close)
+    lines.append(Line(close.count("\n"), 0, None))
+    return Finished(block, (*shared.globals, *trace.globals), shared.bytes, tuple(lines), trace.statement_count)
+
+
+def _statements(
+    scope: Scope, places: Places, lines: list[Line], table: LineTable | None
+) -> Iterator[nodes.Statement]:
+    """Yield the statements of a scope, and note the lines they take."""
+    for node, site in zip(scope.nodes, scope.sites, strict=True):
+        if isinstance(node, Scope):
+            lines.append(Line(node.lead.count("\n"), 0, site))
+            inner = tuple(_statements(node, places, lines, table))
+            close = node.close_comment + node.lead[node.lead.rindex("\n") :]
+            lines.append(Line(close.count("\n"), 0, site))
+            yield nodes.Block(body=inner, lead=node.lead, close_lead=close)
+            continue
+        if table is not None and isinstance(node, OffsetSlot | nodes.Instruction):
+            for location in table.locations(site, node.lead[node.lead.rindex("\n") :]):
+                lines.append(Line(1, 0, site))
+                yield location
+        for statement in node.instructions() if isinstance(node, OffsetSlot) else (node,):
+            placed = rebase(statement, places) if places and isinstance(statement, nodes.Instruction) else statement
+            within = placed.raw.count("\n") if placed.raw else 0
+            lines.append(Line(placed.lead.count("\n"), within, site))
+            yield placed
+
+
+def _check_labels(trace: Trace) -> None:
+    """Raise UndefinedLabelError for the first branch to a label that nothing defines."""
+    for scope in (trace.prologue, trace.root_scope):
+        for node, site in _branches(scope):
+            target = node.operands[-1] if node.operands else None
+            if isinstance(target, tree.Symbol) and not trace.has_label(target.name):
+                frames = trace.recorder.frames(site)
+                where = show(frames[0].file, frames[0].line, frames[0].function) if frames else ""
+                raise UndefinedLabelError(
+                    f"kernel {trace.name!r} branches to {target.name!r}, and defines no such label",
+                    where=where,
+                    hint=f"define it with ptx.label({target.name!r})",
+                )
+
+
+def _branches(scope: Scope) -> Iterator[tuple[nodes.Instruction, Site]]:
+    for node, site in zip(scope.nodes, scope.sites, strict=True):
+        if isinstance(node, Scope):
+            yield from _branches(node)
+        elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra":
+            yield node, site
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    variables: tuple[nodes.Variable, ...]
+    globals: tuple[nodes.Variable, ...]
+    places: Places
+    bytes: int
+
+
+def _place_shared(trace: Trace) -> _Shared:
+    """Decide between static variables and one dynamic symbol."""
+    layout, target = trace.shared, find_target(trace.target)
+    symbol = layout.base_symbol
+    declared = () if symbol is None else (_extern(symbol, layout.alignment),)
+    if not (layout.regions and (layout.force_dynamic or layout.static_bytes > target.shared_static)):
+        variables = tuple(
+            nodes.Variable(
+                space="shared",
+                type="b8",
+                declarators=(nodes.Declarator(region.name, (tree.Immediate(str(region.bytes)),)),),
+                alignment=region.alignment,
+                lead="\n\t",
+            )
+            for region in layout.regions
+        )
+        return _Shared(variables, declared, {}, layout.dynamic_bytes)
+    if symbol is None:
+        name = _DYNAMIC if not trace.has_symbol(_DYNAMIC) else trace.fresh_symbol(_DYNAMIC)
+        places = {region.name: (name, region.offset) for region in layout.regions}
+        return _Shared((), (_extern(name, layout.alignment),), places, max(layout.dynamic_bytes, layout.static_bytes))
+    start = -(-layout.dynamic_bytes // layout.alignment) * layout.alignment
+    places = {region.name: (symbol, start + region.offset) for region in layout.regions}
+    return _Shared((), declared, places, start + layout.static_bytes)
+
+
+def _extern(name: str, alignment: int) -> nodes.Variable:
+    return nodes.Variable(
+        space="shared",
+        type="b8",
+        declarators=(nodes.Declarator(name, (None,)),),
+        linking="extern",
+        alignment=alignment,
+        lead="\n",
+    )
+

@@ -1,0 +1,80 @@
+"""What `.cubin()`, `.resources()`, `.sass()` and `.explain()` do: the toolchain's answers, told in Python lines."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
+from pyptx_dsl.origin import show
+
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.toolchain import Assembly, Diagnostic
+
+    from pyptx_dsl.declaration import Declaration
+    from pyptx_dsl.specialize import Traced
+
+
+def assembled(declaration: Declaration, traced: Traced) -> Assembly:
+    """Run ptxas, through the cubin cache; warn of its advisories at the user's lines."""
+    from pyptx_ir.toolchain import AssemblyError, CubinCache, assemble  # noqa: PLC0415  lazy: most kernels never need it
+
+    try:
+        assembly = assemble(traced.text, declaration.target.name, cache=CubinCache())
+    except AssemblyError as error:
+        first = next((remark for remark in error.diagnostics if remark.is_error), None)
+        raise _failure(declaration, traced, first, error) from None
+    for remark in assembly.advisories:
+        _advise(declaration, traced, remark)
+    return assembly
+
+
+def _failure(
+    declaration: Declaration, traced: Traced, remark: Diagnostic | None, error: Exception
+) -> AssemblyFailed | Exception:
+    if remark is None:
+        return error
+    frames = _frames(traced, remark)
+    line = traced.text.split("\n")[remark.line - 1].strip() if remark.line else ""
+    return AssemblyFailed(
+        f"ptxas refuses {declaration.name} for {declaration.target.name}: {remark.message}" + (f"\n    {line}" if line else ""),
+        where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames) or None,
+        hint=f"line {remark.line} of {declaration.name}.ptx(…)" if remark.line else None,
+    )
+
+
+def _advise(declaration: Declaration, traced: Traced, remark: Diagnostic) -> None:
+    """Warn at the line that a remark is about, or at the kernel's `def` if it names none."""
+    code = declaration.function.__code__  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]  a def
+    frames = _frames(traced, remark)
+    file, line = (frames[0].file, frames[0].line) if frames else (code.co_filename, code.co_firstlineno)
+    number = f" ({remark.code})" if remark.code else ""
+    warnings.warn_explicit(f"{declaration.name}: ptxas: {remark.message}{number}", PtxasAdvisory, file, line)
+
+
+def _frames(traced: Traced, remark: Diagnostic) -> tuple[Frame, ...]:
+    return traced.origins.get(remark.line, ()) if remark.line else ()
+
+
+def disassembled(cubin: bytes) -> str:
+    """Return the SASS of a cubin."""
+    from pyptx_ir.toolchain import disassemble  # noqa: PLC0415  lazy, as above
+
+    return disassemble(cubin)
+
+
+def interleaved(traced: Traced) -> str:
+    """Put `// file:line: source` in front of the lines of PTX that each line of Python wrote."""
+    import linecache  # noqa: PLC0415  only needed here
+
+    lines, last = list[str](), None
+    for number, line in enumerate(traced.text.split("\n"), 1):
+        frames = traced.origins.get(number)
+        if frames and frames != last:
+            for depth, frame in enumerate(reversed(frames)):
+                source = linecache.getline(frame.file, frame.line).strip()
+                lines.append(f"\t//{' ' * (1 + 2 * depth)}{frame.file.rpartition('/')[2]}:{frame.line}: {source}")
+        last = frames or last
+        lines.append(line)
+    return "\n".join(lines)

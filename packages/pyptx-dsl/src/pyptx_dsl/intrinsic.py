@@ -1,0 +1,47 @@
+"""Named groups of instructions: `@intrinsic` puts comments around what a function emits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from pyptx_dsl.trace_context import current
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_LONGEST = 40
+
+
+def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function so that its instructions stand between `// BEGIN name(args)` and `// END name`.
+
+    No instruction is added. Outside a trace the function runs as it is.
+    """
+
+    @functools.wraps(fn)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        trace = current()
+        if trace is None:
+            return fn(*args, **kwargs)
+        trace.comment(f"BEGIN {fn.__name__}({_listed(args, kwargs)})")
+        result = fn(*args, **kwargs)
+        trace.comment(f"END {fn.__name__}")
+        return result
+
+    return wrapper
+
+
+def _listed(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
+    return ", ".join([*map(_short, args), *(f"{name}={_short(value)}" for name, value in kwargs.items())])
+
+
+def _short(value: object) -> str:
+    """Return a name, or a short one-line repr; never an address, which would differ from run to run."""
+    name = getattr(value, "raw_name", None) or getattr(value, "name", None)
+    if isinstance(name, str):
+        return name
+    text = " ".join(repr(value).split())
+    if " at 0x" in text:
+        return type(value).__name__
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

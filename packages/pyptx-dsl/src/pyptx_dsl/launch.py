@@ -1,0 +1,92 @@
+"""Launch dimensions: grid, block, cluster, checked against the target's limits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.errors import LaunchError
+from pyptx_dsl.operands import as_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_ir.isa.targets import TargetRow
+
+Dims: TypeAlias = tuple[int, int, int]
+# CUDA programming guide, "Compute Capabilities", technical specifications.
+_BLOCK_LIMITS = (1024, 1024, 64)
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+
+
+def three(what: str, value: object) -> Dims:
+    """Return one to three positive sizes padded with 1; raise LaunchError for anything else."""
+    single = as_integer(value)
+    given = [single] if single is not None else list(value) if isinstance(value, (tuple, list)) else []
+    sizes = [as_integer(size) for size in given]
+    known = [size for size in sizes if size is not None]
+    if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):  # noqa: PLR2004  x, y, z
+        raise LaunchError(f"{what}={value!r} is no size", hint=f"write one to three integers: {what}=(x, y, z)")
+    if min(known) < 1:
+        raise LaunchError(f"{what}={value!r} is empty", hint="every dimension is at least 1")
+    x, y, z = (*known, 1, 1)[:3]
+    return x, y, z
+
+
+def check_block(block: Dims, target: TargetRow) -> None:
+    """Raise LaunchError when no block of that size can run on the target."""
+    _check_limits("block", block, _BLOCK_LIMITS)
+    threads = math.prod(block)
+    if threads > target.threads:
+        raise LaunchError(
+            f"block={block} has {threads} threads; a block on {target.name} has at most {target.threads}",
+            hint="use more blocks",
+        )
+
+
+def check_cluster(cluster: Dims, target: TargetRow) -> None:
+    """Raise LaunchError when the target has no clusters of that size."""
+    blocks = math.prod(cluster)
+    if blocks > target.cluster_optin:
+        have = f"at most {target.cluster_optin} blocks" if target.cluster_optin > 1 else "no clusters"
+        raise LaunchError(f"cluster={cluster} has {blocks} blocks; {target.name} has {have}", hint="clusters need sm_90 or later")
+
+
+def check_grid(grid: Dims, cluster: Dims) -> None:
+    """Raise LaunchError for a grid that is too large, or that clusters don't divide."""
+    _check_limits("grid", grid, _GRID_LIMITS)
+    for axis, blocks, group in zip("xyz", grid, cluster, strict=True):
+        if blocks % group:
+            raise LaunchError(
+                f"grid.{axis} is {blocks}, which clusters of {group} don't divide", hint="round the grid up"
+            )
+
+
+def _check_limits(what: str, sizes: Dims, limits: Sequence[int]) -> None:
+    for axis, size, limit in zip("xyz", sizes, limits, strict=True):
+        if size > limit:
+            raise LaunchError(f"{what}.{axis} is {size}, and may be at most {limit} ({what}={sizes})")
+
+
+def call_grid(grid: Callable[..., object], names: Mapping[str, object]) -> Dims:
+    """Ask a grid callable, with the dimensions and template values that its parameters name.
+
+    A callable whose parameters have other names gets the dimensions by position, if their count fits.
+    """
+    from inspect import Parameter, signature  # noqa: PLC0415  slow to import, needed only for callables
+
+    parameters = signature(grid).parameters.values()
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
+        return three("grid", grid(**names))
+    wanted = [parameter for parameter in parameters if parameter.kind is not Parameter.VAR_POSITIONAL]
+    missing = [
+        parameter.name for parameter in wanted if parameter.name not in names and parameter.default is Parameter.empty
+    ]
+    if wanted and not missing:
+        return three("grid", grid(**{each.name: names[each.name] for each in wanted if each.name in names}))
+    if len(wanted) == len(names) or not wanted:
+        return three("grid", grid(*names.values()) if wanted or list(parameters) else grid())
+    raise LaunchError(
+        f"the grid asks for {', '.join(missing)}, and this kernel has {', '.join(names) or 'no dimensions'}",
+        hint="name its parameters like the Tiles' dimensions",
+    )

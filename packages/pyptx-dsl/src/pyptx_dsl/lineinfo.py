@@ -1,0 +1,70 @@
+"""Python lines in the PTX: `.file`, and `.loc` in front of the instructions of each new line.
+
+Helpers show as inlined calls: the outermost user line comes first as a plain `.loc`, each inner one follows with
+`function_name …, inlined_at …`, and the functions' names stand in a `.debug_str` section. ptxas turns this into
+`.debug_line`, which profilers, cuda-gdb and nvdisasm read. Manual: "Debugging Directives: .loc".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.operands import Immediate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.plugins.rows import Frame
+
+    from pyptx_dsl.origin import Recorder, Site
+
+_STRINGS = "$L__python_functions"
+
+
+class LineTable:
+    """The files and functions that a kernel's lines refer to, numbered in order of first use."""
+
+    __slots__ = ("_files", "_functions", "_last", "_recorder", "_size")
+
+    def __init__(self, recorder: Recorder) -> None:
+        """Start with no file."""
+        self._recorder = recorder
+        self._files: dict[str, int] = {}
+        self._functions: dict[str, int] = {}
+        self._size = 0
+        self._last: Site | None = None
+
+    def locations(self, site: Site, lead: str) -> Iterator[nodes.Loc]:
+        """Yield the `.loc` lines for an instruction, none if the one before has the same stack."""
+        if site == self._last or not site:
+            return
+        self._last = site
+        outer: tuple[int, int] | None = None
+        for frame in reversed(self._recorder.frames(site)):
+            number = self._files.setdefault(frame.file, len(self._files) + 1)
+            inlined = None if outer is None else nodes.InlinedAt(_STRINGS, self._offset(frame), *outer, 1)
+            yield nodes.Loc(file=number, line=frame.line, column=1, inlined_at=inlined, lead=lead)
+            outer = (number, frame.line)
+
+    def _offset(self, frame: Frame) -> int:
+        """Return where the name of a frame's function starts in the section of strings."""
+        known = self._functions.get(frame.function)
+        if known is None:
+            known = self._functions[frame.function] = self._size
+            self._size += len(frame.function.encode()) + 1
+        return known
+
+    def files(self) -> tuple[nodes.File, ...]:
+        """Return the `.file` lines."""
+        return tuple(nodes.File(index=number, name=name, lead="\n") for name, number in self._files.items())
+
+    def sections(self) -> tuple[nodes.Section, ...]:
+        """Return the section of function names, if helpers were inlined."""
+        if not self._functions:
+            return ()
+        rows: list[nodes.SectionData | nodes.Label] = [nodes.Label(name=_STRINGS, lead="\n")]
+        for name in self._functions:
+            values = tuple(Immediate(str(byte)) for byte in (*name.encode(), 0))
+            rows.append(nodes.SectionData(type="b8", values=values, lead="\n"))
+        return (nodes.Section(name=".debug_str", body=tuple(rows), lead="\n", close_lead="\n"),)

@@ -1,0 +1,57 @@
+"""Moving static shared variables into one dynamic symbol: `name` becomes `symbol+offset` wherever it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+Places = Mapping[str, tuple[str, int]]
+
+
+def rebase(instruction: nodes.Instruction, places: Places) -> nodes.Instruction:
+    """Return the instruction with every symbol of `places` replaced; the same object when it has none."""
+    operands = tuple([_moved(operand, places) for operand in instruction.operands])
+    if all(new is old for new, old in zip(operands, instruction.operands, strict=True)):
+        return instruction
+    return replace(instruction, operands=operands, raw=None)
+
+
+def _moved(operand: tree.Operand, places: Places) -> tree.Operand:
+    match operand:
+        case tree.Symbol(name=name) if name in places:
+            return _plus(*places[name])
+        case tree.Binary(op="+", left=tree.Symbol(name=name), right=tree.Immediate(text=text)) if name in places:
+            symbol, offset = places[name]
+            return _plus(symbol, offset + int(text, 0))
+        case tree.Index(base=tree.Symbol(name=name), index=tree.Immediate(text=text)) if name in places:
+            symbol, offset = places[name]
+            return _plus(symbol, offset + int(text, 0))
+        case tree.Address(base=base, offset=inner):
+            return _moved_address(operand, base, inner, places)
+        case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
+            moved = tuple([_moved(part, places) for part in parts])
+            return operand if all(a is b for a, b in zip(moved, parts, strict=True)) else replace(operand, elements=moved)
+        case _:
+            return operand
+
+
+def _moved_address(
+    whole: tree.Address, base: tree.Operand, inner: tree.Operand | None, places: Places
+) -> tree.Operand:
+    moved = _moved(base, places)
+    if moved is base:
+        return whole
+    if not isinstance(moved, tree.Binary):
+        return tree.Address(moved, inner)
+    offset = moved.right
+    if isinstance(inner, tree.Immediate) and isinstance(offset, tree.Immediate):
+        return tree.Address(moved.left, tree.Immediate(str(int(inner.text, 0) + int(offset.text, 0))))
+    return tree.Address(moved.left, offset if inner is None else tree.Binary("+", offset, inner))
+
+
+def _plus(symbol: str, offset: int) -> tree.Operand:
+    base = tree.Symbol(symbol)
+    return tree.Binary("+", base, tree.Immediate(str(offset))) if offset else base

@@ -1,0 +1,73 @@
+"""Finding who runs a call: the installed runtime of highest priority that claims its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from pyptx_dsl.errors import RuntimeMissingError
+
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.rows import Launchable, Runtime
+
+    from pyptx_dsl.kernel import Kernel
+
+Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], object]
+Differentiable = Callable[..., Callable[..., object]]
+
+# What to install for arrays of a framework, by the first word of their type's module.
+_HOMES = {
+    "numpy": "pip install pyptx-sim",
+    "torch": "pip install 'pyptx[torch]', or pyptx-sim for CPU tensors",
+    "jax": "pip install 'pyptx[jax]'",
+    "jaxlib": "pip install 'pyptx[jax]'",
+}
+
+
+def runtime_for(kernel: str, arrays: Sequence[object]) -> Runtime:
+    """Return the runtime for these arrays; raise RuntimeMissingError, which says what to install."""
+    for runtime in _runtimes():
+        if runtime.claims(arrays):
+            return runtime
+    raise _missing(kernel, arrays, "runs")
+
+
+def simulator_for(kernel: str, arrays: Sequence[object]) -> Simulate:
+    """Return the `simulate` of the first runtime that has one and claims these arrays."""
+    for runtime in _runtimes():
+        if runtime.simulate is not None and runtime.claims(arrays):
+            return runtime.simulate
+    raise _missing(kernel, arrays, "simulates")
+
+
+def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwargs: object) -> Callable[..., object]:
+    """Join a forward and a backward kernel into one differentiable function.
+
+    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input. Keywords go
+    to the runtime (`save_for_backward=[0, 1]`, `num_grad_inputs=2`). Raise RuntimeMissingError when no installed runtime
+    differentiates.
+    """
+    for runtime in _runtimes():
+        differentiate = cast("Differentiable | None", getattr(runtime, "differentiable", None))
+        if differentiate is not None:
+            return differentiate(forward_kernel, backward_kernel, **kwargs)
+    raise RuntimeMissingError(
+        f"no installed runtime differentiates {forward_kernel.name}",
+        hint="pip install 'pyptx[torch]' or 'pyptx[jax]': gradients are the framework's",
+    )
+
+
+def _runtimes() -> Sequence[Runtime]:
+    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415  plugins load on first need
+
+    return manager().runtimes()
+
+
+def _missing(kernel: str, arrays: Sequence[object], verb: str) -> RuntimeMissingError:
+    types = ", ".join(dict.fromkeys(type(array).__name__ for array in arrays)) or "no arrays"
+    roots = [type(array).__module__.partition(".")[0] for array in arrays]
+    hints = dict.fromkeys(_HOMES[root] for root in roots if root in _HOMES)
+    return RuntimeMissingError(
+        f"{kernel}: no installed runtime {verb} arguments of type {types}",
+        hint="; ".join(hints) or "pass NumPy arrays, torch tensors or jax arrays, one for each input",
+    )

@@ -1,0 +1,155 @@
+"""Shared memory: allocations that know their layout, and barriers.
+
+    tile = smem.alloc(bf16, (STAGES, 64, 64), swizzle="128B")
+    tile[stage]            # the address of one stage (no instruction for an int, two for a register)
+    value = partials[w, 0] # a load; partials[w, 0] = value is a store
+
+An element access is one `ld.shared` or `st.shared` when every index is a number. A register among the indices adds one `mov`
+(the symbol's address) and one `mad.lo` per register; a swizzle adds three ALU instructions and one `add`.
+Allocations larger than 48 KiB together move into one dynamic `.extern .shared` symbol when the trace ends, at the same offsets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.syntax import operands as tree
+
+from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice, load, store
+from pyptx_dsl.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
+from pyptx_dsl.errors import SharedMemoryError
+from pyptx_dsl.operands import as_integer
+from pyptx_dsl.swizzle import find_swizzle
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import u32
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
+    from pyptx_dsl.shared import SharedRegion
+    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.types import PtxType
+
+__all__ = [
+    "MbarrierArray",
+    "MbarrierRef",
+    "SharedAddress",
+    "SharedAlloc",
+    "SharedSlice",
+    "alloc",
+    "alloc_with_layout",
+    "apply_swizzle",
+    "base",
+    "load",
+    "mbarrier",
+    "store",
+]
+
+_DEFAULT_ALIGNMENT = 128
+
+
+def alloc(
+    dtype: PtxType,
+    shape: Sequence[int] | int,
+    swizzle: str | None = None,
+    align: int | None = None,
+    name: str | None = None,
+) -> SharedAlloc:
+    """Allocate `shape` elements; nothing is emitted but the declaration.
+
+    `swizzle` is `"32B"`, `"64B"` or `"128B"`. The alignment is 128 bytes, or the period of the swizzle (256, 512, 1024). Raise
+    SharedMemoryError for sizes that make no sense and when the target has no such amount.
+    """
+    trace = active("smem.alloc")
+    dimensions = _dimensions(shape)
+    pattern = find_swizzle(swizzle)
+    alignment = align if align is not None else max(_DEFAULT_ALIGNMENT, 0 if pattern is None else pattern.period)
+    if pattern is not None and alignment % pattern.period:
+        raise SharedMemoryError(
+            f"a {swizzle} swizzle repeats every {pattern.period} bytes, so align={alignment} would shift it",
+            hint="leave align out",
+        )
+    size = -(-math.prod(dimensions) * dtype.bits // 8)
+    return SharedAlloc(_place(trace, name or "smem", size, alignment, named=name is not None), dtype, dimensions, swizzle, trace)
+
+
+def alloc_with_layout(
+    dtype: PtxType,
+    shape: Sequence[int] | int,
+    swizzle: str | None = None,
+    align: int | None = None,
+    name: str | None = None,
+    *,
+    gmma_layout: object | None = None,
+    gmma_major: str | None = None,
+) -> SharedAlloc:
+    """Allocate like `alloc`, and attach the layout of a matrix operand for whoever builds its descriptor."""
+    result = alloc(dtype, shape, swizzle, align, name)
+    result.gmma_layout = gmma_layout
+    result.gmma_major = gmma_major
+    return result
+
+
+def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
+    """Allocate `count` mbarrier objects, uninitialised."""
+    trace = active("smem.mbarrier")
+    number = as_integer(count)
+    if number is None or number < 1:
+        raise SharedMemoryError(f"cannot allocate {count!r} barriers")
+    region = _place(trace, name or "mbar", number * BARRIER_BYTES, BARRIER_BYTES, named=name is not None)
+    return MbarrierArray(region, number, trace)
+
+
+def base(name: str | None = None) -> Reg:
+    """Emit one `mov` of the address of the kernel's dynamic shared memory (`extern_smem=`), or of the symbol `name`."""
+    trace = active("smem.base")
+    symbol = name or trace.shared.base_symbol
+    if symbol is None and trace.has_symbol("smem"):
+        symbol = "smem"
+    if symbol is None:
+        raise SharedMemoryError(
+            f"kernel {trace.name!r} declares no dynamic shared memory",
+            hint="decorate it with @kernel(extern_smem=True, smem=<bytes>), or pass a symbol: smem.base('name')",
+        )
+    result = trace.fresh(u32)
+    trace.emit(("mov", "u32"), (result, tree.Symbol(symbol)))
+    return result
+
+
+def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
+    """Emit three instructions that turn a logical byte offset (a 32-bit register) into a swizzled one."""
+    trace = active("smem.apply_swizzle")
+    pattern = find_swizzle(swizzle)
+    if pattern is None:
+        raise SharedMemoryError("apply_swizzle needs a swizzle", hint='pass "32B", "64B" or "128B"')
+    return pattern.emit(trace, logical_offset)
+
+
+def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -> SharedRegion:
+    """Place an allocation, unless the target has not so much."""
+    if alignment < 1 or alignment & (alignment - 1):
+        raise SharedMemoryError(f"an alignment is a power of two, not {alignment}")
+    target = find_target(trace.target)
+    total = -(-trace.shared.static_bytes // alignment) * alignment + size
+    if trace.shared.base_symbol is not None:
+        total += trace.shared.dynamic_bytes
+    if total > target.shared_optin:
+        raise SharedMemoryError(
+            f"kernel {trace.name!r} needs {total} bytes of shared memory with this; "
+            f"a block on {target.name} has {target.shared_optin // 1024} KiB ({target.shared_optin} bytes)",
+            hint="use fewer stages or smaller tiles",
+        )
+    if named:
+        trace.claim_symbol(name)
+    return trace.shared.place(name if named else trace.fresh_symbol(name), size, alignment)
+
+
+def _dimensions(shape: Sequence[int] | int) -> tuple[int, ...]:
+    whole = as_integer(shape)
+    sizes = [whole] if whole is not None else [as_integer(size) for size in shape]  # type: ignore[union-attr]  # not an int
+    result = tuple(size for size in sizes if size is not None and size > 0)
+    if not result or len(result) != len(sizes):
+        raise SharedMemoryError(f"{shape!r} is no shape", hint="sizes are positive integers")
+    return result

@@ -1,0 +1,166 @@
+"""Tracing a kernel for given dimensions and template values, into a module, its text, and the origins of its lines."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.rows import EntryParameter, Frame, Output
+from pyptx_ir.syntax import emit, nodes
+
+from pyptx_dsl.errors import EmptyKernelWarning
+from pyptx_dsl.finish import Finished, Line, finish
+from pyptx_dsl.lineinfo import LineTable
+from pyptx_dsl.parameters import entry_parameters
+from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
+from pyptx_dsl.trace import Trace, tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.declaration import Declaration
+    from pyptx_dsl.origin import Recorder, Site
+
+
+class Origins(Mapping[int, "tuple[Frame, ...]"]):
+    """The user's frames behind each physical line of a text (from 1), innermost first, looked up when asked for."""
+
+    __slots__ = ("_known", "_recorder", "_sites")
+
+    def __init__(self, sites: dict[int, Site], recorder: Recorder) -> None:
+        """Keep sites, which are code positions, and what turns them into lines."""
+        self._sites = sites
+        self._recorder = recorder
+        self._known: dict[Site, tuple[Frame, ...]] = {}
+
+    def __getitem__(self, line: int) -> tuple[Frame, ...]:
+        """Return the frames of a line; KeyError for lines that no user code wrote."""
+        site = self._sites[line]
+        frames = self._known.get(site)
+        if frames is None:
+            frames = self._known[site] = self._recorder.frames(site)
+        return frames
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the lines that have an origin."""
+        return iter(self._sites)
+
+    def __len__(self) -> int:
+        """Return how many lines have an origin."""
+        return len(self._sites)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A kernel traced once: the same for every call with the same dimensions and template values."""
+
+    module: nodes.Module
+    text: str
+    origins: Origins
+    shared_bytes: int
+    parameters: tuple[EntryParameter, ...]
+    outputs: tuple[Output, ...]
+
+
+def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
+    """Run the body under a fresh trace; whatever it raises leaves nothing behind."""
+    trace = Trace(declaration.name, declaration.target.name, declaration.version)
+    trace.tma_slots = declaration.tma_slots
+    trace.shared.base_symbol = declaration.extern_symbol
+    trace.shared.dynamic_bytes = declaration.shared_bytes
+    trace.shared.force_dynamic = (
+        declaration.extern_symbol is None and declaration.shared_bytes > declaration.target.shared_static
+    )
+    for name in (*declaration.tensors, *(parameter.name for parameter in declaration.raw)):
+        trace.claim_symbol(name)
+    if declaration.extern_symbol is not None and not trace.has_symbol(declaration.extern_symbol):
+        trace.claim_symbol(declaration.extern_symbol)
+    with tracing(trace):
+        declaration.function(*_tensors(declaration, env), **templates)
+    if not trace.statement_count:
+        _warn_empty(declaration)
+    return _assembled(declaration, trace, env)
+
+
+def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpec]:
+    if not declaration.tiles:
+        return [TensorSpec(name) for name in declaration.tensors]
+    return [
+        TensorSpec(name, tile.resolve_shape(env), tile.dtype, tile.layout)
+        for name, tile in zip(declaration.tensors, declaration.tiles, strict=True)
+    ]
+
+
+def _warn_empty(declaration: Declaration) -> None:
+    code = declaration.function.__code__  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]  a def
+    warnings.warn_explicit(
+        f"kernel {declaration.name!r} emits no instruction", EmptyKernelWarning, code.co_filename, code.co_firstlineno
+    )
+
+
+def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -> Traced:
+    table = LineTable(trace.recorder) if declaration.lineinfo else None
+    finished = finish(trace, table)
+    maps = tuple(trace.tensor_maps)
+    function = nodes.Function(
+        kind="entry",
+        name=declaration.name,
+        parameters=entry_parameters(declaration.tensors, declaration.raw, maps, declaration.tma_slots),
+        linking="visible",
+        directives=declaration.directives,
+        body=finished.body,
+        lead="\n\n",
+    )
+    tail = () if table is None else table.sections()
+    module = nodes.Module(body=(*_head(declaration, finished, table), function, *tail))
+    text = emit(module)
+    return Traced(
+        module=module,
+        text=text,
+        origins=Origins(_line_sites(text, finished.lines, tail), trace.recorder),
+        shared_bytes=finished.shared_bytes,
+        parameters=_entry_rows(declaration, maps),
+        outputs=tuple(
+            Output(name, tile.resolve_shape(env), tile.dtype.name)
+            for name, tile in zip(declaration.tensors[len(declaration.in_specs) :], declaration.out_specs, strict=False)
+        ),
+    )
+
+
+def _head(declaration: Declaration, finished: Finished, table: LineTable | None) -> Sequence[nodes.Statement]:
+    """Return what stands before the entry."""
+    head: list[nodes.Statement] = [
+        nodes.Version(major=declaration.version[0], minor=declaration.version[1], lead=""),
+        nodes.Target(names=(declaration.target.name,), lead="\n"),
+        nodes.AddressSize(bits=64, lead="\n"),
+    ]
+    files = () if table is None else table.files()
+    for group in (files, finished.globals):
+        head += [replace(statement, lead="\n" if number else "\n\n") for number, statement in enumerate(group)]
+    return head
+
+
+def _line_sites(text: str, lines: Sequence[Line], tail: Sequence[nodes.Statement]) -> dict[int, Site]:
+    """Count the body's lines backwards from the end of the text, whose header may span any number of them."""
+    behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
+    number = text.count("\n") + 1 - behind - sum(line.before + line.within for line in lines)
+    sites = dict[int, "Site"]()
+    for line in lines:
+        number += line.before
+        if line.site:
+            for physical in range(number, number + line.within + 1):
+                sites[physical] = line.site
+        number += line.within
+    return sites
+
+
+def _entry_rows(declaration: Declaration, maps: Sequence[str]) -> tuple[EntryParameter, ...]:
+    tensors = [EntryParameter(name, "tensor", "u64", index) for index, name in enumerate(declaration.tensors)]
+    scalars = [EntryParameter(parameter.name, "scalar", parameter.type.name) for parameter in declaration.raw]
+    kind = "u64" if declaration.tma_slots == "pointer" else "b8"
+    descriptors = [
+        EntryParameter(name + TMA_SUFFIX, "tensor_map", kind, declaration.tensors.index(name)) for name in maps
+    ]
+    return (*tensors, *scalars, *descriptors)

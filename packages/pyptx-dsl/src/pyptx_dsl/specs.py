@@ -1,0 +1,232 @@
+"""What a kernel promises about its arrays: `Tile("B", "N", f32)` and `Layout`.
+
+A Tile is a contract. Before a launch every array is held against it: rank, element type, each dimension (a name must have one
+size everywhere), strides, alignment, device. `pyptx_dsl.contract` does the checking, here is what can be declared.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
+from pyptx_dsl.operands import as_integer
+from pyptx_dsl.types import PtxType
+
+Dim: TypeAlias = int | str
+
+
+class Layout(enum.Enum):
+    """How an array lies in memory, and how TMA swizzles its boxes.
+
+    `ROW` is C-contiguous. `COL` has unit stride on dimension 0 and is otherwise dense in reverse order (a matrix stored by
+    columns). `TMA_…B` are C-contiguous in global memory; the name is the swizzle of the box in shared memory, so the inner
+    width of the box may not exceed it. `INTERLEAVED` is TMA without swizzle, in 16-byte slices.
+    """
+
+    ROW = "row"
+    COL = "col"
+    TMA_128B = "tma_128b"
+    TMA_64B = "tma_64b"
+    TMA_32B = "tma_32b"
+    INTERLEAVED = "interleaved"
+
+    @property
+    def swizzle(self) -> str | None:
+        """The name of the shared-memory swizzle, or None."""
+        return _SWIZZLES.get(self.name)
+
+    @property
+    def swizzle_bytes(self) -> int:
+        """The width of a swizzled row in bytes; 0 without a swizzle."""
+        return _SWIZZLE_BYTES.get(self.name, 0)
+
+
+_SWIZZLES = {"TMA_128B": "128B", "TMA_64B": "64B", "TMA_32B": "32B"}
+_SWIZZLE_BYTES = {"TMA_128B": 128, "TMA_64B": 64, "TMA_32B": 32, "INTERLEAVED": 16}
+# Manual: "Tensor Dimension, size and format": a tiled tensor has up to five dimensions.
+_MAX_TMA_RANK = 5
+_MAX_BOX = 256
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Tile:
+    """The shape, element type and layout of one array; dimensions are sizes or names.
+
+    `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the whole
+    rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
+    `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch.
+    """
+
+    shape: tuple[Dim, ...]
+    dtype: PtxType
+    layout: Layout
+    tma_box: tuple[Dim, ...] | None
+    tma_rank: int
+    tma_padding: bool
+
+    def __init__(
+        self,
+        *dims_and_dtype: Dim | PtxType | Layout,
+        dtype: PtxType | None = None,
+        layout: Layout = Layout.ROW,
+        tma_box: Sequence[Dim] | None = None,
+        tma_rank: int = 2,
+        tma_padding: bool = False,
+    ) -> None:
+        """Take dimensions, then the element type, then the layout; the last two also as keywords."""
+        shape = list[Dim]()
+        for item in dims_and_dtype:
+            match item:
+                case PtxType():
+                    dtype = _once(dtype, item)
+                case Layout():
+                    layout = item
+                case _ if dtype is not None and shape:
+                    raise SpecError(f"Tile{dims_and_dtype!r}: dimensions come before the dtype")
+                case _:
+                    shape.append(_dim(item))
+        if dtype is None:
+            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", hint='write it last: Tile("M", "N", f32)')
+        if not shape:
+            raise SpecError(f"Tile({dtype}) has no dimension", hint="a single number is a Tile(1, …)")
+        box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
+        values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
+        for name, value in (*values.items(), ("tma_rank", tma_rank), ("tma_padding", tma_padding)):
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse boxes and ranks that TMA has not."""
+        if not 1 <= self.tma_rank <= _MAX_TMA_RANK:
+            raise SpecError(f"tma_rank={self.tma_rank}: a TMA descriptor has 1 to {_MAX_TMA_RANK} dimensions")
+        if self.tma_box is not None and len(self.tma_box) != self.rank:
+            raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def symbolic_dims(self) -> tuple[str, ...]:
+        """The names among the dimensions, in order, each once."""
+        return tuple(dict.fromkeys(size for size in self.shape if isinstance(size, str)))
+
+    @property
+    def swizzle(self) -> str | None:
+        """The swizzle of the layout."""
+        return self.layout.swizzle
+
+    def resolve_shape(self, env: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the sizes with every name looked up; raise UnboundDimensionsError for one that `env` has not."""
+        missing = [name for name in self.symbolic_dims if name not in env]
+        if missing:
+            raise UnboundDimensionsError(
+                f"{self!r}: no size for {', '.join(missing)}", hint=f"known: {', '.join(sorted(env)) or 'none'}"
+            )
+        return tuple(env[size] if isinstance(size, str) else size for size in self.shape)
+
+    def resolve_box(self, env: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the TMA box: the declared one, or the tensor's own sizes cut to what one copy can move."""
+        if self.tma_box is not None:
+            return tuple(env[size] if isinstance(size, str) else size for size in self.tma_box)
+        sizes = [min(size, _MAX_BOX) for size in self.resolve_shape(env)]
+        if self.layout.swizzle_bytes:
+            sizes[-1] = min(sizes[-1], self.layout.swizzle_bytes * 8 // self.dtype.bits)
+        return tuple(sizes)
+
+    def extract_env(self, array_shape: Sequence[int]) -> dict[str, int]:
+        """Return the sizes that an array's shape gives the names; raise RankError or ShapeError where it does not fit."""
+        if len(array_shape) != self.rank:
+            raise RankError(f"{self!r} has {self.rank} dimensions, the array has {len(array_shape)}: {tuple(array_shape)}")
+        env: dict[str, int] = {}
+        for axis, (declared, actual) in enumerate(zip(self.shape, array_shape, strict=True)):
+            wanted = env.setdefault(declared, actual) if isinstance(declared, str) else declared
+            if wanted != actual:
+                raise ShapeError(f"{self!r}: dimension {axis} is {actual}, and must be {wanted}")
+        return env
+
+    def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
+        """Tell whether rank, fixed sizes and element type fit; `dtype_name` is PTX's or NumPy's."""
+        if len(array_shape) != self.rank or dtype_name not in {self.dtype.name, NUMPY_NAMES.get(self.dtype.name)}:
+            return False
+        try:
+            self.extract_env(array_shape)
+        except ShapeError:
+            return False
+        return True
+
+    @classmethod
+    def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
+        """Return the tile of a wgmma A operand, M x K: layout by the inner width, box by `tile_m` and `tile_k`."""
+        return cls._operand((m, k), dtype, (tile_m, tile_k))
+
+    @classmethod
+    def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
+        """Return the tile of a wgmma B operand, K x N: layout by the inner width, box by `tile_k` and `tile_n`."""
+        return cls._operand((k, n), dtype, (tile_k, tile_n))
+
+    @classmethod
+    def _operand(cls, shape: tuple[Dim, Dim], dtype: PtxType, tiles: tuple[Dim | None, Dim | None]) -> Tile:
+        box = (shape[0] if tiles[0] is None else tiles[0], shape[1] if tiles[1] is None else tiles[1])
+        given = tiles != (None, None)
+        return cls(*shape, dtype=dtype, layout=_layout_for(box[1], dtype), tma_box=box if given else None, tma_rank=2)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this tile."""
+        dims = ", ".join(repr(size) for size in self.shape)
+        layout = "" if self.layout is Layout.ROW else f", Layout.{self.layout.name}"
+        return f"Tile({dims}, {self.dtype}{layout})"
+
+
+def _once(dtype: PtxType | None, item: PtxType) -> PtxType:
+    if dtype is not None:
+        raise SpecError(f"a Tile has one dtype, not {dtype} and {item}")
+    return item
+
+
+def _dim(size: object) -> Dim:
+    """Check one dimension: a positive size or an identifier."""
+    if isinstance(size, str):
+        if not size.isidentifier():
+            raise SpecError(f"{size!r} is no name for a dimension", hint="use an identifier such as 'M'")
+        return size
+    number = as_integer(size)
+    if number is None or number < 1:
+        raise SpecError(f"{size!r} is no dimension", hint="dimensions are positive sizes or names")
+    return number
+
+
+def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
+    """Return the TMA layout for an inner width; a name leaves it open."""
+    if isinstance(inner, str):
+        return Layout.ROW
+    width = inner * dtype.bits // 8
+    for layout in (Layout.TMA_128B, Layout.TMA_64B, Layout.TMA_32B):
+        if width == layout.swizzle_bytes or (layout is Layout.TMA_128B and width > layout.swizzle_bytes):
+            return layout
+    if width == _SWIZZLE_BYTES["INTERLEAVED"]:
+        return Layout.ROW
+    raise SpecError(f"a wgmma operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes")
+
+
+NUMPY_NAMES = {
+    **{"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "tf32": "float32", "pred": "bool"},
+    **{f"s{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"{kind}{bits}": f"uint{bits}" for bits in (8, 16, 32, 64) for kind in "ub"},
+    **{"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "ue8m0": "float8_e8m0fnu"},
+}
+"""The names that NumPy, torch and jax give the types."""
+
+
+def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Merge the sizes that several shapes give to names; raise ShapeError where two disagree."""
+    merged: dict[str, int] = {}
+    for env in envs:
+        for name, size in env.items():
+            if merged.setdefault(name, size) != size:
+                raise ShapeError(f"dimension {name!r} is {merged[name]} in one array and {size} in another")
+    return merged
