@@ -8,7 +8,7 @@ added but declarations and, if asked for, `.loc`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.targets import find_target
@@ -60,6 +60,9 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     body = list(head)
     for scope in (trace.prologue, trace.root_scope):
         body += _statements(scope, shared.places, lines, table)
+    if 0 < len(head) < len(body):
+        body[len(head)] = replace(body[len(head)], lead="\n" + body[len(head)].lead)
+        lines[len(head)] = replace(lines[len(head)], before=lines[len(head)].before + 1)
     close = trace.root_scope.close_comment + "\n"
     block = nodes.Block(body=tuple(body), lead="\n", close_lead=close)
     lines.append(Line(close.count("\n"), 0, None))
@@ -90,26 +93,27 @@ def _statements(
 
 
 def _check_labels(trace: Trace) -> None:
-    """Raise UndefinedLabelError for the first branch to a label that nothing defines."""
+    """Raise UndefinedLabelError for the first branch to a label that its scope does not see."""
     for scope in (trace.prologue, trace.root_scope):
-        for node, site in _branches(scope):
-            target = node.operands[-1] if node.operands else None
-            if isinstance(target, tree.Symbol) and not trace.has_label(target.name):
-                frames = trace.recorder.frames(site)
-                where = show(frames[0].file, frames[0].line, frames[0].function) if frames else ""
-                raise UndefinedLabelError(
-                    f"kernel {trace.name!r} branches to {target.name!r}, and defines no such label",
-                    where=where,
-                    hint=f"define it with ptx.label({target.name!r})",
-                )
+        for name, site in _lost_branches(scope, frozenset()):
+            frames = trace.recorder.frames(site)
+            raise UndefinedLabelError(
+                f"kernel {trace.name!r} branches to {name!r}, and defines no such label here",
+                where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]),
+                hint=f"define it with ptx.label({name!r}); labels inside a scope are not seen outside",
+            )
 
 
-def _branches(scope: Scope) -> Iterator[tuple[nodes.Instruction, Site]]:
+def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, Site]]:
+    """Yield the targets of branches to labels that neither the scope nor one around it defines."""
+    visible = outer.union(node.name for node in scope.nodes if isinstance(node, nodes.Label))
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if isinstance(node, Scope):
-            yield from _branches(node)
-        elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra":
-            yield node, site
+            yield from _lost_branches(node, visible)
+        elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra" and node.operands:
+            target = node.operands[-1]
+            if isinstance(target, tree.Symbol) and target.name not in visible:
+                yield target.name, site
 
 
 @dataclass(frozen=True, slots=True)
