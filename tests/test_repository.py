@@ -153,7 +153,8 @@ def test_functions_are_short() -> None:
     for name, text in sources():
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
-                lines = node.end_lineno - node.lineno + 1
+                told = len((ast.get_docstring(node, clean=False) or "").splitlines())
+                lines = node.end_lineno - node.lineno + 1 - told  # a docstring is as long as it has to be
                 if lines > FUNCTION_LINES:
                     long[f"{name}::{node.name}"] = lines
     assert long.keys() == LONG_FUNCTIONS.keys(), long
