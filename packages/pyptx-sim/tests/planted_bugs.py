@@ -1,0 +1,374 @@
+"""Faults planted into small kernels, each beside the same kernel without it.
+
+A case is the body of an entry that runs, unless it says otherwise, with one block of 64 threads (two warps) on two arrays of
+64 words: `a`, full, and `b`, zeros. The line at fault carries the mark `// !`. Before the body stand:
+
+    %r1 tid   %r2 ctaid   %r3 &s   %r5 &s[tid]   %rd1 a   %rd2 b   %rd4 &a[tid]   %rd5 &b[tid]   %r6 lane   %p1 tid < 32
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import dedent
+
+PROLOGUE = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.const .align 4 .u32 table[4] = {1, 2, 3, 4};
+.visible .entry k(.param .u64 a, .param .u64 b)
+{
+.reg .pred %p<9>;
+.reg .b32 %r<40>;
+.reg .b64 %rd<20>;
+.reg .f32 %f<10>;
+.shared .align 16 .b8 s[1024];
+.local .align 8 .b8 frame[64];
+ld.param.u64 %rd1, [a];
+ld.param.u64 %rd2, [b];
+cvta.to.global.u64 %rd1, %rd1;
+cvta.to.global.u64 %rd2, %rd2;
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+mov.u32 %r6, %laneid;
+mul.wide.u32 %rd3, %r1, 4;
+add.s64 %rd4, %rd1, %rd3;
+add.s64 %rd5, %rd2, %rd3;
+mov.u32 %r3, s;
+shl.b32 %r4, %r1, 2;
+add.u32 %r5, %r3, %r4;
+setp.lt.u32 %p1, %r1, 32;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A fault: the rule that finds it, the faulty body, and the mended one."""
+
+    title: str
+    rule: str
+    faulty: str
+    mended: str
+    blocks: int = 1
+    threads: int = 64
+
+    def text(self, body: str) -> str:
+        """Return the whole module around `body`."""
+        return PROLOGUE + dedent(body).strip() + "\nret;\n}\n"
+
+    def marked_line(self) -> int:
+        """Return the line, from 1, that carries the mark in the faulty module."""
+        (line,) = [i for i, row in enumerate(self.text(self.faulty).splitlines(), 1) if "// !" in row]
+        return line
+
+
+def swap(title: str, rule: str, body: str, faulty: str, mended: str, **options: int) -> Planted:
+    """A case whose two bodies differ in what stands for `FAULT`."""
+    body = dedent(body)
+    return Planted(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), **options)
+
+
+MEMORY = (
+    swap("a load past the end of an array", "out-of-bounds", "ld.global.u32 %r10, FAULT", "[%rd4+4]; // !", "[%rd4];"),
+    swap(
+        "a store before the beginning", "out-of-bounds", "st.global.u32 FAULT", "[%rd5+-4], %r1; // !", "[%rd5], %r1;"
+    ),
+    swap(
+        "a vector store across the end",
+        "out-of-bounds",
+        "setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nst.global.v4.u32 FAULT",
+        "[%rd2+248], {%r1, %r1, %r1, %r1}; // !",
+        "[%rd2+240], {%r1, %r1, %r1, %r1};",
+    ),
+    swap(
+        "an atomic past the end", "out-of-bounds", "red.global.add.u32 FAULT", "[%rd2+4096], 1; // !", "[%rd2+252], 1;"
+    ),
+    swap(
+        "a load from address zero",
+        "out-of-bounds",
+        "mov.u64 %rd9, FAULT",
+        "0;\nld.global.u32 %r10, [%rd9]; // !",
+        "%rd1;\nld.global.u32 %r10, [%rd9];",
+    ),
+    swap(
+        "a generic load from nowhere",
+        "out-of-bounds",
+        "cvta.global.u64 %rd9, %rd4;\nFAULT",
+        "ld.u32 %r10, [%rd9+1024]; // !",
+        "ld.u32 %r10, [%rd9];",
+    ),
+    swap(
+        "a shared store past the end",
+        "out-of-bounds",
+        "FAULT",
+        "st.shared.u32 [%r5+1020], %r1; // !",
+        "st.shared.u32 [%r5+512], %r1;",
+    ),
+    swap(
+        "a shared load before the beginning",
+        "out-of-bounds",
+        "st.shared.u32 [%r5], %r1;\nFAULT",
+        "ld.shared.u32 %r10, [%r5+-8]; // !",
+        "ld.shared.u32 %r10, [%r5];",
+    ),
+    swap(
+        "a table read past its end",
+        "out-of-bounds",
+        "mov.u64 %rd9, table;\nand.b32 %r10, %r1, 3;\nmul.wide.u32 %rd10, %r10, 4;\nadd.s64 %rd9, %rd9, %rd10;\nFAULT",
+        "ld.const.u32 %r11, [%rd9+64]; // !",
+        "ld.const.u32 %r11, [%rd9];",
+    ),
+    swap(
+        "a local store past the frame",
+        "out-of-bounds",
+        "mov.u64 %rd9, frame;\nFAULT",
+        "st.local.u32 [%rd9+4096], %r1; // !",
+        "st.local.u32 [%rd9+60], %r1;",
+    ),
+    swap(
+        "a load between two words",
+        "misaligned",
+        "FAULT",
+        "ld.global.u32 %r10, [%rd1+2]; // !",
+        "ld.global.u32 %r10, [%rd1+4];",
+    ),
+    swap(
+        "a vector load from a word",
+        "misaligned",
+        "FAULT",
+        "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1+4]; // !",
+        "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1+16];",
+    ),
+    swap(
+        "a shared double at a word",
+        "misaligned",
+        "mov.u64 %rd9, 1;\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nFAULT",
+        "st.shared.u64 [%r3+4], %rd9; // !",
+        "st.shared.u64 [%r3+8], %rd9;",
+    ),
+    swap(
+        "an atomic between two words",
+        "misaligned",
+        "FAULT",
+        "red.global.add.u32 [%rd2+2], 1; // !",
+        "red.global.add.u32 [%rd2+4], 1;",
+    ),
+)
+
+UNINITIALISED = (
+    swap(
+        "a register never written",
+        "uninitialised-register",
+        "FAULT",
+        "add.u32 %r10, %r11, 1; // !",
+        "mov.u32 %r11, 0;\nadd.u32 %r10, %r11, 1;",
+    ),
+    swap(
+        "a register written on one path only",
+        "uninitialised-register",
+        "setp.lt.u32 %p2, %r6, 16;\nFAULT",
+        "@%p2 mov.u32 %r11, 1;\nadd.u32 %r10, %r11, 1; // !",
+        "selp.u32 %r11, 1, 0, %p2;\nadd.u32 %r10, %r11, 1;",
+    ),
+    swap(
+        "an address never computed",
+        "uninitialised-register",
+        "FAULT",
+        "st.global.u32 [%rd12], %r1; // !",
+        "mov.u64 %rd12, %rd5;\nst.global.u32 [%rd12], %r1;",
+    ),
+    swap(
+        "a predicate never set",
+        "uninitialised-register",
+        "FAULT",
+        "selp.u32 %r10, 1, 0, %p5; // !",
+        "setp.eq.u32 %p5, %r1, 0;\nselp.u32 %r10, 1, 0, %p5;",
+    ),
+    swap(
+        "shared memory never stored",
+        "uninitialised-memory",
+        "FAULT",
+        "ld.shared.u32 %r10, [%r5]; // !",
+        "st.shared.u32 [%r5], %r1;\nld.shared.u32 %r10, [%r5];",
+    ),
+    swap(
+        "a shared row stored by even threads only",
+        "uninitialised-memory",
+        "and.b32 %r10, %r1, 1;\nsetp.eq.u32 %p2, %r10, 0;\nFAULT",
+        "@%p2 st.shared.u32 [%r5], %r1;\nld.shared.u32 %r11, [%r5]; // !",
+        "@%p2 st.shared.u32 [%r5], %r1;\n@%p2 ld.shared.u32 %r11, [%r5];",
+    ),
+    swap(
+        "a frame read before it is written",
+        "uninitialised-memory",
+        "mov.u64 %rd9, frame;\nFAULT",
+        "ld.local.u32 %r10, [%rd9+8]; // !",
+        "st.local.u32 [%rd9+8], %r1;\nld.local.u32 %r10, [%rd9+8];",
+    ),
+)
+
+BARRIERS = (
+    swap(
+        "a barrier that odd lanes skip",
+        "barrier-divergence",
+        "and.b32 %r10, %r1, 1;\nsetp.eq.u32 %p2, %r10, 1;\nFAULT",
+        "@%p2 bra over;\nbar.sync 0; // !\nover:",
+        "bar.sync 0;",
+    ),
+    swap(
+        "a barrier that one warp skips by returning",
+        "barrier-divergence",
+        "FAULT",
+        "@%p1 ret;\nbar.sync 0; // !",
+        "bar.sync 0;\n@%p1 ret;",
+    ),
+    swap(
+        "two warps at two barriers",
+        "deadlock",
+        "FAULT",
+        "@%p1 bra first;\nbar.sync 1; // !\nbra over;\nfirst:\nbar.sync 2;\nover:",
+        "@%p1 bra first;\nbar.sync 1;\nbra over;\nfirst:\nbar.sync 1;\nover:",
+    ),
+    swap(
+        "a barrier for more threads than come",
+        "deadlock",
+        "@!%p1 bra over;\nFAULT\nover:",
+        "bar.sync 1, 64; // !",
+        "bar.sync 1, 32;",
+    ),
+    swap(
+        "a consumer at another barrier than its producer",
+        "deadlock",
+        "@%p1 bra consumer;\nbar.arrive 1, 64;\nbra over;\nconsumer:\nFAULT\nover:",
+        "bar.sync 2, 64; // !",
+        "bar.sync 1, 64;",
+    ),
+    swap(
+        "a flag that nobody raises",
+        "deadlock",
+        "FAULT\nspin:\nld.volatile.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra spin;",
+        "// !",
+        "mov.u32 %r11, 1;\nred.global.add.u32 [%rd2], %r11;",
+    ),
+)
+
+RACES = (
+    swap(
+        "a shared exchange without a barrier",
+        "shared-race",
+        "st.shared.u32 [%r5], %r1;\nFAULT",
+        "xor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10]; // !",
+        "bar.sync 0;\nxor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
+    ),
+    swap(
+        "a shared row overwritten while others read it",
+        "shared-race",
+        "st.shared.u32 [%r5], %r1;\nbar.sync 0;\nxor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];\nFAULT",
+        "st.shared.u32 [%r5], %r11; // !",
+        "bar.sync 0;\nst.shared.u32 [%r5], %r11;",
+    ),
+    swap(
+        "a loop with one barrier where it needs two",
+        "shared-race",
+        "mov.u32 %r20, 0;\nagain:\nFAULT\nbar.sync 0;\nxor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];\nadd.u32 %r20, %r20, 1;\nsetp.lt.u32 %p2, %r20, 3;\n@%p2 bra again;",
+        "st.shared.u32 [%r5], %r20; // !",
+        "bar.sync 0;\nst.shared.u32 [%r5], %r20;",
+    ),
+    swap(
+        "two warps that store to one place",
+        "shared-race",
+        "shl.b32 %r10, %r6, 2;\nadd.u32 %r10, %r3, %r10;\nFAULT",
+        "st.shared.u32 [%r10], %r1; // !",
+        "@%p1 st.shared.u32 [%r10], %r1;",
+    ),
+    swap(
+        "a named barrier that only one warp meets",
+        "shared-race",
+        "st.shared.u32 [%r5], %r1;\nFAULT\nxor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
+        "@%p1 bar.sync 1, 32; // !",
+        "bar.sync 1, 64;",
+    ),
+    swap(
+        "a plain store among atomics",
+        "shared-race",
+        "setp.eq.u32 %p2, %r1, 0;\n@%p2 st.shared.u32 [%r3], 0;\nFAULT\natom.shared.add.u32 %r10, [%r3], 1;",
+        "// !",
+        "bar.sync 0;",
+    ),
+    swap(
+        "a warp-mate's word read too soon",
+        "lane-race",
+        "st.shared.u32 [%r5], %r1;\nFAULT",
+        "xor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10]; // !",
+        "bar.warp.sync -1;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
+    ),
+    swap(
+        "a warp-mate's word overwritten too soon",
+        "lane-race",
+        "st.shared.u32 [%r5], %r1;\nbar.sync 0;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];\nFAULT",
+        "st.shared.u32 [%r5], %r11; // !",
+        "bar.warp.sync -1;\nst.shared.u32 [%r5], %r11;",
+    ),
+    swap(
+        "all lanes store to one word",
+        "lane-race",
+        "setp.eq.u32 %p2, %r1, 0;\nFAULT",
+        "@%p1 st.shared.u32 [%r3], %r1; // !",
+        "@%p2 st.shared.u32 [%r3], %r1;",
+    ),
+    swap(
+        "half a warp synchronises, and reads from the other half",
+        "lane-race",
+        "st.shared.u32 [%r5], %r1;\nsetp.lt.u32 %p2, %r6, 16;\n@!%p2 bra over;\nbar.warp.sync 0x0000ffff;\nFAULT\nover:",
+        "ld.shared.u32 %r11, [%r5+64]; // !",
+        "xor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
+    ),
+    swap(
+        "two blocks that store to one array",
+        "global-race",
+        "FAULT",
+        "st.global.u32 [%rd5], %r2; // !",
+        "setp.eq.u32 %p2, %r2, 0;\n@%p2 st.global.u32 [%rd5], %r2;",
+        blocks=2,
+    ),
+    swap(
+        "a global exchange without a barrier",
+        "global-race",
+        "st.global.u32 [%rd5], %r1;\nsub.s64 %rd9, %rd2, %rd3;\nFAULT",
+        "ld.global.u32 %r10, [%rd9+252]; // !",
+        "bar.sync 0;\nld.global.u32 %r10, [%rd9+252];",
+    ),
+    swap(
+        "a counter that is not atomic",
+        "global-race",
+        "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\nFAULT",
+        "ld.global.u32 %r10, [%rd2];\nadd.u32 %r10, %r10, 1;\nst.global.u32 [%rd2], %r10; // !",
+        "red.global.add.u32 [%rd2], 1;",
+    ),
+    swap(
+        "a message without a fence",
+        "global-race",
+        """
+        setp.ne.u32 %p2, %r1, 0;
+        @%p2 ret;
+        setp.eq.u32 %p3, %r2, 0;
+        @!%p3 bra receive;
+        st.global.u32 [%rd2+8], 7;
+        FAULT
+        atom.global.exch.b32 %r10, [%rd2], 1;
+        ret;
+        receive:
+        atom.global.or.b32 %r10, [%rd2], 0;
+        setp.eq.u32 %p4, %r10, 0;
+        @%p4 bra receive;
+        membar.gl;
+        ld.global.u32 %r11, [%rd2+8];
+        """,
+        "// !",
+        "membar.gl;",
+        blocks=2,
+        threads=32,
+    ),
+)
+
+PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES)

@@ -1,0 +1,45 @@
+"""L7: a planted bug gets a finding at its line, and the same kernel without it gets none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from planted_bugs import PLANTED, Planted
+from pyptx_sim import run
+from pyptx_sim.errors import Deadlock
+
+each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])
+
+
+def findings_of(case: Planted, body: str, seed: int = 0) -> tuple[Any, ...]:
+    a = np.arange(64, dtype=np.uint32)
+    b = np.zeros(64, dtype=np.uint32)
+    launch = {"grid": (case.blocks, 1, 1), "block": (case.threads, 1, 1), "args": [a, b], "seed": seed}
+    try:
+        return tuple(run(case.text(body), checks="all", **launch).findings)
+    except Deadlock as deadlock:
+        return tuple(deadlock.findings)
+
+
+@each_case
+def test_a_planted_bug_is_found_at_its_line(case: Planted) -> None:
+    found = [finding for finding in findings_of(case, case.faulty) if finding.rule == case.rule]
+    assert found, f"no {case.rule}"
+    finding = found[0]
+    assert finding.hint
+    assert finding.message
+    marked = case.text(case.faulty).splitlines()[case.marked_line() - 1]
+    if marked.strip() != "// !":
+        assert case.marked_line() in {line for finding in found for line in (finding.line, finding.other_line)}
+
+
+@each_case
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_mended_kernel_gives_no_finding(case: Planted, seed: int) -> None:
+    assert findings_of(case, case.mended, seed) == ()
+
+
+def test_there_are_at_least_thirty_planted_bugs() -> None:
+    assert len({case.title for case in PLANTED}) == len(PLANTED) >= 30

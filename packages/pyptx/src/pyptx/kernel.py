@@ -1,0 +1,17 @@
+"""The `kernel` decorator and the object that it makes of a function."""
+
+from pyptx_dsl.arch import detect_arch
+from pyptx_dsl.intrinsic import intrinsic
+from pyptx_dsl.kernel import Kernel, kernel
+from pyptx_dsl.runtimes import differentiable_kernel
+from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
+
+__all__ = [
+    "Kernel",
+    "TensorSpec",
+    "TmaDescriptorHandle",
+    "detect_arch",
+    "differentiable_kernel",
+    "intrinsic",
+    "kernel",
+]

@@ -1,0 +1,31 @@
+"""Registers: `reg.scalar(f32)`, `reg.array(f32, 8)`, and what their operators emit."""
+
+from pyptx_dsl.reg import (
+    NegPred,
+    PipeRef,
+    Reg,
+    RegArray,
+    SpecialReg,
+    alloc,
+    alloc_array,
+    array,
+    from_,
+    pair,
+    scalar,
+    wgmma_frag,
+)
+
+__all__ = [
+    "NegPred",
+    "PipeRef",
+    "Reg",
+    "RegArray",
+    "SpecialReg",
+    "alloc",
+    "alloc_array",
+    "array",
+    "from_",
+    "pair",
+    "scalar",
+    "wgmma_frag",
+]
