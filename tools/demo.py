@@ -44,7 +44,8 @@ def main(rows: int, columns: int) -> int:
     w = generator.standard_normal(columns, dtype=np.float32)
 
     print(kernel.ptx(B=rows, N=columns))
-    print(f"\nptxas: {kernel.resources(B=rows, N=columns)}")
+    cost = kernel.resources(B=rows, N=columns)
+    print(f"ptxas: {cost.registers} registers, {cost.spills} bytes spilled, {cost.shared} bytes of shared memory")
 
     y, plain = timed(lambda: kernel(x, w))
     report, slow = timed(lambda: kernel.simulate(x, w, checks="all", seed=0))

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import assert_type
 
+from pyptx import Kernel, Tile, kernel, reg
+from pyptx.types import PtxType, f32, u32
+from pyptx_dsl.register import Reg, RegArray
 from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Specialization
-from pyptx_ir.syntax import Instruction, Module, evolve, parse, parse_instruction, parse_recovering, spell
+from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
 from pyptx_ir.syntax.errors import PtxSyntaxError
+from pyptx_ir.syntax.nodes import Instruction, Module
 
 
 def reading() -> None:
@@ -36,3 +40,42 @@ def rows(argument: Argument, runtime: Runtime, specialization: Specialization) -
     assert_type(specialization.outputs, tuple[Output, ...])
     assert_type(runtime.claims([argument]), bool)
     Semantics("add", lambda instruction: instruction.opcode)
+
+
+@kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=1)
+def copy(X: object, Y: object) -> None:
+    """Stand for a user's kernel."""
+
+
+@kernel
+def bare() -> None:
+    """Stand for a kernel without a contract."""
+
+
+def writing() -> None:
+    """What a kernel is, and what its body handles."""
+    assert_type(copy, Kernel)
+    assert_type(bare, Kernel)
+    assert_type(copy.ptx(B=1, N=2), str)
+    assert_type(copy.module(B=1, N=2), Module)
+    assert_type(copy.cubin(B=1, N=2), bytes)
+    assert_type(copy.resources(B=1, N=2).registers, int)
+    assert_type(f32, PtxType)
+    assert_type(Tile("B", f32).symbolic_dims, tuple[str, ...])
+
+
+def registers() -> None:
+    """Operators on registers give registers, comparisons too."""
+    a = reg.scalar(u32)
+    assert_type(a, Reg)
+    assert_type(reg.array(f32, 4), RegArray)
+    assert_type(a + 1, Reg)
+    assert_type(1 + a, Reg)
+    assert_type(a == 0, Reg)
+    assert_type(a < a, Reg)
+
+
+def mistakes() -> None:
+    """What a checker must refuse."""
+    reg.scaler(f32)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
+    reg.scalar("f32")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a type is a value, not its name
