@@ -1,0 +1,23 @@
+"""The error of the semantics.
+
+    MissingSemantics (pyptx_sim.errors)
+    └── NoSemantics   the opcode is known, but not with these modifiers, types or operands
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_sim.errors import MissingSemantics
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Instruction
+
+
+class NoSemantics(MissingSemantics):
+    """No form of the manual that is simulated fits the instruction; raised when it is bound, before anything runs."""
+
+    def __init__(self, instruction: Instruction, reason: str | None = None, hint: str | None = None) -> None:
+        """Name `instruction` in full, and what of it has no meaning here."""
+        opcode = ".".join(instruction.opcode)
+        super().__init__(f"the simulator has no semantics for {opcode}" + (f": {reason}" if reason else ""), hint=hint)

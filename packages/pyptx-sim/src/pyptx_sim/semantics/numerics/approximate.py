@@ -1,0 +1,70 @@
+"""The approximate functions, computed to within the manual's bounds (9.7.3); NaN results are not canonical yet.
+
+Transcendental functions are taken in float64 and rounded: NumPy promises no more than a few ulp in float32. Sine and cosine
+have bounds that are absolute and wide (2^-20.5), which every float32 implementation meets.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.nan import F64_HIGH_NAN
+from pyptx_sim.semantics.numerics.rounding import F32, F64
+from pyptx_sim.semantics.numerics.single import reciprocal
+
+_QUOTIENT_LIMIT = np.float32(2.0**126)
+_HIGH_WORD = np.uint64(0xFFFFFFFF00000000)
+_F64_NORMAL = 2.0**-1022
+
+
+def exp2(a: Array) -> Array:
+    """Return 2 to the power `a`, correctly rounded but for rarest ties (bound: 2 ulp)."""
+    return np.exp2(a.astype(F64)).astype(F32)
+
+
+def log2(a: Array) -> Array:
+    """Return the base-2 logarithm (bound: 2^-22, absolute between 0.5 and 2, else relative)."""
+    return np.log2(a.astype(F64)).astype(F32)
+
+
+def tanh(a: Array) -> Array:
+    """Return the hyperbolic tangent (bound: 2^-11 relative)."""
+    return np.tanh(a.astype(F64)).astype(F32)
+
+
+def rsqrt(a: Array) -> Array:
+    """Return `1 / sqrt(a)`; two roundings stay below 2^-23 relative (bound: 2^-22.9)."""
+    return reciprocal(np.sqrt(a))
+
+
+def divide(a: Array, b: Array) -> Array:
+    """Return `a / b` as `div.approx`: a divisor beyond 2^126 gives zero, and NaN for an infinite dividend."""
+    quotient = a / b
+    size = np.abs(b)
+    beyond = (size > _QUOTIENT_LIMIT) & (size < np.inf)
+    if not beyond.any():
+        return quotient
+    return np.where(beyond, a * np.copysign(np.float32(0), b), quotient)
+
+
+def _high_word(function: np.ufunc | None, a: Array) -> Array:
+    """Return `1 / function(a)` from and to the upper 32 bits of float64 numbers, subnormals flushed."""
+    source = _flushed((a.view(np.uint64) & _HIGH_WORD).view(F64))
+    result = _flushed(reciprocal(function(source) if function else source))
+    bits = result.view(np.uint64) & _HIGH_WORD
+    return np.where(np.isnan(result), np.uint64(F64_HIGH_NAN), bits).view(F64)
+
+
+def _flushed(values: Array) -> Array:
+    return np.where(np.abs(values) < _F64_NORMAL, np.copysign(0.0, values), values)
+
+
+def reciprocal_high(a: Array) -> Array:
+    """Return `rcp.approx.ftz.f64`: 20 bits of mantissa."""
+    return _high_word(None, a)
+
+
+def rsqrt_high(a: Array) -> Array:
+    """Return `rsqrt.approx.ftz.f64`: 20 bits of mantissa."""
+    return _high_word(np.sqrt, a)

@@ -1,0 +1,37 @@
+"""float64 arithmetic in every rounding mode; NaN payloads are NumPy's, which hand on the first operand's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.directed import add_f64, divide_f64, sqrt_f64
+from pyptx_sim.semantics.numerics.fused import fma_f64, multiply_f64
+from pyptx_sim.semantics.numerics.single import reciprocal
+
+Core: TypeAlias = Callable[..., Array]
+
+_ONE = np.float64(1.0)
+
+# Operation -> (rounded to nearest, rounded in a direction).
+_CORES: dict[str, tuple[Core, Core]] = {
+    "add": (np.add, add_f64),
+    "sub": (np.subtract, lambda a, b, mode: add_f64(a, -b, mode)),
+    "mul": (np.multiply, multiply_f64),
+    "fma": (fma_f64, fma_f64),
+    "mad": (fma_f64, fma_f64),
+    "div": (np.divide, divide_f64),
+    "rcp": (reciprocal, lambda a, mode: divide_f64(np.full_like(a, _ONE), a, mode)),
+    "sqrt": (np.sqrt, sqrt_f64),
+}
+
+
+def double(operation: str, mode: str) -> Core:
+    """Return the float64 function of `operation` in rounding `mode` (empty: to nearest)."""
+    nearest, directed = _CORES[operation]
+    if mode in {"", "rn"}:
+        return nearest
+    return lambda *sources: directed(*sources, mode)

@@ -1,0 +1,56 @@
+"""Minimum and maximum of floats as the manual orders them: -0 below +0, NaN ignored or handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """A float minimum or maximum; call it with two or three arrays of one float dtype.
+
+    `nan`: a NaN among the inputs gives NaN. `magnitude`: compare absolute values. `xorsign`: the result's sign is the
+    exclusive or of the signs of two inputs. NaN results are not canonical yet.
+    """
+
+    largest: bool
+    nan: bool = False
+    magnitude: bool = False
+    xorsign: bool = False
+
+    def __call__(self, a: Array, b: Array, *third: Array) -> Array:
+        """Return the extreme of the inputs."""
+        inputs = tuple(np.abs(source) for source in (a, b, *third)) if self.magnitude else (a, b, *third)
+        result = self._pair(inputs[0], inputs[1])
+        for source in inputs[2:]:
+            result = self._pair(result, source)
+        return np.copysign(result, _sign_product(a, b)) if self.xorsign else result
+
+    def _pair(self, a: Array, b: Array) -> Array:
+        result = _FUNCTIONS[self.largest, self.nan](a, b)
+        same = a == b
+        if not np.count_nonzero(same):
+            return result
+        # Equal numbers have equal bits, but for zeros: there the sign bits decide.
+        bits = np.dtype(f"<u{a.dtype.itemsize}")
+        merge = np.bitwise_and if self.largest else np.bitwise_or
+        return np.where(same, merge(a.view(bits), b.view(bits)), result.view(bits)).view(a.dtype)
+
+
+_FUNCTIONS: dict[tuple[bool, bool], Callable[[Array, Array], Array]] = {
+    (False, False): np.fmin,
+    (False, True): np.minimum,
+    (True, False): np.fmax,
+    (True, True): np.maximum,
+}
+
+
+def _sign_product(a: Array, b: Array) -> Array:
+    """Return floats whose sign bit is the exclusive or of those of `a` and `b`."""
+    bits = np.dtype(f"<u{a.dtype.itemsize}")
+    return (a.view(bits) ^ b.view(bits)).view(a.dtype)

@@ -1,0 +1,84 @@
+"""Fused multiply-add with one rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.directed import nudged, patched
+from pyptx_sim.semantics.numerics.exact import fma_exact
+from pyptx_sim.semantics.numerics.rounding import (
+    F32,
+    F64,
+    FACTOR_LIMIT,
+    I64,
+    PRODUCT_LEAST,
+    product_error,
+    sum_error,
+    sum_to_odd,
+    to_f32,
+    zero_sign,
+)
+from pyptx_sim.semantics.numerics.subnormals import has_subnormal
+
+_HALFWAY = np.iinfo(np.int64).min
+_F32_TAIL = 35  # shifts the 29 bits that float32 drops from a float64 to the top
+
+_ADDEND_LIMIT = 2.0**1000
+
+
+def fma_f32(a: Array, b: Array, c: Array) -> Array:
+    """Return `a * b + c` in float32, rounded to nearest once.
+
+    The product is exact in float64. Its rounded sum with `c` misleads the second rounding only if it lies half-way between
+    two floats (or is subnormal as one); then the sum is taken again, to odd.
+    """
+    product = a.astype(F64)
+    product = product * b.astype(F64)
+    addend = c.astype(F64)
+    total = product + addend
+    result = total.astype(F32)
+    if np.minimum.reduce(total.view(I64) << _F32_TAIL, axis=None) == _HALFWAY or has_subnormal(result):
+        return sum_to_odd(product, addend).astype(F32)
+    return result
+
+
+def fma_f32_directed(a: Array, b: Array, c: Array, mode: str) -> Array:
+    """Return `a * b + c` in float32, rounded once in direction `mode`."""
+    product, addend = a.astype(F64) * b.astype(F64), c.astype(F64)
+    total = sum_to_odd(product, addend)
+    return to_f32(zero_sign(total, product, addend, mode), mode)
+
+
+def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
+    """Return `a * b + c` in float64, rounded once in direction `mode`; extreme exponents go through exact integers."""
+    a, b, c = np.broadcast_arrays(a, b, c)
+    product = a * b
+    error = product_error(a, b, product)
+    low_sum = c + error
+    tail = sum_error(c, error, low_sum)
+    high_sum = product + low_sum
+    high_tail = sum_error(product, low_sum, high_sum)
+    rest = sum_to_odd(tail, high_tail)
+    result = high_sum + rest
+    if mode != "rn":
+        result = zero_sign(nudged(result, sum_error(high_sum, rest, result), mode), product, c, mode)
+    return _repaired(result, a, b, c, mode)
+
+
+def _repaired(result: Array, a: Array, b: Array, c: Array, mode: str) -> Array:
+    """Recompute the elements whose exponents Dekker's product cannot bear."""
+    size_a, size_b, size_c = np.abs(a), np.abs(b), np.abs(c)
+    product = size_a * size_b
+    fits = (size_a <= FACTOR_LIMIT) & (size_b <= FACTOR_LIMIT) & (size_c <= _ADDEND_LIMIT)
+    fits &= (product >= PRODUCT_LEAST) | (size_a == 0) | (size_b == 0)
+    if fits.all():
+        return result
+    special = ~(np.isfinite(size_a) & np.isfinite(size_b) & np.isfinite(size_c))
+    result = np.where(special, a * b + c, result)
+    return patched(result, ~(fits | special), lambda x, y, z: fma_exact(x, y, z, mode), a, b, c)
+
+
+def multiply_f64(a: Array, b: Array, mode: str) -> Array:
+    """Return `a * b` in float64, rounded in direction `mode`: a fused sum with the zero of the product's sign."""
+    return fma_f64(a, b, np.copysign(0.0, a * b), mode)

@@ -1,0 +1,93 @@
+"""Integer arithmetic that NumPy spells differently: high halves, truncated division, bit positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.types import DType
+
+_U64_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+_DOUBLE: dict[str, DType] = {
+    "i2": np.dtype(np.int32),
+    "u2": np.dtype(np.uint32),
+    "i4": np.dtype(np.int64),
+    "u4": np.dtype(np.uint64),
+}
+
+
+def double_width(dtype: DType) -> DType:
+    """Return the integer dtype of twice the size."""
+    return _DOUBLE[dtype.str[1:]]
+
+
+def multiply_high_u64(a: Array, b: Array) -> Array:
+    """Return bits 64 to 127 of the product of uint64 arrays, from four products of halves."""
+    a_low, a_high, b_low, b_high = a & _U64_LOW, a >> _32, b & _U64_LOW, b >> _32
+    middle = a_high * b_low + ((a_low * b_low) >> _32)
+    other = a_low * b_high + (middle & _U64_LOW)
+    return a_high * b_high + (middle >> _32) + (other >> _32)
+
+
+def multiply_high_s64(a: Array, b: Array) -> Array:
+    """Return bits 64 to 127 of the product of int64 arrays: the unsigned ones, less what the signs weigh."""
+    high = multiply_high_u64(a.view(np.uint64), b.view(np.uint64)).view(np.int64)
+    return high - ((a >> 63) & b) - ((b >> 63) & a)
+
+
+def multiply_high(a: Array, b: Array) -> Array:
+    """Return the upper half of the product, in the dtype of the factors."""
+    if a.dtype.itemsize == 8:
+        return multiply_high_u64(a, b) if a.dtype.kind == "u" else multiply_high_s64(a, b)
+    wide = double_width(a.dtype)
+    return ((a.astype(wide) * b.astype(wide)) >> (8 * a.dtype.itemsize)).astype(a.dtype)
+
+
+def _divide_narrow(a: Array, b: Array) -> Array:
+    """Truncate a float64 quotient: exact for 32 bits, since it is no nearer to an integer than 2^-31 unless it is one."""
+    return np.trunc(a.astype(np.float64) / b.astype(np.float64))
+
+
+def divide(a: Array, b: Array) -> Array:
+    """Return the quotient truncated towards zero; all ones where the divisor is zero."""
+    zero = b == 0
+    if a.dtype.itemsize < 8:
+        quotient = np.where(zero, 0.0, _divide_narrow(a, b)).astype(np.int64).astype(a.dtype)
+    elif a.dtype.kind == "u":
+        quotient = a // np.where(zero, a.dtype.type(1), b)
+    else:
+        size = _magnitude(a) // np.where(zero, np.uint64(1), _magnitude(b))
+        quotient = np.where((a ^ b) < 0, -size.view(np.int64), size.view(np.int64))
+    return np.where(zero, ~a.dtype.type(0), quotient)
+
+
+def _magnitude(values: Array) -> Array:
+    return np.where(values < 0, -values, values).view(np.uint64)
+
+
+def remainder(a: Array, b: Array) -> Array:
+    """Return what the truncated quotient leaves over, with the sign of `a`; `a` itself where the divisor is zero."""
+    return np.where(b == 0, a, a - divide(a, b) * b)
+
+
+def top_bit(values: Array) -> Array:
+    """Return the position of the highest one bit of each unsigned integer as int64; -1 for zero.
+
+    Clearing every bit below another one keeps the highest, and makes rounding to float64 harmless.
+    """
+    sparse = values & ~(values >> values.dtype.type(1))
+    exponent = (sparse.astype(np.float64).view(np.int64) >> 52) - 1023
+    return np.maximum(exponent, -1)
+
+
+def count_ones(values: Array) -> Array:
+    """Return the number of one bits of each unsigned 32-bit or 64-bit integer as uint32."""
+    if hasattr(np, "bitwise_count"):  # NumPy 2
+        return np.bitwise_count(values).astype(np.uint32)
+    kind = values.dtype.type
+    every = kind((1 << (8 * values.dtype.itemsize)) - 1)
+    count = values - ((values >> kind(1)) & (every // kind(3)))
+    count = (count & (every // kind(5))) + ((count >> kind(2)) & (every // kind(5)))
+    count = (count + (count >> kind(4))) & (every // kind(17))
+    return ((count * (every // kind(255))) >> kind(8 * values.dtype.itemsize - 8)).astype(np.uint32)

@@ -1,0 +1,34 @@
+"""Packed registers as arrays with one axis more.
+
+Splitting is a view: the bytes of a register are little-endian, so element 0 holds the low bits. Broadcasting keeps working
+along lanes, because the new axis is last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.types import DType
+
+
+def split(bits: Array, element: DType) -> Array:
+    """Return `[…, n]` elements of each register in `bits`, low bits first."""
+    return bits[..., None].view(element)
+
+
+def join(elements: Array, register: DType) -> Array:
+    """Return the registers whose `[…, n]` elements are given, low bits first."""
+    return np.ascontiguousarray(elements).view(register)[..., 0]
+
+
+def elementwise(core: Callable[..., Array], element: DType, register: DType) -> Callable[..., Array]:
+    """Return `core` applied to the elements of packed registers."""
+
+    def compute(*sources: Any) -> Array:
+        return join(core(*(split(source, element) for source in sources)), register)
+
+    return compute

@@ -1,0 +1,129 @@
+"""Exact sums and the rounding of float64 values to narrower formats in every mode.
+
+Rounding to odd (an inexact result gets an odd last bit) keeps what a later rounding to at least two bits less must know: no
+double rounding. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+
+F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
+
+# Where Dekker's product neither overflows nor underflows.
+FACTOR_LIMIT = 2.0**500
+PRODUCT_LEAST = 2.0**-900
+_SPLITTER = 134217729.0  # 2^27 + 1
+
+
+def sum_error(a: Array, b: Array, total: Array) -> Array:
+    """Return `a + b - total` exactly, for `total = a + b` rounded to nearest (Knuth's two-sum); NaN if it overflowed."""
+    b_part = total - a
+    return (a - (total - b_part)) + (b - b_part)
+
+
+def product_error(a: Array, b: Array, product: Array) -> Array:
+    """Return `a * b - product` exactly (Dekker), for float64 factors below 2^500 and products above 2^-900 or zero."""
+    spread_a, spread_b = a * _SPLITTER, b * _SPLITTER
+    a_high, b_high = spread_a - (spread_a - a), spread_b - (spread_b - b)
+    a_low, b_low = a - a_high, b - b_high
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _towards(values: Array, error: Array, bits_type: type[np.signedinteger]) -> Array:
+    """Return `values` with an even last bit and a non-zero `error` moved by one bit towards the exact value."""
+    bits = values.view(bits_type)
+    even = (bits & bits_type(1)) == 0
+    above, below = error > 0, error < 0
+    step = np.where(above == (values > 0), bits_type(1), bits_type(-1))
+    return np.where((above | below) & even, bits + step, bits).view(values.dtype)
+
+
+def sum_to_odd(a: Array, b: Array) -> Array:
+    """Return the float64 sum rounded to odd."""
+    total = a + b
+    return _towards(total, sum_error(a, b, total), I64)
+
+
+def narrowed_to_odd(values: Array) -> Array:
+    """Return float64 `values` (exact, or rounded to odd) rounded to odd as float32."""
+    near = values.astype(F32)
+    return _towards(near, values - near.astype(F64), I32)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """A binary format as rounding sees it: significant bits, exponent of the smallest subnormal, greatest finite value."""
+
+    bits: int
+    least: int
+    greatest: float
+
+
+PRECISIONS: dict[str, Precision] = {
+    "f16": Precision(11, -24, 65504.0),
+    "bf16": Precision(8, -133, float.fromhex("0x1.fep127")),
+    "tf32": Precision(11, -136, float.fromhex("0x1.ffcp127")),
+    "f32": Precision(24, -149, float.fromhex("0x1.fffffep127")),
+}
+
+
+def _nearest_away(values: Array) -> Array:
+    return np.copysign(np.floor(np.abs(values) + 0.5), values)
+
+
+_INTEGRAL: dict[str, Callable[[Array], Array]] = {
+    "rn": np.rint,
+    "rna": _nearest_away,
+    "rz": np.trunc,
+    "rm": np.floor,
+    "rp": np.ceil,
+}
+
+
+def rounded(values: Array, target: str, mode: str) -> Array:
+    """Return float64 `values` (exact, or rounded to odd) rounded to the precision of `target`, still as float64.
+
+    Overflow gives an infinity or the greatest finite value, as `mode` demands.
+    """
+    precision = PRECISIONS[target]
+    exponent = ((values.view(I64) >> 52) & 0x7FF) - 1023
+    unit = np.maximum(exponent - (precision.bits - 1), precision.least)
+    scale_down = ((1023 - unit) << 52).view(F64)
+    scale_up = ((1023 + unit) << 52).view(F64)
+    result = _INTEGRAL[mode](values * scale_down) * scale_up
+    return _overflowed(result, values, precision.greatest, mode)
+
+
+def _overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
+    """Replace what exceeds the greatest finite value; infinite inputs stay infinite."""
+    over = (np.abs(result) > greatest) & np.isfinite(values)
+    if not over.any():
+        return result
+    bound = np.float64(greatest)
+    limits = {
+        "rz": np.copysign(bound, result),
+        "rm": np.where(result > 0, bound, -np.inf),
+        "rp": np.where(result > 0, np.inf, -bound),
+    }
+    return np.where(over, limits.get(mode, np.copysign(np.inf, result)), result)
+
+
+def to_f32(values: Array, mode: str) -> Array:
+    """Return float64 `values` (exact, or rounded to odd) as float32."""
+    return values.astype(F32) if mode == "rn" else rounded(values, "f32", mode).astype(F32)
+
+
+def zero_sign(total: Array, a: Array, b: Array, mode: str) -> Array:
+    """Return `total` with the zeros that two operands of opposite sign cancel to made negative if `mode` is `rm`.
+
+    IEEE 754-2019, 6.3.
+    """
+    if mode != "rm":
+        return total
+    return np.where((total == 0) & (np.signbit(a) != np.signbit(b)), -0.0, total)

@@ -1,0 +1,34 @@
+"""Flushing subnormal numbers to zero of the same sign. Manual: "Floating Point Instructions", `.ftz`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+
+_SIGN = np.uint32(0x80000000)
+_EXPONENT = np.uint32(0x7F800000)
+_ONE = np.uint32(1)
+_SMALLEST_NORMAL = 0x00FFFFFF  # of the bits shifted left by one, less one
+
+_HALF_SIGN = np.uint16(0x8000)
+_HALF_EXPONENT = np.uint16(0x7C00)
+
+
+def has_subnormal(values: Array) -> bool:
+    """Tell whether any element of the float32 array is subnormal; zeros wrap round to the top."""
+    return bool(np.minimum.reduce((values.view(np.uint32) << _ONE) - _ONE, axis=None) < _SMALLEST_NORMAL)
+
+
+def flushed(values: Array) -> Array:
+    """Return the float32 array with subnormals replaced by zeros of the same sign; the array itself if it has none."""
+    if not has_subnormal(values):
+        return values
+    bits = values.view(np.uint32)
+    return np.where(bits & _EXPONENT, bits, bits & _SIGN).view(np.float32)
+
+
+def flushed_half(values: Array) -> Array:
+    """Return the float16 array with subnormals replaced by zeros of the same sign."""
+    bits = values.view(np.uint16)
+    return np.where(bits & _HALF_EXPONENT, bits, bits & _HALF_SIGN).view(np.float16)
