@@ -25,7 +25,7 @@ _STRINGS = "$L__python_functions"
 class LineTable:
     """The files and functions that a kernel's lines refer to, numbered in order of first use."""
 
-    __slots__ = ("_files", "_functions", "_last", "_recorder", "_size")
+    __slots__ = ("_files", "_frames", "_functions", "_last", "_recorder", "_size")
 
     def __init__(self, recorder: Recorder) -> None:
         """Start with no file."""
@@ -33,15 +33,19 @@ class LineTable:
         self._files: dict[str, int] = {}
         self._functions: dict[str, int] = {}
         self._size = 0
-        self._last: Site | None = None
+        self._last: tuple[Frame, ...] = ()
+        self._frames: dict[Site, tuple[Frame, ...]] = {}
 
     def locations(self, site: Site, lead: str) -> Iterator[nodes.Loc]:
         """Yield the `.loc` lines for an instruction, none if the one before has the same stack."""
-        if site == self._last or not site:
+        frames = self._frames.get(site)
+        if frames is None:
+            frames = self._frames[site] = self._recorder.frames(site)
+        if frames == self._last or not frames:
             return
-        self._last = site
+        self._last = frames
         outer: tuple[int, int] | None = None
-        for frame in reversed(self._recorder.frames(site)):
+        for frame in reversed(frames):
             number = self._files.setdefault(frame.file, len(self._files) + 1)
             inlined = None if outer is None else nodes.InlinedAt(_STRINGS, self._offset(frame), *outer, 1)
             yield nodes.Loc(file=number, line=frame.line, column=1, inlined_at=inlined, lead=lead)

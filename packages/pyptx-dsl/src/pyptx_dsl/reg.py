@@ -53,7 +53,7 @@ def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
     number = as_integer(count)
     if number is None or number < 1:
         raise OperandError(f"an array needs at least one register, not {count!r}")
-    return RegArray(trace.banks.array(dtype, number, name), number, dtype, trace)
+    return trace.array(dtype, number, name)
 
 
 def from_(src: object, dtype: PtxType) -> Reg:

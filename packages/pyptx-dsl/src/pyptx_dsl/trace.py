@@ -12,16 +12,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.check import check_instruction
+from pyptx_ir.isa.errors import InstructionError
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 from pyptx_dsl.banks import Banks
-from pyptx_dsl.errors import DuplicateNameError, NoTraceError, OperandError, RegisterTypeError, TraceError
+from pyptx_dsl.errors import DuplicateNameError, InstructionUseError, NoTraceError, OperandError, RegisterTypeError, TraceError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.offsets import OffsetSlot, Term
 from pyptx_dsl.operands import lower
 from pyptx_dsl.origin import Recorder, Site
-from pyptx_dsl.register import Reg
+from pyptx_dsl.register import Reg, RegArray
 from pyptx_dsl.shared import SharedLayout
 from pyptx_dsl.trace_context import ACTIVE, active, current
 
@@ -59,6 +61,7 @@ class Trace:
         self.recorder = Recorder()
         self.shared = SharedLayout()
         self.offsets: dict[str, OffsetSlot] = {}
+        self.register_types: dict[str, str] = {}
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}
         self.tma_slots = "value"
@@ -86,6 +89,7 @@ class Trace:
         node = nodes.Instruction(
             opcode=opcode, operands=lowered, guard=None if guard is None else self._guard(guard), lead=self._lead
         )
+        self._check(node)
         self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
             self._written(lowered[0])
@@ -124,6 +128,13 @@ class Trace:
     def comment(self, text: str) -> None:
         """Put a `// text` line in front of what comes next."""
         self._comment += f"{self._lead}// {text}"
+
+    def _check(self, node: nodes.Instruction) -> None:
+        """Hold an instruction against the table; raise InstructionUseError at the user's line if it is wrong."""
+        try:
+            check_instruction(node, self.register_types.get, self.target, self.version)
+        except InstructionError as error:
+            raise InstructionUseError(error.message, hint=error.hint) from None
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
@@ -189,9 +200,17 @@ class Trace:
     def fresh(self, type: PtxType, name: str | None = None, prefix: str | None = None) -> Reg:  # noqa: A002  the contract
         """Declare one register: the next of its type's bank, or `name`."""
         if name is None:
-            return Reg(self.banks.fresh(type, prefix), type, self)
-        self.banks.named(name, type)
+            name = self.banks.fresh(type, prefix)
+        else:
+            self.banks.named(name, type)
+        self.register_types[name] = type.checked
         return Reg(name, type, self)
+
+    def array(self, dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+        """Declare `count` registers in a bank of their own."""
+        registers = RegArray(self.banks.array(dtype, count, name), count, dtype, self)
+        self.register_types.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
+        return registers
 
     def new_label(self, hint: str = "L") -> str:
         """Return a label that nothing else in this trace has; define it with `append(Label(name=…))`."""

@@ -36,6 +36,11 @@ class PtxType:
         return f".{self.name}"
 
     @property
+    def checked(self) -> str:
+        """Return the type by which the instruction table judges a register: its own if `.reg` has it, else that of `.reg`."""
+        return self.name if self.name in _DECLARABLE else self.register
+
+    @property
     def is_integer(self) -> bool:
         """Tell whether integer operators apply: untyped bits, unsigned or signed."""
         return self.kind in {"bits", "unsigned", "signed"}
@@ -61,6 +66,9 @@ class PtxType:
     def __reduce__(self) -> tuple[object, tuple[str]]:
         """Pickle by name, so that a copy is the same object."""
         return from_name, (self.name,)
+
+
+_DECLARABLE = frozenset("pred b16 u16 s16 b32 u32 s32 b64 u64 s64 b128 f32 f64".split())
 
 
 def _integers(bits: int, prefix: str, register: str | None = None) -> tuple[PtxType, PtxType, PtxType]:

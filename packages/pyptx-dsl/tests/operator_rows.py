@@ -1,0 +1,228 @@
+"""Every operator on registers, and exactly what it emits: the rows of `docs/operators.md`, as data.
+
+Registers are named by type: `u v` u32, `s t` s32, `b c` b32, `h` u16, `i` s16, `U V` u64, `S T` s64, `P` b64 (a pointer), `x y`
+f32, `d e` f64, `m n` f16, `k l` bf16, `xx yy` f16x2, `p q` predicates; `tid` is the special register `%tid.x`. What is fresh
+takes the next name of its bank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of Python, and the lines of PTX it emits."""
+
+    python: str
+    emitted: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows under one heading of the page."""
+
+    title: str
+    text: str
+    rows: tuple[Row, ...]
+
+
+SECTIONS = (
+    Section(
+        "Integers: 32 bits",
+        "The type is the left operand's; untyped bits (b32) count as unsigned. Python and NumPy integers are literals, and must fit.",
+        (
+            Row("u + v", "add.u32 %r0, %u, %v"),
+            Row("u + 5", "add.u32 %r0, %u, 5"),
+            Row("5 + u", "add.u32 %r0, %u, 5"),
+            Row("s + t", "add.s32 %r0, %s, %t"),
+            Row("b + 1", "add.u32 %r0, %b, 1"),
+            Row("u + h", "cvt.u32.u16 %r0, %h; add.u32 %r1, %u, %r0", "the narrower one is widened by its own sign"),
+            Row("s + i", "cvt.s32.s16 %r0, %i; add.s32 %r1, %s, %r0"),
+            Row("h + u", "cvt.u32.u16 %r0, %h; add.u32 %r1, %r0, %u"),
+            Row("u - v", "sub.u32 %r0, %u, %v"),
+            Row("s - 1", "sub.s32 %r0, %s, 1"),
+            Row("5 - u", "sub.u32 %r0, 5, %u"),
+            Row("u * 3", "mul.lo.u32 %r0, %u, 3", "see Offsets"),
+            Row("s * t", "mul.lo.s32 %r0, %s, %t"),
+            Row("u // 3", "div.u32 %r0, %u, 3"),
+            Row("s // 3", "div.s32 %r0, %s, 3", "PTX truncates toward zero, Python rounds down"),
+            Row("100 // u", "div.u32 %r0, 100, %u"),
+            Row("u % 3", "rem.u32 %r0, %u, 3"),
+            Row("s % 3", "rem.s32 %r0, %s, 3", "the sign is the dividend's, in Python the divisor's"),
+            Row("u << 4", "shl.b32 %r0, %u, 4", "see Offsets"),
+            Row("1 << u", "shl.b32 %r0, 1, %u"),
+            Row("u >> 4", "shr.u32 %r0, %u, 4"),
+            Row("s >> 4", "shr.s32 %r0, %s, 4", "arithmetic"),
+            Row("b >> 4", "shr.u32 %r0, %b, 4"),
+            Row("s >> u", "shr.s32 %r0, %s, %u"),
+            Row("u & 31", "and.b32 %r0, %u, 31"),
+            Row("u | v", "or.b32 %r0, %u, %v"),
+            Row("u ^ v", "xor.b32 %r0, %u, %v"),
+            Row("~u", "not.b32 %r0, %u"),
+            Row("-s", "neg.s32 %r0, %s"),
+            Row("abs(s)", "abs.s32 %r0, %s"),
+            Row("u.max(v)", "max.u32 %r0, %u, %v"),
+            Row("s.max(t)", "max.s32 %r0, %s, %t"),
+            Row("s.min(-1)", "min.s32 %r0, %s, -1"),
+            Row("+u", "", "nothing: the register itself"),
+        ),
+    ),
+    Section(
+        "Integers: 64 and 16 bits",
+        "Sums of 64 bits are spelt `.s64` for both signs, as compilers do for pointers.",
+        (
+            Row("U + 8", "add.s64 %rd0, %U, 8"),
+            Row("U + V", "add.s64 %rd0, %U, %V"),
+            Row("P + u", "cvt.u64.u32 %rd0, %u; add.s64 %rd1, %P, %rd0", "zero extension"),
+            Row("P + s", "cvt.s64.s32 %rd0, %s; add.s64 %rd1, %P, %rd0", "sign extension"),
+            Row("u + P", "cvt.u64.u32 %rd0, %u; add.s64 %rd1, %rd0, %P"),
+            Row("P + h", "cvt.u64.u16 %rd0, %h; add.s64 %rd1, %P, %rd0"),
+            Row("U - V", "sub.s64 %rd0, %U, %V"),
+            Row("8 - U", "sub.s64 %rd0, 8, %U"),
+            Row("U * 3", "mul.lo.u64 %rd0, %U, 3"),
+            Row("S * T", "mul.lo.s64 %rd0, %S, %T"),
+            Row("U // 3", "div.u64 %rd0, %U, 3"),
+            Row("S % 3", "rem.s64 %rd0, %S, 3"),
+            Row("U << 4", "shl.b64 %rd0, %U, 4"),
+            Row("U >> u", "shr.u64 %rd0, %U, %u"),
+            Row("S >> 4", "shr.s64 %rd0, %S, 4"),
+            Row("U & 255", "and.b64 %rd0, %U, 255"),
+            Row("U | u", "cvt.u64.u32 %rd0, %u; or.b64 %rd1, %U, %rd0"),
+            Row("~U", "not.b64 %rd0, %U"),
+            Row("-S", "neg.s64 %rd0, %S"),
+            Row("S.max(T)", "max.s64 %rd0, %S, %T"),
+            Row("h + 1", "add.u16 %rs0, %h, 1"),
+            Row("i >> 2", "shr.s16 %rs0, %i, 2"),
+            Row("h * 3", "mul.lo.u16 %rs0, %h, 3"),
+            Row("h & 7", "and.b16 %rs0, %h, 7"),
+        ),
+    ),
+    Section(
+        "Offsets",
+        "A product (`*`, `<<`) of a 32-bit register, and a sum with one in it, is an offset: a 32-bit register whose exact 64-bit "
+        "value can be asked for too. Where the operator stands, the trace puts the 32-bit form if the register is used as one, "
+        "the 64-bit form if it meets a 64-bit register, both if both. So an offset added to a pointer never wraps at 2^32, and "
+        "shared addresses stay 32 bits. Factors are 32-bit values.",
+        (
+            Row("P + u * 4096", "mul.wide.u32 %rd1, %u, 4096; add.s64 %rd0, %P, %rd1"),
+            Row("P + s * -4", "mul.wide.s32 %rd1, %s, -4; add.s64 %rd0, %P, %rd1"),
+            Row("P + u * -4", "cvt.u64.u32 %rd1, %u; mul.lo.s64 %rd1, %rd1, -4; add.s64 %rd0, %P, %rd1", "no `mul.wide` is unsigned times negative"),
+            Row("P + u * v", "mul.wide.u32 %rd1, %u, %v; add.s64 %rd0, %P, %rd1"),
+            Row("P + u * s", "cvt.u64.u32 %rd1, %u; cvt.s64.s32 %rd2, %s; mul.lo.s64 %rd1, %rd1, %rd2; add.s64 %rd0, %P, %rd1"),
+            Row("P + (u << 4)", "mul.wide.u32 %rd1, %u, 16; add.s64 %rd0, %P, %rd1"),
+            Row("P + (u << v)", "cvt.u64.u32 %rd1, %u; shl.b64 %rd1, %rd1, %v; add.s64 %rd0, %P, %rd1"),
+            Row("P + ((u << 4) + 2048)", "mul.wide.u32 %rd2, %u, 16; add.s64 %rd1, %rd2, 2048; add.s64 %rd0, %P, %rd1"),
+            Row("P + (u * 8 + v)", "mul.wide.u32 %rd2, %u, 8; cvt.u64.u32 %rd1, %v; add.s64 %rd1, %rd2, %rd1; add.s64 %rd0, %P, %rd1"),
+            Row("P + (u * 8 - v * 4)", "mul.wide.u32 %rd2, %u, 8; mul.wide.u32 %rd3, %v, 4; sub.s64 %rd1, %rd2, %rd3; add.s64 %rd0, %P, %rd1"),
+            Row("P + (u + v) * 4", "add.u32 %r0, %u, %v; mul.wide.u32 %rd1, %r0, 4; add.s64 %rd0, %P, %rd1"),
+            Row("P - u * 4", "mul.wide.u32 %rd1, %u, 4; sub.s64 %rd0, %P, %rd1"),
+            Row("o = u * 4; P + o; o + 1", "mul.lo.u32 %r0, %u, 4; mul.wide.u32 %rd1, %u, 4; add.s64 %rd0, %P, %rd1; add.u32 %r1, %r0, 1", "used both ways"),
+            Row("o = u * 4; o += 8; P + o", "mul.lo.u32 %r0, %u, 4; add.u32 %r0, %r0, 8; cvt.u64.u32 %rd0, %r0; add.s64 %rd1, %P, %rd0", "written to, it is a plain register"),
+        ),
+    ),
+    Section(
+        "Comparisons",
+        "Each gives a fresh predicate. Signed against unsigned is an error where the order depends on it.",
+        (
+            Row("u < v", "setp.lt.u32 %p0, %u, %v"),
+            Row("u <= 5", "setp.le.u32 %p0, %u, 5"),
+            Row("s > -1", "setp.gt.s32 %p0, %s, -1"),
+            Row("5 > s", "setp.lt.s32 %p0, %s, 5"),
+            Row("b >= 1", "setp.ge.u32 %p0, %b, 1"),
+            Row("u == 0", "setp.eq.u32 %p0, %u, 0"),
+            Row("u != v", "setp.ne.u32 %p0, %u, %v"),
+            Row("U < u", "cvt.u64.u32 %rd0, %u; setp.lt.u64 %p0, %U, %rd0"),
+            Row("u < U", "cvt.u64.u32 %rd0, %u; setp.lt.u64 %p0, %rd0, %U"),
+            Row("S < u", "cvt.u64.u32 %rd0, %u; setp.lt.s64 %p0, %S, %rd0"),
+            Row("h == 3", "setp.eq.u16 %p0, %h, 3"),
+            Row("x < y", "setp.lt.f32 %p0, %x, %y"),
+            Row("x >= 0", "setp.ge.f32 %p0, %x, 0f00000000"),
+            Row("x == y", "setp.eq.f32 %p0, %x, %y"),
+            Row("x != x", "setp.neu.f32 %p0, %x, %x", "true for NaN, as in Python"),
+            Row("d > 1.5", "setp.gt.f64 %p0, %d, 0d3FF8000000000000"),
+            Row("m < n", "setp.lt.f16 %p0, %m, %n"),
+        ),
+    ),
+    Section(
+        "Floating point",
+        "Rounding is written out (`.rn`), so ptxas fuses nothing behind your back. Both operands have one type; literals are exact.",
+        (
+            Row("x + y", "add.rn.f32 %f0, %x, %y"),
+            Row("x + 1", "add.rn.f32 %f0, %x, 0f3F800000"),
+            Row("1.0 - x", "sub.rn.f32 %f0, 0f3F800000, %x"),
+            Row("x - y", "sub.rn.f32 %f0, %x, %y"),
+            Row("x * 0.5", "mul.rn.f32 %f0, %x, 0f3F000000"),
+            Row("x / y", "div.rn.f32 %f0, %x, %y"),
+            Row("1 / x", "div.rn.f32 %f0, 0f3F800000, %x"),
+            Row("-x", "neg.f32 %f0, %x"),
+            Row("abs(x)", "abs.f32 %f0, %x"),
+            Row("x.max(0)", "max.f32 %f0, %x, 0f00000000"),
+            Row("x.min(y)", "min.f32 %f0, %x, %y"),
+            Row("d + e", "add.rn.f64 %fd0, %d, %e"),
+            Row("d / 2", "div.rn.f64 %fd0, %d, 0d4000000000000000"),
+            Row("m + n", "add.rn.f16 %h0, %m, %n"),
+            Row("m * 2", "mov.b16 %h0, 0x4000; mul.rn.f16 %h1, %m, %h0", "16-bit types have no literals"),
+            Row("k * l", "mul.rn.bf16 %h0, %k, %l"),
+            Row("k + 1", "mov.b16 %h0, 0x3F80; add.rn.bf16 %h1, %k, %h0"),
+            Row("xx * yy", "mul.rn.f16x2 %hh0, %xx, %yy"),
+        ),
+    ),
+    Section(
+        "Predicates",
+        "`~p` is the negation `!p` and emits nothing; beside `& | ^` it takes one `not`. A pair of destinations `p|q` is `reg.PipeRef(p, q)`.",
+        (
+            Row("p & q", "and.pred %p0, %p, %q"),
+            Row("p | q", "or.pred %p0, %p, %q"),
+            Row("p ^ q", "xor.pred %p0, %p, %q"),
+            Row("~p", ""),
+            Row("p & ~q", "not.pred %p0, %q; and.pred %p1, %p, %p0"),
+        ),
+    ),
+    Section(
+        "In place",
+        "An augmented assignment writes the register itself.",
+        (
+            Row("u += v", "add.u32 %u, %u, %v"),
+            Row("u -= 1", "sub.u32 %u, %u, 1"),
+            Row("u *= 3", "mul.lo.u32 %u, %u, 3"),
+            Row("u //= 3", "div.u32 %u, %u, 3"),
+            Row("u %= 3", "rem.u32 %u, %u, 3"),
+            Row("u <<= 2", "shl.b32 %u, %u, 2"),
+            Row("s >>= 2", "shr.s32 %s, %s, 2"),
+            Row("u &= 7", "and.b32 %u, %u, 7"),
+            Row("u |= 8", "or.b32 %u, %u, 8"),
+            Row("u ^= v", "xor.b32 %u, %u, %v"),
+            Row("P += u * 4096", "mul.wide.u32 %rd0, %u, 4096; add.s64 %P, %P, %rd0"),
+            Row("P += s", "cvt.s64.s32 %rd0, %s; add.s64 %P, %P, %rd0"),
+            Row("x += y", "add.rn.f32 %x, %x, %y"),
+            Row("x /= 2", "div.rn.f32 %x, %x, 0f40000000"),
+            Row("p &= q", "and.pred %p, %p, %q"),
+        ),
+    ),
+    Section(
+        "Special registers",
+        "ptxas takes them in `mov` and `cvt` only, so an operator copies one first.",
+        (
+            Row("tid & 31", "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31"),
+            Row("tid == 0", "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0"),
+            Row("u + tid", "mov.u32 %r0, %tid.x; add.u32 %r1, %u, %r0"),
+        ),
+    ),
+)
+
+ROWS = tuple(row for section in SECTIONS for row in section.rows)
+
+
+def page() -> str:
+    """Return the tables of `docs/operators.md`."""
+    parts = []
+    for section in SECTIONS:
+        parts.append(f"## {section.title}\n\n{section.text}\n\n| Python | PTX | |\n|---|---|---|")
+        for row in section.rows:
+            ptx = "<br>".join(f"`{line}`" for line in row.emitted.split("; ") if line) or "–"
+            python = row.python.replace("|", "\\|")
+            parts.append(f"| `{python}` | {ptx} | {row.note} |")
+        parts.append("")
+    return "\n".join(parts)
