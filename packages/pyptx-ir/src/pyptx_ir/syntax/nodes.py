@@ -6,6 +6,9 @@ source; `positions` computes spans on demand. Two nodes are equal when they mean
 
 `Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a `Function`
 is its header, up to and without its body. The only edit is `evolve`.
+
+Keywords are kept without their dot (`"maxntid"`, `"managed"`, `"b32"`); names of sections keep it, as it belongs to the
+name. An argument of type `str` is a string literal without its quotes.
 """
 
 from __future__ import annotations
@@ -77,11 +80,12 @@ class RegisterDeclaration(Node):
     type: str
     names: tuple[RegisterName, ...]
     vector: str | None = None
+    alignment: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BranchTargets(Node):
-    """`.branchtargets a, b;` behind the label that names the list."""
+    """`.branchtargets a, b;` behind the label that names the list; a range of labels is one target, `"N<5>"`."""
 
     targets: tuple[str, ...]
 
@@ -131,11 +135,16 @@ class Invalid(Node):
 
 @dataclass(frozen=True, slots=True)
 class Declarator:
-    """One name of a variable declaration: `name[2][3] = initializer`; an empty bracket is None."""
+    """One name of a variable declaration: `name[2][3] = initializer`; an empty bracket is None.
+
+    `count` declares a family of names, `name<count>`. The fields of an opaque initialiser, `{ filter_mode = nearest }`,
+    are `Binary("=", …)`.
+    """
 
     name: str
     dimensions: tuple[Operand | None, ...] = ()
     initializer: Operand | None = None
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +276,11 @@ class SectionData(Node):
 class Section(Node):
     """`.section name { … }`: DWARF data lines and labels. `raw` stays None; the parts carry their own spelling.
 
-    `head` is the text between `.section` and `{`, trivia included, without a meaning of its own beyond `name`.
+    `head` is the spelling from `.section` up to the `{`, and plays the part of `raw`.
     """
 
     name: str
-    body: tuple[SectionData | Label, ...]
+    body: tuple[SectionData | Label | Invalid, ...]
     head: str | None = field(default=None, compare=False, repr=False)
     close_lead: str = field(default="\n\t", compare=False, repr=False)
 
@@ -293,7 +302,11 @@ class Pragma(Node):
 
 @dataclass(frozen=True, slots=True)
 class Directive(Node):
-    """A statement-level directive with no node of its own (`.language`, `.maxnreg` in a body, …)."""
+    """A statement-level directive with no node of its own (`.maxnreg` in a body, `@@DWARF .byte 0x2b, 0`, …).
+
+    `name` is without its dot, `@@DWARF` for the old debugging lines (then the first argument is the kind of line).
+    `terminated` tells whether it ends in `;`.
+    """
 
     name: str
     arguments: tuple[Operand | str, ...] = ()

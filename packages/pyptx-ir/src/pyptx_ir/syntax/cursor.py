@@ -1,0 +1,116 @@
+"""A place in a text, moving forward from lexeme to lexeme."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn, TypedDict
+
+from pyptx_ir.syntax.lexemes import FOUND, INTEGER, NAME, STRING, TRIVIA, integer
+
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_SHOWN = 40
+
+
+class Fault(Exception):  # noqa: N818 - an event inside the parser, which makes a PtxSyntaxError of it
+    """What is wrong, where, and what to do."""
+
+    def __init__(self, message: str, start: int, end: int, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.start, self.end, self.hint = message, start, end, hint
+
+
+class Spelling(TypedDict):
+    """The two texts of a parsed statement."""
+
+    lead: str
+    raw: str
+
+
+class Cursor:
+    """Reads one lexeme at a time; trivia in front of each is skipped.
+
+    `at` is where the next lexeme or the trivia in front of it begins, `end` is where the last lexeme ended. `lead` and
+    `start` belong to the statement that is being read.
+    """
+
+    __slots__ = ("at", "end", "lead", "start", "text")
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text = text
+        self.at = self.end = self.start = at
+        self.lead = ""
+
+    def begin(self) -> str:
+        """Begin a statement: take the trivia in front of it, and return its first character (empty at the end)."""
+        at = self.skip()
+        self.lead = self.text[self.end : at]
+        self.start = self.end = at
+        return self.text[at : at + 1]
+
+    def spelling(self) -> Spelling:
+        """Return the lead and the raw text of the statement, from its beginning to the last lexeme."""
+        return {"lead": self.lead, "raw": self.text[self.start : self.end]}
+
+    def skip(self) -> int:
+        """Go to the next lexeme."""
+        found = TRIVIA.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+        return self.at
+
+    def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Take the next lexeme if it matches, and return the match."""
+        found = pattern.match(self.text, self.skip())
+        if found is not None:
+            self.at = self.end = found.end()
+        return found
+
+    def take(self, pattern: re.Pattern[str]) -> str | None:
+        """Take the next lexeme if it matches, and return its text."""
+        found = self.find(pattern)
+        return None if found is None else found[0]
+
+    def sees(self, mark: str) -> bool:
+        """Tell whether the next lexeme begins with `mark`."""
+        return self.text.startswith(mark, self.skip())
+
+    def eat(self, mark: str) -> bool:
+        """Take `mark` if it is next."""
+        if not self.text.startswith(mark, self.skip()):
+            return False
+        self.at = self.end = self.at + len(mark)
+        return True
+
+    def need(self, mark: str, hint: str | None = None) -> None:
+        """Take `mark`, which must be next."""
+        if not self.eat(mark):
+            self.refuse(f"'{mark}'", hint)
+
+    def name(self, what: str = "a name", hint: str | None = None) -> str:
+        """Take an identifier."""
+        return self.take(NAME) or self.refuse(what, hint)
+
+    def number(self, what: str = "an integer") -> int:
+        """Take an integer literal."""
+        return integer(self.take(INTEGER) or self.refuse(what))
+
+    def string(self) -> str:
+        """Take a string literal, and return it without its quotes."""
+        found = self.find(STRING)
+        return self.refuse("a string") if found is None else found[1]
+
+    def refuse(self, expected: str, hint: str | None = None) -> NoReturn:
+        """Raise a fault at the next lexeme: `expected` should stand there."""
+        at = self.skip()
+        rest = self.text[at : at + _SHOWN]
+        if not rest:
+            raise Fault(f"expected {expected}, found the end of the text", at, at, hint)
+        if _CONTROL.match(rest):
+            raise Fault(f"control character {rest[0]!r} in the text", at, at + 1, "remove it")
+        if rest.startswith("/*"):
+            raise Fault("comment is never closed", at, at + 2, "close it with '*/'")
+        if rest[0] == '"' and not STRING.match(self.text, at):
+            raise Fault("string is never closed", at, at + 1, "close it with '\"' on the same line")
+        found = FOUND.match(rest)
+        word = rest[0] if found is None else found[0]
+        raise Fault(f"expected {expected}, found {word!r}", at, at + len(word), hint)

@@ -1,0 +1,194 @@
+"""Variables, registers and parameters. Manual: "State Spaces, Types, and Variables"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.lexemes import KEYWORD, NAME
+from pyptx_ir.syntax.nodes import (
+    Attribute,
+    Declarator,
+    Parameter,
+    Pointer,
+    RegisterDeclaration,
+    RegisterName,
+    Variable,
+)
+from pyptx_ir.syntax.operand_parser import OperandParser
+from pyptx_ir.syntax.operands import Operand
+
+SPACES = frozenset({"global", "const", "shared", "local", "param", "tex", "sreg"})
+LINKING = frozenset({"extern", "visible", "weak", "common"})
+_VECTORS = frozenset({"v2", "v4", "v8"})
+_POINTED = frozenset({"const", "global", "local", "shared"})
+
+
+@dataclass(slots=True)
+class Qualifiers:
+    """The dotted words in front of a declared name, in whichever order they stood."""
+
+    space: str | None = None
+    type: str | None = None
+    linking: str | None = None
+    alignment: int | None = None
+    vector: str | None = None
+    pointer: Pointer | None = None
+    attributes: list[Attribute] = field(default_factory=list[Attribute])
+
+    def read(self, cursor: Cursor) -> None:
+        """Take every dotted word that is next."""
+        while word := cursor.find(KEYWORD):
+            self._word(cursor, word[1], word.start())
+
+    def _word(self, cursor: Cursor, word: str, at: int) -> None:
+        if word == "align":
+            self.alignment = cursor.number("a number of bytes")
+        elif word == "attribute":
+            self.attributes.extend(attributes(cursor))
+        elif word == "ptr":
+            self.pointer = _pointer(cursor)
+        else:
+            slot = _slot(word)
+            if getattr(self, slot) is not None:
+                old = getattr(self, slot)
+                raise Fault(f"'.{word}' follows '.{old}', and both are a {slot}", at, at + len(word) + 1, "drop one")
+            setattr(self, slot, word)
+
+
+def _slot(word: str) -> str:
+    if word in _VECTORS:
+        return "vector"
+    if word in LINKING:
+        return "linking"
+    stem = word.partition("::")[0].partition("[")[0]
+    return "space" if stem in SPACES or word == "reg" else "type"
+
+
+def _pointer(cursor: Cursor) -> Pointer:
+    space, alignment = None, None
+    before = cursor.at, cursor.end
+    while word := cursor.find(KEYWORD):
+        if word[1] in _POINTED:
+            space = word[1]
+        elif word[1] == "align":
+            alignment = cursor.number("a number of bytes")
+        else:
+            cursor.at, cursor.end = before
+            break
+        before = cursor.at, cursor.end
+    return Pointer(space, alignment)
+
+
+def attributes(cursor: Cursor) -> list[Attribute]:
+    """Read `(.managed, .unified(1, 2))` behind `.attribute`."""
+    cursor.need("(")
+    out: list[Attribute] = []
+    while True:
+        word = cursor.find(KEYWORD) or cursor.refuse("an attribute", "such as .managed or .unified(1, 2)")
+        arguments: tuple[Operand, ...] = ()
+        if cursor.eat("("):
+            arguments = OperandParser(cursor).operands()
+            cursor.need(")")
+        out.append(Attribute(word[1], arguments))
+        if not cursor.eat(","):
+            cursor.need(")")
+            return out
+
+
+def count(cursor: Cursor) -> int | None:
+    """Read `<n>` behind a name, if it is there."""
+    if not cursor.eat("<"):
+        return None
+    number = cursor.number("a number of names")
+    cursor.need(">")
+    return number
+
+
+def declaration(cursor: Cursor, qualifiers: Qualifiers) -> Variable | RegisterDeclaration:
+    """Read the declared names behind the qualifiers, up to and with the `;`."""
+    if qualifiers.type is None:
+        cursor.refuse("a type", "such as .b32 or .f64")
+    node = _registers(cursor, qualifiers) if qualifiers.space == "reg" else _variable(cursor, qualifiers)
+    return node
+
+
+def _registers(cursor: Cursor, qualifiers: Qualifiers) -> RegisterDeclaration:
+    names = [RegisterName(cursor.name("a register's name"), count(cursor))]
+    while cursor.eat(","):
+        names.append(RegisterName(cursor.name("a register's name"), count(cursor)))
+    _end(cursor, "',' or ';'")
+    return RegisterDeclaration(
+        type=qualifiers.type or "",
+        names=tuple(names),
+        vector=qualifiers.vector,
+        alignment=qualifiers.alignment,
+        **cursor.spelling(),
+    )
+
+
+def _variable(cursor: Cursor, qualifiers: Qualifiers) -> Variable:
+    declarators = [_declarator(cursor)]
+    while cursor.eat(","):
+        declarators.append(_declarator(cursor))
+    _end(cursor, "'[', '=', ',' or ';'")
+    return Variable(
+        space=qualifiers.space or "",
+        type=qualifiers.type or "",
+        declarators=tuple(declarators),
+        linking=qualifiers.linking,
+        alignment=qualifiers.alignment,
+        vector=qualifiers.vector,
+        attributes=tuple(qualifiers.attributes),
+        **cursor.spelling(),
+    )
+
+
+def _end(cursor: Cursor, expected: str) -> None:
+    if not cursor.eat(";"):
+        cursor.refuse(expected, "a declaration ends in ';'")
+
+
+def _declarator(cursor: Cursor) -> Declarator:
+    name = cursor.name("a variable's name")
+    number = count(cursor)
+    operands = OperandParser(cursor)
+    dimensions = operands.dimensions()
+    initializer = operands.operand() if cursor.eat("=") else None
+    return Declarator(name, dimensions, initializer, number)
+
+
+def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
+    """Read the parameters behind an opening parenthesis, and the closing one."""
+    if cursor.eat(")"):
+        return ()
+    out = [_parameter(cursor)]
+    while cursor.eat(","):
+        out.append(_parameter(cursor))
+    if not cursor.eat(")"):
+        cursor.refuse("',' or ')'")
+    return tuple(out)
+
+
+def _parameter(cursor: Cursor) -> Parameter:
+    qualifiers = Qualifiers()
+    at = cursor.skip()
+    qualifiers.read(cursor)
+    if qualifiers.space is None:
+        hint = "a parameter looks like '.param .u64 name'"
+        if cursor.at == at:
+            cursor.refuse("a parameter", hint)
+        cursor.refuse("'.param' or '.reg' in a parameter", hint)
+    if qualifiers.type is None:
+        cursor.refuse("a type", "such as .b32 or .f64")
+    name = cursor.take(NAME) or ("_" if cursor.eat("_") else "")
+    return Parameter(
+        type=qualifiers.type,
+        name=name,
+        space=qualifiers.space,
+        alignment=qualifiers.alignment,
+        vector=qualifiers.vector,
+        pointer=qualifiers.pointer,
+        dimensions=OperandParser(cursor).dimensions(),
+        attributes=tuple(qualifiers.attributes),
+    )

@@ -1,0 +1,210 @@
+"""Statements that begin with a dot. Manual: "Directives"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.declarations import LINKING, SPACES, Qualifiers, count, declaration
+from pyptx_ir.syntax.functions import argument, arguments, function, prototype
+from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, TARGET_NAME, VERSION
+from pyptx_ir.syntax.nodes import (
+    AddressSize,
+    Alias,
+    BranchTargets,
+    CallTargets,
+    Directive,
+    File,
+    InlinedAt,
+    Loc,
+    Pragma,
+    SectionData,
+    Statement,
+    Target,
+    Version,
+)
+from pyptx_ir.syntax.operand_parser import OperandParser
+from pyptx_ir.syntax.operands import Operand, Symbol
+
+DATA = frozenset({"b8", "b16", "b32", "b64"})
+# Directives that may also stand as statements of their own, as they did in bodies of early PTX.
+_PLAIN = frozenset({
+    "abi_preserve",
+    "abi_preserve_control",
+    "blocksareclusters",
+    "explicitcluster",
+    "language",
+    "maxclusterrank",
+    "maxnctapersm",
+    "maxnreg",
+    "maxntid",
+    "minnctapersm",
+    "minperctamemory",
+    "noreturn",
+    "reqnctapercluster",
+    "reqntid",
+})
+_QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
+_DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
+
+
+def directive(cursor: Cursor) -> Statement:
+    """Read a statement that begins with a dotted word; a function stops in front of its body."""
+    word = cursor.find(KEYWORD) or cursor.refuse("a directive")
+    read = _READERS.get(word[1])
+    if read is not None:
+        return read(cursor)
+    if word[1] in _PLAIN:
+        return _plain(cursor, word[1])
+    if word[1] in {"entry", "func"}:
+        return function(cursor, word[1], Qualifiers())
+    if word[1].partition("::")[0].partition("[")[0] in _QUALIFIERS:
+        cursor.at = word.start()
+        return _qualified(cursor)
+    raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), _closest(word[1]))
+
+
+def data(cursor: Cursor) -> SectionData:
+    """Read a line of data in a debugging section."""
+    word = cursor.find(KEYWORD)
+    if word is None or word[1] not in DATA:
+        if word is not None:
+            cursor.at = word.start()
+        cursor.refuse("a line of a section", "these are .b8, .b16, .b32, .b64 and labels")
+    return SectionData(type=word[1], values=OperandParser(cursor, lines=True).operands(), **cursor.spelling())
+
+
+def dwarf(cursor: Cursor) -> Directive:
+    """Read an old debugging line, `@@DWARF .byte 0x2b, 0`."""
+    if not (cursor.eat("@@DWARF") or cursor.eat("@@dwarf")):
+        cursor.refuse("'@@DWARF'")
+    kind = cursor.find(KEYWORD) or cursor.refuse("the kind of a debugging line", "such as .byte, .4byte or .section")
+    words = [_dwarf_word(cursor)]
+    while cursor.eat(","):
+        words.append(_dwarf_word(cursor))
+    return Directive("@@DWARF", (Symbol(kind[0]), *words), terminated=False, **cursor.spelling())
+
+
+def _dwarf_word(cursor: Cursor) -> Operand | str:
+    if cursor.sees("@"):
+        return Symbol(cursor.take(_DWARF_WORD) or cursor.refuse("a word of a debugging line"))
+    return argument(cursor)
+
+
+def _qualified(cursor: Cursor) -> Statement:
+    """Read a declaration or a linked function: `.visible .entry …`, `.extern .shared …`, `.reg …`."""
+    qualifiers = Qualifiers()
+    qualifiers.read(cursor)
+    kind = qualifiers.type
+    if kind in {"entry", "func"}:
+        return function(cursor, kind, qualifiers)
+    if qualifiers.space is None:
+        cursor.refuse("a state space, .entry or .func")
+    return declaration(cursor, qualifiers)
+
+
+def _plain(cursor: Cursor, name: str) -> Directive:
+    given = arguments(cursor)
+    return Directive(name, given, terminated=cursor.eat(";"), **cursor.spelling())
+
+
+def _version(cursor: Cursor) -> Version:
+    found = cursor.find(VERSION) or cursor.refuse("a version", "such as '.version 8.0'")
+    return Version(int(found[1]), int(found[2]), **cursor.spelling())
+
+
+def _target(cursor: Cursor) -> Target:
+    names = [cursor.take(TARGET_NAME) or cursor.refuse("a target", "such as sm_90a")]
+    while cursor.eat(","):
+        names.append(cursor.take(TARGET_NAME) or cursor.refuse("a target or an option", "such as sm_90a or debug"))
+    return Target(tuple(names), **cursor.spelling())
+
+
+def _address_size(cursor: Cursor) -> AddressSize:
+    return AddressSize(cursor.number("32 or 64"), **cursor.spelling())
+
+
+def _file(cursor: Cursor) -> File:
+    index, name = cursor.number("the file's index"), cursor.string()
+    if not cursor.eat(","):
+        return File(index, name, **cursor.spelling())
+    timestamp = cursor.number("a timestamp")
+    cursor.need(",")
+    size = cursor.number("the file's size")
+    return File(index, name, timestamp, size, **cursor.spelling())
+
+
+def _loc(cursor: Cursor) -> Loc:
+    file, line, column = _place(cursor)
+    inlined: InlinedAt | None = None
+    if cursor.eat(","):
+        cursor.need("function_name")
+        label = cursor.take(DOTTED_NAME) or cursor.refuse("the label of the function's name")
+        offset = cursor.number("an offset") if cursor.eat("+") else 0
+        cursor.need(",")
+        cursor.need("inlined_at")
+        inlined = InlinedAt(label, offset, *_place(cursor))
+    return Loc(file, line, column, inlined, **cursor.spelling())
+
+
+def _place(cursor: Cursor) -> tuple[int, int, int]:
+    return cursor.number("a file's index"), cursor.number("a line"), cursor.number("a column")
+
+
+def _alias(cursor: Cursor) -> Alias:
+    name = cursor.name("a function's name")
+    cursor.need(",")
+    aliasee = cursor.name("a function's name")
+    cursor.need(";")
+    return Alias(name, aliasee, **cursor.spelling())
+
+
+def _pragma(cursor: Cursor) -> Pragma:
+    values = [cursor.string()]
+    while cursor.eat(","):
+        values.append(cursor.string())
+    cursor.need(";")
+    return Pragma(tuple(values), **cursor.spelling())
+
+
+def _targets(cursor: Cursor, what: str) -> tuple[str, ...]:
+    """Read a list of names, up to and with the `;`; a name with a count, `N<5>`, stays one entry."""
+    names: list[str] = []
+    while True:
+        name, number = cursor.name(what), count(cursor)
+        names.append(name if number is None else f"{name}<{number}>")
+        if not cursor.eat(","):
+            cursor.need(";")
+            return tuple(names)
+
+
+def _branch_targets(cursor: Cursor) -> BranchTargets:
+    return BranchTargets(_targets(cursor, "a label"), **cursor.spelling())
+
+
+def _call_targets(cursor: Cursor) -> CallTargets:
+    return CallTargets(_targets(cursor, "a function's name"), **cursor.spelling())
+
+
+_READERS: dict[str, Callable[[Cursor], Statement]] = {
+    "version": _version,
+    "target": _target,
+    "address_size": _address_size,
+    "file": _file,
+    "loc": _loc,
+    "alias": _alias,
+    "pragma": _pragma,
+    "branchtargets": _branch_targets,
+    "calltargets": _call_targets,
+    "callprototype": prototype,
+}
+
+
+def _closest(word: str) -> str | None:
+    """Suggest the directive that a misspelt one may stand for."""
+    from difflib import get_close_matches  # only a wrong text pays for it
+
+    known = [*_READERS, *_PLAIN, *_QUALIFIERS, "entry", "func", "section"]
+    close = get_close_matches(word, known, n=1)
+    return f"did you mean '.{close[0]}'?" if close else None

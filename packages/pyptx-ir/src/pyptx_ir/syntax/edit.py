@@ -1,0 +1,49 @@
+"""The only edit: a changed copy of a node."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TypeVar
+
+from pyptx_ir.syntax.nodes import Function, Node, Section
+
+NodeT = TypeVar("NodeT", bound=Node)
+
+# Fields without a meaning, and the body that stands outside of a function's raw: changing them leaves the spelling true.
+_TRIVIA = frozenset({"lead", "raw", "close_lead", "head"})
+_STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_INDENT = re.compile(r"[ \t]*\Z")
+
+
+def evolve(node: NodeT, **changes: object) -> NodeT:
+    """Copy `node` with changes, for example `evolve(instruction, opcode=("add", "s64"))`.
+
+    The lead stays. The stale spelling is dropped: the copy is spelt canonically, and comments that stood inside the old
+    spelling move to the end of its lead. A change of trivia alone, or of a function's body alone, keeps the spelling.
+    """
+    if changes.keys() <= _kept(node, changes):
+        return replace(node, **changes)
+    if isinstance(node, Section):
+        changes.setdefault("head", None)
+    if node.raw is not None:
+        lead = changes.get("lead", node.lead)
+        changes["lead"] = f"{lead}{_comments(node.raw, str(lead))}"
+    changes.setdefault("raw", None)
+    return replace(node, **changes)
+
+
+def _kept(node: Node, changes: dict[str, object]) -> frozenset[str]:
+    """Return the fields that may change without making the spelling stale."""
+    if isinstance(node, Section):
+        return _TRIVIA | {"body"}
+    if isinstance(node, Function) and (node.body is None) == (changes.get("body", node.body) is None):
+        return _TRIVIA | {"body"}
+    return _TRIVIA
+
+
+def _comments(raw: str, lead: str) -> str:
+    """Return the comments in `raw`, each followed by what keeps it apart from the statement."""
+    found = [text for text in _STRING_OR_COMMENT.findall(raw) if text[0] == "/"]
+    indent = _INDENT.findall(lead)[0]
+    return "".join(text + ("\n" + indent if text.startswith("//") else " ") for text in found)

@@ -1,0 +1,70 @@
+"""Text out of a tree: what was parsed and not edited comes back byte for byte, the rest is spelt canonically."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyptx_ir.syntax.nodes import Block, Function, Module, Section, Statement
+from pyptx_ir.syntax.spelling import header, spell
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A statement with statements inside, as the text before them, themselves, and the trivia before its `}`."""
+
+    opening: str
+    body: Sequence[Statement]
+    close_lead: str
+
+
+def opened(node: Statement) -> Opened | None:
+    """Take a statement with a body apart; None for every other statement."""
+    match node:
+        case Block():
+            return Opened("{", node.body, node.close_lead)
+        case Function(body=Block() as block):
+            head = node.raw if node.raw is not None else header(node)
+            return Opened(f"{head}{block.lead}{{", block.body, block.close_lead)
+        case Section():
+            head = node.head if node.head is not None else f" {node.name}\n\t"
+            return Opened(f".section{head}{{", node.body, node.close_lead)
+        case _:
+            return None
+
+
+def emit(tree: Module | Statement) -> str:
+    """Write a module, or one statement with its lead.
+
+    `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes.
+    """
+    out: list[str] = []
+    if isinstance(tree, Module):
+        _emit(tree.body, out)
+        out.append(tree.tail)
+    else:
+        _emit((tree,), out)
+    return "".join(out)
+
+
+def _emit(body: Sequence[Statement], out: list[str]) -> None:
+    add = out.append
+    stack = [(iter(body), "")]
+    while stack:
+        statements, closing = stack[-1]
+        for node in statements:
+            add(node.lead)
+            raw = node.raw
+            if raw is not None and node.__class__ is not Function:
+                add(raw)
+                continue
+            inside = opened(node)
+            if inside is None:
+                add(spell(node) if raw is None else raw)
+                continue
+            add(inside.opening)
+            stack.append((iter(inside.body), inside.close_lead + "}"))
+            break
+        else:
+            stack.pop()
+            add(closing)

@@ -1,0 +1,85 @@
+"""Headers of functions and prototypes. Manual: "Kernel and Function Directives", "Performance-Tuning Directives"."""
+
+from __future__ import annotations
+
+from pyptx_ir.syntax.cursor import Cursor
+from pyptx_ir.syntax.declarations import Qualifiers, attributes, parameters
+from pyptx_ir.syntax.lexemes import KEYWORD
+from pyptx_ir.syntax.nodes import Attribute, Block, CallPrototype, Function, HeaderDirective, Parameter
+from pyptx_ir.syntax.operand_parser import OperandParser
+from pyptx_ir.syntax.operands import Operand
+
+# Stands in a header whose body is still to be read.
+PENDING = Block(body=())
+
+
+def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
+    """Read a header behind `.entry` or `.func`; the body is None, or `PENDING` with the cursor in front of its `{`."""
+    marks = qualifiers.attributes
+    returns: tuple[Parameter, ...] = ()
+    marks.extend(_attributes(cursor))
+    if cursor.eat("("):
+        returns = parameters(cursor)
+    name = cursor.name("a function's name")
+    given = parameters(cursor) if cursor.eat("(") else None
+    directives = header_directives(cursor)
+    defined = cursor.sees("{")
+    if not defined and not cursor.eat(";"):
+        cursor.refuse("'{', ';' or a directive behind the header of the function")
+    return Function(
+        kind=kind,
+        name=name,
+        parameters=given,
+        returns=returns,
+        linking=qualifiers.linking,
+        attributes=tuple(marks),
+        directives=directives,
+        body=PENDING if defined else None,
+        **cursor.spelling(),
+    )
+
+
+def prototype(cursor: Cursor) -> CallPrototype:
+    """Read what follows `.callprototype`."""
+    returns = parameters(cursor) if cursor.eat("(") else ()
+    cursor.need("_", "a prototype names its function '_'")
+    given = parameters(cursor) if cursor.eat("(") else None
+    directives = header_directives(cursor)
+    cursor.need(";")
+    return CallPrototype(parameters=given, returns=returns, directives=directives, **cursor.spelling())
+
+
+def header_directives(cursor: Cursor) -> tuple[HeaderDirective, ...]:
+    """Read the directives between a function's parameters and its body."""
+    out: list[HeaderDirective] = []
+    while word := cursor.find(KEYWORD):
+        given = arguments(cursor)
+        if word[1] == "pragma":
+            cursor.need(";")
+        out.append(HeaderDirective(word[1], given))
+    return tuple(out)
+
+
+def arguments(cursor: Cursor) -> tuple[Operand | str, ...]:
+    """Read the arguments of a directive: constants and strings with commas between them, or nothing."""
+    if cursor.text[cursor.skip() : cursor.at + 1] in {".", ";", "{", "}", "@", ""}:
+        return ()
+    out = [argument(cursor)]
+    while cursor.eat(","):
+        out.append(argument(cursor))
+    return tuple(out)
+
+
+def argument(cursor: Cursor) -> Operand | str:
+    """Read a string, without its quotes, or a constant expression."""
+    return cursor.string() if cursor.sees('"') else OperandParser(cursor, lines=True).operand()
+
+
+def _attributes(cursor: Cursor) -> list[Attribute]:
+    out: list[Attribute] = []
+    while word := cursor.find(KEYWORD):
+        if word[1] != "attribute":
+            cursor.at = word.start()
+            cursor.refuse("a function's name", "directives stand behind the name and the parameters")
+        out.extend(attributes(cursor))
+    return out

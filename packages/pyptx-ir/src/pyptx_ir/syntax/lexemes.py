@@ -1,0 +1,55 @@
+"""The words of PTX, as regular expressions. Manual: "Syntax".
+
+Beyond the manual, as ptxas 13.0 does: lines that begin with `#` are trivia, strings know no escapes, blanks may stand
+between an opcode and its modifiers. And so that a listing of `cuobjdump -ptx` is a text like any other: the lines that
+it writes before each module are trivia too.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SPACE = r"[ \t\r\n\f\v]++"
+_COMMENT = r"//[^\n\0]*+|/\*[^*\0]*+(?:\*++(?!/)[^*\0]*+)*+\*++/"
+_LINE_MARKER = r"(?m:^)#[^\n\0]*+"
+_LISTING = (
+    r"(?m:^)Fatbin \w++ code:[^\n\0]*+\n=++\r?\n(?:(?:compressed|[A-Za-z_][\w ]*+ ?= )[^\n\0]*+(?:\n|\Z))*+"
+    r"|(?m:^)member [^\n\0]*+:(?=\r?\n)"
+)
+TRIVIA_TEXT = rf"(?:{_SPACE}|{_COMMENT}|{_LINE_MARKER}|{_LISTING})*+"
+NAME_TEXT = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
+INTEGER_TEXT = r"(?:0[xX][0-9a-fA-F]++|0[bB][01]++|[0-9]++)U?"
+
+# All patterns are ASCII: `\w` is a letter, digit or underscore of the manual.
+TRIVIA = re.compile(TRIVIA_TEXT, re.ASCII)
+NAME = re.compile(NAME_TEXT, re.ASCII)
+COMPONENT = re.compile(r"\.[A-Za-z_]\w*+", re.ASCII)
+DOTTED_NAME = re.compile(rf"\.[A-Za-z_][\w.]*+|{NAME_TEXT}", re.ASCII)
+OPCODE = re.compile(r"[A-Za-z]\w*+", re.ASCII)
+MODIFIER = re.compile(r"\.(\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)", re.ASCII)
+KEYWORD = re.compile(r"\.([A-Za-z_]\w*+(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)", re.ASCII)
+INTEGER = re.compile(rf"{INTEGER_TEXT}(?![\w$.])", re.ASCII)
+NUMBER = re.compile(
+    rf"""(?: 0[fF][0-9a-fA-F]{{8}}
+           | 0[dD][0-9a-fA-F]{{16}}
+           | (?:[0-9]++\.[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+
+           | [0-9]++[eE][+-]?[0-9]++
+           | {INTEGER_TEXT}
+         )(?![\w$])""",
+    re.ASCII | re.VERBOSE,
+)
+VERSION = re.compile(r"([0-9]++)\.([0-9]++)(?![\w$.])", re.ASCII)
+STRING = re.compile(r'"([^"\n\0]*+)"')
+TARGET_NAME = re.compile(r"\w++", re.ASCII)
+OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|[|^&<>+\-*/%?]")
+CAST = re.compile(r"\((\.[su]64)\)")
+FOUND = re.compile(rf"{NUMBER.pattern}|[\w$%.]++|::|[|&=<>!]=|<<|>>|&&|\|\||.", re.ASCII | re.VERBOSE | re.DOTALL)
+
+
+def integer(text: str) -> int:
+    """Return the value of an integer literal: decimal, hexadecimal, binary or octal, with or without `U`."""
+    digits = text.rstrip("U")
+    if digits[:2].lower() in {"0x", "0b"}:
+        return int(digits, 0)
+    octal = len(digits) > 1 and digits[0] == "0" and "8" not in digits and "9" not in digits
+    return int(digits, 8 if octal else 10)

@@ -1,0 +1,127 @@
+"""The canonical text of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyptx_ir.syntax.operands import (
+    Address,
+    Apply,
+    Binary,
+    CallList,
+    Immediate,
+    Index,
+    Negated,
+    Operand,
+    Pair,
+    Parenthesized,
+    Register,
+    Sink,
+    Symbol,
+    TensorAddress,
+    Ternary,
+    Unary,
+    Vector,
+)
+
+# Manual: "Constant Expressions", table of operator precedence; `=` names a field of an opaque initialiser.
+PRECEDENCE = {
+    "=": 0,
+    "?": 1,
+    "||": 2,
+    "&&": 3,
+    "|": 4,
+    "^": 5,
+    "&": 6,
+    "==": 7,
+    "!=": 7,
+    "<": 8,
+    ">": 8,
+    "<=": 8,
+    ">=": 8,
+    "<<": 9,
+    ">>": 9,
+    "+": 10,
+    "-": 10,
+    "*": 11,
+    "/": 11,
+    "%": 11,
+}
+_UNARY = 12
+_PRIMARY = 13
+
+
+def spell_operand(operand: Operand) -> str:
+    """Write an operand canonically; parentheses appear where precedence would change the meaning."""
+    return _SPELLINGS[operand.__class__](operand)
+
+
+def spell_list(operands: Iterable[Operand]) -> str:
+    """Write operands with commas between them."""
+    return ", ".join([_SPELLINGS[operand.__class__](operand) for operand in operands])
+
+
+def _strength(operand: Operand) -> int:
+    match operand:
+        case Binary(op=op):
+            return PRECEDENCE[op]
+        case Pair():
+            return PRECEDENCE["|"]
+        case Ternary():
+            return PRECEDENCE["?"]
+        case Unary() | Negated():
+            return _UNARY
+        case _:
+            return _PRIMARY
+
+
+def _within(operand: Operand, least: int) -> str:
+    """Write `operand` where only operators of at least this precedence may stand bare."""
+    text = spell_operand(operand)
+    return text if _strength(operand) >= least else f"({text})"
+
+
+def _unary(operand: Unary) -> str:
+    return operand.op + _within(operand.operand, _UNARY)
+
+
+def _binary(operand: Binary) -> str:
+    level = PRECEDENCE[operand.op]
+    between = " = " if operand.op == "=" else operand.op
+    if operand.op == "%":
+        between = " % "  # `5%x` would read as 5 and the register %x
+    return f"{_within(operand.left, level)}{between}{_within(operand.right, level + 1)}"
+
+
+def _ternary(operand: Ternary) -> str:
+    level = PRECEDENCE["?"]
+    condition = _within(operand.condition, level + 1)
+    return f"{condition} ? {_within(operand.then, level)} : {_within(operand.otherwise, level)}"
+
+
+def _address(operand: Address) -> str:
+    if operand.offset is None:
+        return f"[{spell_operand(operand.base)}]"
+    return f"[{_within(operand.base, _UNARY)}+{_within(operand.offset, PRECEDENCE['+'])}]"
+
+
+# Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+_SPELLINGS: dict[type, Callable[[Any], str]] = {
+    Register: lambda operand: operand.name,
+    Symbol: lambda operand: operand.name,
+    Immediate: lambda operand: operand.text,
+    Sink: lambda _: "_",
+    Unary: _unary,
+    Binary: _binary,
+    Ternary: _ternary,
+    Parenthesized: lambda operand: f"({spell_operand(operand.operand)})",
+    Index: lambda operand: f"{_within(operand.base, _PRIMARY)}[{spell_operand(operand.index)}]",
+    Apply: lambda operand: f"{_within(operand.function, _PRIMARY)}({spell_operand(operand.operand)})",
+    Address: _address,
+    TensorAddress: lambda operand: f"[{spell_list(operand.elements)}]",
+    Vector: lambda operand: f"{{{spell_list(operand.elements)}}}",
+    Pair: lambda operand: f"{_within(operand.first, _PRIMARY)}|{_within(operand.second, _PRIMARY)}",
+    Negated: lambda operand: f"!{_within(operand.operand, _PRIMARY)}",
+    CallList: lambda operand: f"({spell_list(operand.elements)})",
+}

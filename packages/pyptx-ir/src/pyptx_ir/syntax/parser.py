@@ -1,0 +1,286 @@
+"""Text in, tree out. Manual: "Syntax".
+
+The driver keeps a stack of open braces and reads one statement after the other: the ordinary ones of compilers through
+the tables of `swift`, all others lexeme by lexeme. Both ways give the same tree.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.directives import data, directive, dwarf
+from pyptx_ir.syntax.errors import PtxSyntaxError
+from pyptx_ir.syntax.functions import PENDING
+from pyptx_ir.syntax.instructions import instruction_or_label
+from pyptx_ir.syntax.lexemes import DOTTED_NAME
+from pyptx_ir.syntax.nodes import (
+    Block,
+    Empty,
+    Function,
+    Instruction,
+    Invalid,
+    Label,
+    Module,
+    Section,
+    SectionData,
+    Statement,
+)
+from pyptx_ir.syntax.operand_parser import OperandParser
+from pyptx_ir.syntax.operands import Operand
+from pyptx_ir.syntax.recovery import resume
+from pyptx_ir.syntax.source import Source
+from pyptx_ir.syntax.spans import Span
+
+# Comparing and copying a tree recurse; compilers nest blocks a dozen deep.
+DEEPEST_BLOCK = 100
+# A text that is no PTX at all has an error in every line: behind this many, the rest is one piece of invalid text.
+MOST_ERRORS = 1000
+
+
+def parse(text: str, name: str = "<string>") -> Module:
+    """Read a module, losslessly: `emit(parse(text)) == text`.
+
+    A listing of `cuobjdump -ptx` is read too; the lines in front of each of its modules are trivia.
+
+    Raises:
+        PtxSyntaxError: for the first wrong statement; its `errors` holds all of them.
+
+    """
+    module, errors = parse_recovering(text, name)
+    _raise_first(errors)
+    return module
+
+
+def parse_recovering(text: str, name: str = "<string>") -> tuple[Module, tuple[PtxSyntaxError, ...]]:
+    """Read a module and step over what is wrong: each wrong statement is one `Invalid` node and one error.
+
+    The tree still holds the whole text: `emit(module) == text`.
+    """
+    return _parse(Source(text, name))
+
+
+def parse_statements(text: str, name: str = "<string>") -> tuple[Statement, ...]:
+    """Read statements as they stand in a function, a module or a section.
+
+    Raises:
+        PtxSyntaxError: for the first wrong statement; its `errors` holds all of them.
+
+    """
+    module, errors = _parse(Source(text, name), sections=True)
+    _raise_first(errors)
+    return module.body
+
+
+def parse_instruction(text: str) -> Instruction:
+    """Read one instruction, with its `;`.
+
+    Raises:
+        PtxSyntaxError: the text is wrong, or not exactly one instruction.
+
+    """
+    match parse_statements(text):
+        case (Instruction() as instruction,):
+            return instruction
+        case _:
+            raise PtxSyntaxError("expected one instruction", Source(text), Span(0, len(text)))
+
+
+def parse_operand(text: str) -> Operand:
+    """Read one operand, as it stands in any instruction but `call`, where `(a)` is a list.
+
+    Raises:
+        PtxSyntaxError: the text is wrong, or more than one operand.
+
+    """
+    cursor = Cursor(text)
+    try:
+        operand = OperandParser(cursor).operand()
+        if cursor.skip() < len(text):
+            cursor.refuse("the end of the operand")
+    except Fault as fault:
+        raise _located(fault, Source(text)) from None
+    return operand
+
+
+def _parse(source: Source, *, sections: bool = False, swift: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
+    parser = _Parser(source, sections=sections, swift=swift)
+    with _collector_paused():
+        module = parser.module()
+    return module, tuple(sorted(parser.errors, key=lambda error: error.span.start))
+
+
+def _raise_first(errors: tuple[PtxSyntaxError, ...]) -> None:
+    if errors:
+        errors[0].errors = errors
+        raise errors[0]
+
+
+def _located(fault: Fault, source: Source) -> PtxSyntaxError:
+    return PtxSyntaxError(fault.message, source, Span(fault.start, fault.end), fault.hint)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector: a tree has no cycles, and visiting it again and again costs 40% of a parse.
+
+    When threads parse at the same time, the first to finish may switch it on for the others, which costs only speed.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@dataclass(slots=True)
+class _Frame:
+    """An open brace: its lead, where it stands, the header in front of it, and the statements behind it so far."""
+
+    lead: str
+    at: int
+    header: Function | Section | None = None
+    items: list[Statement] = field(default_factory=list[Statement])
+
+
+class _Parser:
+    def __init__(self, source: Source, *, sections: bool, swift: bool) -> None:
+        self.source = source
+        self.cursor = Cursor(source.text)
+        self.frames = [_Frame("", 0)]
+        self.errors: list[PtxSyntaxError] = []
+        self.sections = sections
+
+    def module(self) -> Module:
+        """Read everything."""
+        while True:
+            try:
+                if not self.step():
+                    break
+            except Fault as fault:
+                self.recover(fault)
+        tail = self.cursor.lead
+        while len(self.frames) > 1:
+            self.give_up("'{' is never closed")
+        return Module(tuple(self.frames[0].items), tail)
+
+    def step(self) -> bool:
+        """Read one statement or brace; False at the end of the text."""
+        cursor = self.cursor
+        first = cursor.begin()
+        if first == "":
+            return False
+        if first == "{":
+            self.open(None)
+        elif first == "}":
+            self.close()
+        elif first == ";":
+            cursor.eat(";")
+            self.frames[-1].items.append(Empty(**cursor.spelling()))
+        else:
+            self.statement(first)
+        return True
+
+    def statement(self, first: str) -> None:
+        """Read a statement that begins with a word, and open its body if it has one."""
+        frame = self.frames[-1]
+        in_section = isinstance(frame.header, Section)
+        node: Statement
+        if first == ".":
+            if self.section_head():
+                return
+            at_root = self.sections and len(self.frames) == 1
+            node = data(self.cursor) if in_section or (at_root and self.data_is_next()) else directive(self.cursor)
+        elif self.cursor.sees("@@"):
+            node = dwarf(self.cursor)
+        else:
+            node = instruction_or_label(self.cursor)
+        if in_section and not isinstance(node, SectionData | Label):
+            raise Fault("not a line of a section", self.cursor.start, self.cursor.end, "a '}' may be missing")
+        if isinstance(node, Function) and node.body is PENDING:
+            self.open(node)
+            return
+        frame.items.append(node)
+
+    def data_is_next(self) -> bool:
+        return self.source.text.startswith((".b8", ".b16", ".b32", ".b64"), self.cursor.start)
+
+    def section_head(self) -> bool:
+        """Open `.section name {` if that is next."""
+        cursor = self.cursor
+        if not cursor.eat(".section"):
+            return False
+        head, lead = cursor.end, cursor.lead
+        name = cursor.take(DOTTED_NAME) or cursor.refuse("a section's name", "such as .debug_str")
+        if not cursor.sees("{"):
+            cursor.refuse("'{'", "the lines of a section stand between braces")
+        text = cursor.text[head : cursor.at]
+        self.open(Section(name=name, body=(), head=text, lead=lead))
+        return True
+
+    def open(self, header: Function | Section | None) -> None:
+        """Take `{`."""
+        cursor = self.cursor
+        if header is None and isinstance(self.frames[-1].header, Section):
+            cursor.refuse("a line of a section")
+        if isinstance(header, Function) and len(self.frames) > 1:
+            # A function inside a function: a brace is missing in front of it, not the whole rest of the text wrong.
+            while len(self.frames) > 1:
+                self.give_up("'{' is never closed: a function begins behind it")
+        if len(self.frames) > DEEPEST_BLOCK:
+            raise Fault(f"blocks nest deeper than {DEEPEST_BLOCK} levels", cursor.at, cursor.at + 1)
+        lead = cursor.text[cursor.end : cursor.skip()] if header is not None else cursor.lead
+        at = cursor.at
+        cursor.eat("{")
+        self.frames.append(_Frame(lead, at, header))
+
+    def close(self) -> None:
+        """Take `}` and put what it closes into the frame around it."""
+        cursor = self.cursor
+        if len(self.frames) == 1:
+            raise Fault("'}' without a '{'", cursor.at, cursor.at + 1, "remove it")
+        cursor.eat("}")
+        frame = self.frames.pop()
+        self.frames[-1].items.append(_closed(frame, cursor.lead))
+
+    def recover(self, fault: Fault) -> None:
+        """Record what is wrong, keep its text as one node, and go on behind it."""
+        cursor, text = self.cursor, self.source.text
+        self.errors.append(_located(fault, self.source))
+        full = len(self.errors) >= MOST_ERRORS
+        end = len(text) if full else resume(text, cursor.start, fault.start)
+        if full:
+            message = f"{MOST_ERRORS} errors; the rest of the text is not read"
+            self.errors.append(PtxSyntaxError(message, self.source, Span(cursor.start, end)))
+        cursor.at = cursor.end = end
+        self.frames[-1].items.append(Invalid(message=fault.message, **cursor.spelling()))
+
+    def give_up(self, message: str) -> None:
+        """Take the innermost open brace back: its statements belong to the frame around it."""
+        frame = self.frames.pop()
+        items = self.frames[-1].items
+        lead = frame.lead
+        if isinstance(frame.header, Function):
+            items.append(Invalid(message=message, lead=frame.header.lead, raw=frame.header.raw))
+        elif isinstance(frame.header, Section):
+            items.append(Invalid(message=message, lead=frame.header.lead, raw=f".section{frame.header.head}{{"))
+        if not isinstance(frame.header, Section):
+            items.append(Invalid(message=message, lead=lead, raw="{"))
+        items.extend(frame.items)
+        if len(self.errors) < MOST_ERRORS:
+            self.errors.append(PtxSyntaxError(message, self.source, Span(frame.at, frame.at + 1), "add a '}'"))
+
+
+def _closed(frame: _Frame, close_lead: str) -> Statement:
+    if isinstance(frame.header, Section):
+        # `statement` lets nothing else into a section.
+        lines = tuple(item for item in frame.items if isinstance(item, SectionData | Label | Invalid))
+        return replace(frame.header, body=lines, close_lead=close_lead)
+    block = Block(tuple(frame.items), close_lead, lead=frame.lead)
+    return block if frame.header is None else replace(frame.header, body=block)

@@ -1,0 +1,61 @@
+"""A text with a name: lines, columns, and a caret under the place that a message is about."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyptx_ir.syntax.spans import Span
+
+# A line longer than this is shown through a window: generated PTX has lines of half a megabyte.
+_WINDOW = 160
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_NOT_TAB = re.compile(r"[^\t]")
+
+
+def decode(data: bytes) -> str:
+    """Read PTX as UTF-8; bytes that are none survive as surrogates, line ends stay as they are."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """Write PTX as the bytes that `decode` read."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and the name to show for it. Lines and columns count from 1; only `\\n` ends a line, as in ptxas."""
+
+    text: str
+    name: str = "<string>"
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def line_column(self, offset: int) -> tuple[int, int]:
+        """Return the line and the column, in characters, of an offset."""
+        row = bisect_right(self._starts, offset)
+        return row, offset - self._starts[row - 1] + 1
+
+    def line(self, number: int) -> str:
+        """Return a line without its end."""
+        start = self._starts[number - 1]
+        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        return self.text[start:end].removesuffix("\r")
+
+    def caret(self, span: Span) -> str:
+        """Show `name:line:column`, the line, and carets below the span (its first line only)."""
+        row, column = self.line_column(span.start)
+        line = self.line(row)
+        left = 0 if len(line) <= _WINDOW else max(0, column - 1 - _WINDOW // 2)
+        shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", line[left : left + _WINDOW])
+        before, after = column - 1 - left, shown[column - 1 - left :]
+        dots = "..." if left else ""
+        gutter = f"{row} | {dots}"
+        pad = " " * len(gutter) + _NOT_TAB.sub(" ", shown[:before])
+        carets = "^" * max(1, min(span.end - span.start, len(after)))
+        return f"{self.name}:{row}:{column}\n{gutter}{shown}\n{pad}{carets}"

@@ -1,0 +1,53 @@
+"""Where things stand in a text. A tree stores no positions: they are computed from the lengths of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyptx_ir.syntax.emitter import opened
+from pyptx_ir.syntax.nodes import Module, Statement
+from pyptx_ir.syntax.spelling import spell
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets of a piece of text in characters: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+_Entry: TypeAlias = tuple[Statement, int, int]
+
+
+def positions(module: Module) -> Iterator[tuple[Statement, Span]]:
+    """Yield every statement of `module` with its span in `emit(module)`, depth first, a parent before its children.
+
+    A span covers the statement without its lead: a function from its first word to its closing brace.
+    """
+    entries: list[_Entry] = []
+    stack = [(iter(module.body), -1, 0)]
+    at = 0
+    while stack:
+        statements, parent, closing = stack[-1]
+        for node in statements:
+            start = at + len(node.lead)
+            inside = opened(node)
+            if inside is None:
+                at = start + len(node.raw if node.raw is not None else spell(node))
+                entries.append((node, start, at))
+                continue
+            stack.append((iter(inside.body), len(entries), len(inside.close_lead) + 1))
+            entries.append((node, start, start))
+            at = start + len(inside.opening)
+            break
+        else:
+            stack.pop()
+            at += closing
+            if parent >= 0:
+                node, start, _ = entries[parent]
+                entries[parent] = (node, start, at)
+    for node, start, end in entries:
+        yield node, Span(start, end)

@@ -1,0 +1,32 @@
+"""Visit every statement of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyptx_ir.syntax.nodes import Block, Function, Module, Section, Statement
+
+
+def walk(tree: Module | Statement) -> Iterator[Statement]:
+    """Yield every statement, depth first, a parent before its children; a function's body is a `Block` of its own."""
+    stack: list[Iterator[Statement]] = [iter(tree.body if isinstance(tree, Module) else (tree,))]
+    while stack:
+        for node in stack[-1]:
+            yield node
+            inner = children(node)
+            if inner:
+                stack.append(iter(inner))
+                break
+        else:
+            stack.pop()
+
+
+def children(node: Statement) -> Sequence[Statement]:
+    """Return the statements directly inside `node`."""
+    match node:
+        case Block(body=body) | Section(body=body):
+            return body
+        case Function(body=Block() as block):
+            return (block,)
+        case _:
+            return ()
