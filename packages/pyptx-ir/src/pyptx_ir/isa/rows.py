@@ -20,8 +20,9 @@ class InstructionRow:
 
     `slots` holds the values of each modifier slot; `operands` says what an operand must be where its name does not
     (see `pyptx_ir.isa.patterns`). `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the
-    PTX version; `targets` are alternatives, each covering what the lattice says (empty: any). `manual` names the
-    manual's section.
+    PTX version; `targets` are alternatives, each covering what the lattice says (empty: any), and from `before` on the
+    form is gone. `ordered` rows take their modifiers in the order of the syntax line; ptxas takes others in any order,
+    types apart. `manual` names the manual's section.
     """
 
     syntax: str
@@ -30,12 +31,15 @@ class InstructionRow:
     access: str = ""
     since: tuple[int, int] = (1, 0)
     targets: tuple[str, ...] = ()
+    before: str = ""
+    ordered: bool = False
     manual: str = ""
 
     @property
     def name(self) -> str:
-        """The row's identity: its syntax line."""
-        return self.syntax
+        """The row's identity: its syntax line and the values of its slots."""
+        slots = "; ".join(f".{name} = {' '.join(values)}" for name, values in self.slots)
+        return f"{self.syntax} ({slots})" if slots else self.syntax
 
     @property
     def opcode(self) -> str:
@@ -54,17 +58,30 @@ def row(
     access: str = "",
     since: tuple[int, int] = (1, 0),
     targets: Sequence[str] = (),
+    before: str = "",
+    ordered: bool = False,
     manual: str = "",
     operands: Mapping[str, str] | None = None,
     **slots: Sequence[str],
 ) -> InstructionRow:
-    """Make a row; the remaining keywords are the slots that `syntax` names."""
+    """Make a row; the remaining keywords are the slots that `syntax` names.
+
+    Without `access`, the first operand is written if it is no address, and the others are read.
+    """
     return InstructionRow(
         syntax,
         tuple((name, tuple(values)) for name, values in slots.items()),
         tuple((operands or {}).items()),
-        access,
+        access or _access(syntax.partition(" ")[2]),
         since,
         tuple(targets),
+        before,
+        ordered,
         manual,
     )
+
+
+def _access(operands: str) -> str:
+    count = operands.count(",") + 1 if operands else 0
+    first = "r" if operands.startswith("[") else "w"
+    return (first + "r" * count)[:count]

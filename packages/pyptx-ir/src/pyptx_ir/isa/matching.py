@@ -1,0 +1,60 @@
+"""Which word of an opcode fills which place of a syntax line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.scalar_types import TYPES
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.patterns import Item, Pattern
+
+
+def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] | None:
+    """Return the word of every slot that is filled, by its name, or None if `words` do not spell a form of the row.
+
+    Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`); other words may stand anywhere, as for
+    ptxas, unless the row is `ordered`.
+    """
+    items = pattern.items
+    if len(words) > len(items):
+        return None
+    taken = _assign(items, words, (), ordered=pattern.row.ordered)
+    if taken is None:
+        return None
+    return {items[place].name: word for word, place in zip(words, taken, strict=True)}
+
+
+def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, ...], *, ordered: bool) -> tuple[int, ...] | None:
+    if len(taken) == len(words):
+        return taken if _complete(items, taken) else None
+    word = words[len(taken)]
+    is_type = word in TYPES
+    for place in range(len(items)):
+        if word not in items[place].words or place in taken:
+            continue
+        later = (earlier for earlier, used in zip(words, taken, strict=False) if used > place)
+        if any(ordered or (is_type and earlier in TYPES) for earlier in later):
+            continue
+        found = _assign(items, words, (*taken, place), ordered=ordered)
+        if found is not None:
+            return found
+    return None
+
+
+def _complete(items: tuple[Item, ...], taken: tuple[int, ...]) -> bool:
+    """Tell whether nothing required is missing, and no optional group is half there."""
+    present = {items[place].group for place in taken}
+    return all(
+        place in taken for place, item in enumerate(items) if not item.optional or item.group in present
+    )
+
+
+def unknown_words(pattern: Pattern, words: tuple[str, ...]) -> list[str]:
+    """Return the words that no place of the row's syntax line takes."""
+    return [word for word in words if not any(word in item.words for item in pattern.items)]
+
+
+def missing_items(pattern: Pattern, words: tuple[str, ...]) -> list[Item]:
+    """Return the required places that none of `words` can fill."""
+    return [item for item in pattern.items if not item.optional and not item.words.intersection(words)]

@@ -1,0 +1,107 @@
+"""Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
+
+A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "float")`, `("symbol", "")`,
+`("address", type of its base)`, `("sink", "")`, `("negated", shape)`, `("pair", a, b)`, `("vector", …)`, `("list", "")`,
+`("expression", "")`. A register whose type nobody knows has the type `""`, which fits everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.isa.special_registers import special_registers
+from pyptx_ir.syntax.operands import (
+    Address,
+    Binary,
+    CallList,
+    Immediate,
+    Index,
+    Negated,
+    Operand,
+    Pair,
+    Parenthesized,
+    Register,
+    Sink,
+    Symbol,
+    TensorAddress,
+    Ternary,
+    Unary,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Shape: TypeAlias = "tuple[str, *tuple[str | Shape, ...]]"
+
+
+def shape_of(operand: Operand, register_type: Callable[[str], str | None]) -> Shape:
+    """Return the shape of `operand`."""
+    match operand:
+        case Register(name):
+            return _named(name, register_type(name), "register")
+        case Symbol(name):
+            return _named(name, register_type(name), "symbol")
+        case Immediate(text):
+            return ("literal", literal_kind(text))
+        case Address(base, _):
+            return ("address", _base_type(base, register_type))
+        case TensorAddress():
+            return ("tensor address",)
+        case Vector(elements):
+            return ("vector", *(shape_of(element, register_type) for element in elements))
+        case Pair(first, second):
+            return ("pair", shape_of(first, register_type), shape_of(second, register_type))
+        case Negated(inner):
+            return ("negated", shape_of(inner, register_type))
+        case Sink():
+            return ("sink",)
+        case CallList():
+            return ("list",)
+        case Unary() | Binary() | Ternary() | Parenthesized():
+            return ("literal", "int") if _is_constant(operand) else ("symbol",)
+        case _:
+            return ("symbol",)
+
+
+def literal_kind(text: str) -> str:
+    """Tell `"int"` from `"float"`: `0f…`, `0d…` and what has a point or an exponent."""
+    digits = text.lstrip("+-").lower()
+    if digits.startswith(("0f", "0d")):
+        return "float"
+    if digits.startswith("0x") or digits == "warp_sz":
+        return "int"
+    return "float" if "." in digits or "e" in digits else "int"
+
+
+def _named(name: str, declared: str | None, otherwise: str) -> Shape:
+    if declared is not None:
+        return ("register", declared)
+    special = special_registers().get(name)
+    if special is not None:
+        # %gridid was 32 bits wide before PTX 3.0, and is read as either.
+        return ("special", "" if name == "%gridid" else special)
+    return ("register", "") if otherwise == "register" else ("symbol",)
+
+
+def _base_type(base: Operand, register_type: Callable[[str], str | None]) -> str:
+    if isinstance(base, Register | Symbol):
+        return register_type(base.name) or ""
+    return ""
+
+
+def _is_constant(operand: Operand) -> bool:
+    """Tell whether a constant expression is a number: no variable's address is in it."""
+    match operand:
+        case Immediate():
+            return True
+        case Unary(_, inner) | Parenthesized(inner):
+            return _is_constant(inner)
+        case Binary(_, left, right):
+            return _is_constant(left) and _is_constant(right)
+        case Ternary(condition, then, otherwise):
+            return _is_constant(condition) and _is_constant(then) and _is_constant(otherwise)
+        case Index():
+            return False
+        case _:
+            return False

@@ -1,0 +1,142 @@
+"""Manual: "Data Movement and Conversion Instructions: cvt", "cvt.pack"."""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.table.type_sets import ROUNDINGS
+
+INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
+TO_INTEGER = ("rni", "rzi", "rmi", "rpi")
+NARROWING = ("rn", "rz")
+FP8X2 = ("e4m3x2", "e5m2x2")
+RELAXED = {"d": "relaxed(dtype)", "a": "relaxed(atype)"}
+FROM_PAIR = {"a": "f32", "b": "f32"}
+
+ROWS = (
+    row("cvt{.sat}.dtype.atype d, a", dtype=INTEGERS, atype=INTEGERS, operands=RELAXED, manual="cvt"),
+    row(
+        "cvt.irnd{.ftz}{.sat}.dtype.atype d, a",
+        irnd=TO_INTEGER,
+        dtype=INTEGERS,
+        atype=("f16", "f32"),
+        operands=RELAXED,
+        manual="cvt",
+    ),
+    row(
+        "cvt.irnd{.sat}.dtype.atype d, a",
+        irnd=TO_INTEGER,
+        dtype=INTEGERS,
+        atype=("f64",),
+        operands=RELAXED,
+        manual="cvt",
+    ),
+    row(
+        "cvt.frnd{.ftz}{.sat}.dtype.atype d, a",
+        frnd=ROUNDINGS,
+        dtype=("f16", "f32"),
+        atype=INTEGERS,
+        operands=RELAXED,
+        manual="cvt",
+    ),
+    row(
+        "cvt.frnd{.sat}.dtype.atype d, a",
+        frnd=ROUNDINGS,
+        dtype=("f64",),
+        atype=INTEGERS,
+        operands=RELAXED,
+        manual="cvt",
+    ),
+    # Between floating-point types: rounding where bits are lost, none where they are not, and to integral values.
+    row(
+        "cvt.frnd{.ftz}{.sat}.f32.f64 d, a",
+        frnd=ROUNDINGS,
+        operands={"d": "relaxed(f32)", "a": "relaxed(f64)"},
+        manual="cvt",
+    ),
+    row(
+        "cvt.frnd{.sat}.f16.f64 d, a",
+        frnd=ROUNDINGS,
+        operands={"d": "relaxed(f16)", "a": "relaxed(f64)"},
+        manual="cvt",
+    ),
+    row("cvt{.ftz}{.sat}.f64.f32 d, a", operands={"d": "relaxed(f64)", "a": "relaxed(f32)"}, manual="cvt"),
+    row("cvt{.sat}.f64.f16 d, a", operands={"d": "relaxed(f64)", "a": "relaxed(f16)"}, manual="cvt"),
+    row("cvt{.ftz}{.sat}.f32.f16 d, a", operands={"d": "relaxed(f32)", "a": "relaxed(f16)"}, manual="cvt"),
+    row(
+        "cvt.frnd{.ftz}{.sat}.f16.f32 d, a",
+        frnd=ROUNDINGS,
+        operands={"d": "relaxed(f16)", "a": "relaxed(f32)"},
+        manual="cvt",
+    ),
+    row(
+        "cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a",
+        irnd=TO_INTEGER,
+        operands={"d": "relaxed(f32)", "a": "relaxed(f32)"},
+        manual="cvt",
+    ),
+    row(
+        "cvt{.irnd}{.sat}.f64.f64 d, a",
+        irnd=TO_INTEGER,
+        operands={"d": "relaxed(f64)", "a": "relaxed(f64)"},
+        manual="cvt",
+    ),
+    row(
+        "cvt{.irnd}{.ftz}{.sat}.f16.f16 d, a",
+        irnd=TO_INTEGER,
+        operands={"d": "relaxed(f16)", "a": "relaxed(f16)"},
+        manual="cvt",
+    ),
+    # To bf16, tf32 and packed types.
+    row(
+        "cvt.frnd{.relu}.type.f32 d, a",
+        frnd=NARROWING,
+        type=("f16", "bf16"),
+        operands={"d": "type", "a": "f32"},
+        since=ptx(7, 0),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.frnd{.relu}.type.f32 d, a, b",
+        frnd=NARROWING,
+        type=("f16x2", "bf16x2"),
+        operands={"d": "relaxed(type)", **FROM_PAIR},
+        since=ptx(7, 0),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
+    row("cvt.rna.tf32.f32 d, a", operands={"a": "f32"}, since=ptx(7, 0), targets=("sm_80",), manual="cvt"),
+    row("cvt.rn{.relu}.tf32.f32 d, a", operands={"a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
+    row("cvt.rz{.relu}.tf32.f32 d, a", operands={"a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
+    row("cvt.f32.bf16 d, a", operands={"d": "f32", "a": "bf16"}, since=ptx(7, 1), targets=("sm_80",), manual="cvt"),
+    row(
+        "cvt.rn.satfinite{.relu}.type.f32 d, a, b",
+        type=FP8X2,
+        operands=FROM_PAIR,
+        since=ptx(7, 8),
+        targets=("sm_89",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.rn.satfinite{.relu}.type.f16x2 d, a",
+        type=FP8X2,
+        operands={"d": "type", "a": "f16x2"},
+        since=ptx(7, 8),
+        targets=("sm_89",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.rn{.relu}.f16x2.type d, a",
+        type=FP8X2,
+        operands={"d": "f16x2", "a": "type"},
+        since=ptx(7, 8),
+        targets=("sm_89",),
+        manual="cvt",
+    ),
+)
+
+# Forms with one of these words are not described yet.
+PARTIAL = (
+    *(("cvt", word) for word in ("rs", "pack", "ue8m0x2", "e2m1x2", "e2m3x2", "e3m2x2", "s2f6x2")),
+    *(("cvt", other, "bf16") for other in (*INTEGERS, "f16", "f64", "bf16", *TO_INTEGER)),
+)

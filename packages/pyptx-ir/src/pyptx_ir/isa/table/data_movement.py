@@ -1,0 +1,102 @@
+"""Manual: "Data Movement and Conversion Instructions", less loads, stores (memory.py) and cvt (conversion.py)."""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.table.type_sets import BITS, INTEGERS
+
+ADDRESSES = ("u32", "u64")
+SPACES = ("const", "global", "local", "shared", "shared::cta", "shared::cluster", "param", "param::entry")
+SHUFFLE = {"b": "int32", "c": "int32", "membermask": "int32"}
+
+# How mov splits and joins: the whole, the number of parts, their type.
+PARTS = (
+    ("b16", 2, "b8"),
+    ("b32", 4, "b8"),
+    ("b32", 2, "b16"),
+    ("b64", 4, "b16"),
+    ("b64", 2, "b32"),
+    ("b128", 4, "b32"),
+    ("b128", 2, "b64"),
+)
+
+
+def _splits() -> tuple[InstructionRow, ...]:
+    """Return the forms of mov that pack and unpack."""
+    found: list[InstructionRow] = []
+    for whole, count, part in PARTS:
+        since, targets = (ptx(8, 3), ("sm_70",)) if whole == "b128" else (ptx(1, 0), ())
+        sources, results = ", ".join("abef"[:count]), ", ".join("defg"[:count])
+        for operands, name in ((f"d, {{{sources}}}", "a"), (f"{{{results}}}, a", "d")):
+            found.append(
+                row(
+                    f"mov.{whole} {operands}",
+                    operands={"d": whole, "a": whole, name: f"{count}*{part}"},
+                    access="wr",
+                    since=since,
+                    targets=targets,
+                    manual="mov (packing)",
+                )
+            )
+    return tuple(found)
+
+
+ROWS = (
+    row("mov.type d, a", type=(*BITS, *INTEGERS, "f32", "f64"), operands={"a": "type or symbol"}, manual="mov"),
+    *_splits(),
+    row("mov.pred d, a", operands={"a": "pred or !"}, manual="mov"),
+    row("mov.b128 d, a", since=ptx(8, 3), targets=("sm_70",), manual="mov"),
+    row(
+        "mov.vec.type d, a",
+        vec=("v2", "v4"),
+        type=(*BITS, *INTEGERS, "f32", "f64"),
+        operands={"d": "vec(type)", "a": "vec(type)"},
+        manual="mov",
+    ),
+    row("shfl.mode.b32 d{|p}, a, b, c", mode=("up", "down", "bfly", "idx"), operands=SHUFFLE, before="sm_70"),
+    row(
+        "shfl.sync.mode.b32 d{|p}, a, b, c, membermask",
+        mode=("up", "down", "bfly", "idx"),
+        operands=SHUFFLE,
+        since=ptx(6, 0),
+        manual="shfl.sync",
+    ),
+    row("prmt.b32{.mode} d, a, b, c", mode=("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"), since=ptx(2, 0), manual="prmt"),
+    row("prefetch{.space}.level [a]", space=("global", "local"), level=("L1", "L2"), since=ptx(2, 0), manual="prefetch"),
+    row(
+        "prefetch.global.level [a]",
+        level=("L2::evict_last", "L2::evict_normal"),
+        since=ptx(7, 4),
+        targets=("sm_80",),
+        manual="prefetch",
+    ),
+    row(
+        "prefetch{.space}.tensormap [a]",
+        space=("const", "param"),
+        since=ptx(8, 0),
+        targets=("sm_90",),
+        manual="prefetch",
+    ),
+    row("prefetchu.L1 [a]", since=ptx(2, 0), manual="prefetch"),
+    row("isspacep.space p, a", space=SPACES, operands={"a": "pointer"}, since=ptx(2, 0), manual="isspacep"),
+    row("cvta.space.size p, a", space=SPACES, size=ADDRESSES, operands={"p": "size", "a": "size or symbol"}, since=ptx(2, 0), manual="cvta"),
+    row("cvta.to.space.size p, a", space=SPACES, size=ADDRESSES, operands={"p": "size", "a": "size"}, since=ptx(2, 0), manual="cvta"),
+    row("mapa.type d, a, b", type=ADDRESSES, operands={"b": "int32"}, since=ptx(7, 8), targets=("sm_90",), manual="mapa"),
+    row(
+        "mapa.shared::cluster.type d, a, b",
+        type=ADDRESSES,
+        operands={"a": "type or symbol", "b": "int32"},
+        since=ptx(7, 8),
+        targets=("sm_90",),
+        manual="mapa",
+    ),
+    row("getctarank.type d, a", type=ADDRESSES, operands={"d": "int32"}, since=ptx(7, 8), targets=("sm_90",), manual="getctarank"),
+    row(
+        "getctarank.shared::cluster.type d, a",
+        type=ADDRESSES,
+        operands={"d": "int32", "a": "type or symbol"},
+        since=ptx(7, 8),
+        targets=("sm_90",),
+        manual="getctarank",
+    ),
+)

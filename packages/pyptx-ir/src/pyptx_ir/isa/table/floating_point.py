@@ -1,0 +1,155 @@
+"""Manual: "Floating Point Instructions", "Half Precision Floating Point Instructions", "Mixed Precision …"."""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.table.type_sets import BRAINS, HALVES, ROUNDINGS
+
+FLOATS = ("f32", "f64")
+TESTS = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
+
+
+def _sum(name: str) -> tuple[InstructionRow, ...]:
+    """Return the forms of add and sub."""
+    return (
+        row(f"{name}{{.rnd}}{{.ftz}}{{.sat}}.f32 d, a, b", rnd=ROUNDINGS, manual=name),
+        row(f"{name}{{.rnd}}.f64 d, a, b", rnd=ROUNDINGS, manual=name),
+        row(
+            f"{name}{{.rnd}}{{.ftz}}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual=name
+        ),
+        *_half_product(name),
+        # Mixed precision: f16 or bf16 with f32.
+        row(
+            f"{name}{{.rnd}}{{.sat}}.dtype.atype d, a, c",
+            rnd=ROUNDINGS,
+            dtype=("f32",),
+            atype=("f16", "bf16"),
+            operands={"c": "f32"},
+            since=ptx(8, 6),
+            targets=("sm_100",),
+            manual=f"{name} (mixed precision)",
+        ),
+    )
+
+
+def _half_product(name: str) -> tuple[InstructionRow, ...]:
+    """Return the half-precision forms that add, sub and mul share."""
+    return (
+        row(
+            f"{name}{{.rn}}{{.ftz}}{{.sat}}.type d, a, b",
+            type=HALVES,
+            since=ptx(4, 2),
+            targets=("sm_53",),
+            manual=f"{name} (half precision)",
+        ),
+        row(
+            f"{name}{{.rn}}.type d, a, b",
+            type=BRAINS,
+            since=ptx(7, 8),
+            targets=("sm_90",),
+            manual=f"{name} (half precision)",
+        ),
+    )
+
+
+def _extremum(name: str) -> tuple[InstructionRow, ...]:
+    """Return the forms of min and max."""
+    half = f"{name} (half precision)"
+    return (
+        row(f"{name}{{.ftz}}.f32 d, a, b", manual=name),
+        row(f"{name}{{.ftz}}.NaN.f32 d, a, b", since=ptx(7, 0), targets=("sm_80",), manual=name),
+        row(f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.f32 d, a, b", since=ptx(7, 2), targets=("sm_86",), manual=name),
+        row(f"{name}.f64 d, a, b", manual=name),
+        row(
+            f"{name}{{.ftz}}{{.NaN}}{{.abs}}.f32 d, a, b, c", since=ptx(8, 8), targets=("sm_100",), manual=name
+        ),
+        row(f"{name}{{.ftz}}{{.NaN}}.type d, a, b", type=HALVES, since=ptx(7, 0), targets=("sm_80",), manual=half),
+        row(f"{name}{{.NaN}}.type d, a, b", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual=half),
+        row(
+            f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.type d, a, b",
+            type=HALVES,
+            since=ptx(7, 2),
+            targets=("sm_86",),
+            manual=half,
+        ),
+        row(
+            f"{name}{{.NaN}}.xorsign.abs.type d, a, b", type=BRAINS, since=ptx(7, 2), targets=("sm_86",), manual=half
+        ),
+    )
+
+
+def _sign(name: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
+    """Return the forms of abs and neg."""
+    half = f"{name} (half precision)"
+    return (
+        row(f"{name}{{.ftz}}.f32 d, a", manual=name),
+        row(f"{name}.f64 d, a", manual=name),
+        row(f"{name}{{.ftz}}.type d, a", type=HALVES, since=since, targets=("sm_53",), manual=half),
+        row(f"{name}.type d, a", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual=half),
+    )
+
+
+def _root(name: str) -> tuple[InstructionRow, ...]:
+    """Return the forms that rcp and sqrt share."""
+    return (
+        row(f"{name}.approx{{.ftz}}.f32 d, a", manual=name),
+        row(f"{name}.rnd{{.ftz}}.f32 d, a", rnd=ROUNDINGS, manual=name),
+        row(f"{name}.rnd.f64 d, a", rnd=ROUNDINGS, manual=name),
+    )
+
+
+ROWS = (
+    row("testp.op.type p, a", op=TESTS, type=FLOATS, since=ptx(2, 0), manual="testp"),
+    row("copysign.type d, a, b", type=FLOATS, since=ptx(2, 0), manual="copysign"),
+    *_sum("add"),
+    *_sum("sub"),
+    row("mul{.rnd}{.ftz}{.sat}.f32 d, a, b", rnd=ROUNDINGS, manual="mul"),
+    row("mul{.rnd}.f64 d, a, b", rnd=ROUNDINGS, manual="mul"),
+    row("mul{.rnd}{.ftz}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual="mul"),
+    *_half_product("mul"),
+    row("fma.rnd{.ftz}{.sat}.f32 d, a, b, c", rnd=ROUNDINGS, since=ptx(2, 0), manual="fma"),
+    row("fma.rnd.f64 d, a, b, c", rnd=ROUNDINGS, manual="fma"),
+    row("fma.rnd{.ftz}.f32x2 d, a, b, c", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual="fma"),
+    row("fma.rn{.ftz}{.sat}.type d, a, b, c", type=HALVES, since=ptx(4, 2), targets=("sm_53",), manual="fma (half)"),
+    row("fma.rn{.ftz}.relu.type d, a, b, c", type=HALVES, since=ptx(7, 0), targets=("sm_80",), manual="fma (half)"),
+    row("fma.rn{.relu}.type d, a, b, c", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual="fma (half)"),
+    row(
+        "fma.rn.oob{.relu}.type d, a, b, c",
+        type=(*HALVES, *BRAINS),
+        since=ptx(8, 1),
+        targets=("sm_90",),
+        manual="fma (half)",
+    ),
+    row(
+        "fma.rnd{.sat}.dtype.abtype d, a, b, c",
+        rnd=ROUNDINGS,
+        dtype=("f32",),
+        abtype=("f16", "bf16"),
+        operands={"a": "abtype", "b": "abtype", "c": "f32"},
+        since=ptx(8, 6),
+        targets=("sm_100",),
+        manual="fma (mixed precision)",
+    ),
+    row("mad.rnd{.ftz}{.sat}.f32 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
+    row("mad.rnd.f64 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
+    row("div.approx{.ftz}.f32 d, a, b", since=ptx(1, 4), manual="div"),
+    row("div.full{.ftz}.f32 d, a, b", since=ptx(1, 4), manual="div"),
+    row("div.rnd{.ftz}.f32 d, a, b", rnd=ROUNDINGS, since=ptx(1, 4), manual="div"),
+    row("div.rnd.f64 d, a, b", rnd=ROUNDINGS, manual="div"),
+    *_sign("abs", ptx(6, 5)),
+    *_sign("neg", ptx(6, 0)),
+    *_extremum("min"),
+    *_extremum("max"),
+    *_root("rcp"),
+    row("rcp.approx.ftz.f64 d, a", since=ptx(2, 1), manual="rcp.approx.ftz.f64"),
+    *_root("sqrt"),
+    row("rsqrt.approx{.ftz}.type d, a", type=FLOATS, manual="rsqrt"),
+    row("sin.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="sin"),
+    row("cos.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="cos"),
+    row("lg2.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="lg2"),
+    row("ex2.approx{.ftz}.f32 d, a", since=ptx(1, 4), manual="ex2"),
+    row("ex2.approx.type d, a", type=HALVES, since=ptx(7, 0), targets=("sm_75",), manual="ex2"),
+    row("ex2.approx.ftz.type d, a", type=BRAINS, since=ptx(7, 8), targets=("sm_90",), manual="ex2"),
+    row("tanh.approx.type d, a", type=("f32", *HALVES), since=ptx(7, 0), targets=("sm_75",), manual="tanh"),
+    row("tanh.approx.type d, a", type=BRAINS, since=ptx(7, 8), targets=("sm_90",), manual="tanh"),
+)

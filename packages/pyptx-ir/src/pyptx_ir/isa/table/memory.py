@@ -1,0 +1,152 @@
+"""Manual: "Data Movement and Conversion Instructions: ld, ld.global.nc, ldu, st"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.table.type_sets import SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NARROW = ("b8", "b16", "b32", "u8", "u16", "u32", "s8", "s16", "s32", "f32")
+OF_64 = ("b64", "u64", "s64", "f64")
+SHARED = ("shared", "shared::cta", "shared::cluster")
+SPACES = ("const", "global", "local", "param", "param::entry", "param::func", *SHARED)
+STORE_SPACES = ("global", "local", "param", "param::func", *SHARED)
+ORDERED_SPACES = ("global", *SHARED)
+LEVEL1 = ("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate")
+LEVEL2 = ("L2::evict_normal", "L2::evict_first", "L2::evict_last")
+PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How many elements of which types one access moves, and from when on."""
+
+    words: str
+    types: tuple[str, ...]
+    since: tuple[int, int] = (1, 0)
+    targets: tuple[str, ...] = ()
+
+
+WIDTHS = (
+    Width("", (*NARROW, *OF_64)),
+    Width(".b128", (), ptx(8, 3), ("sm_70",)),
+    Width(".v2", (*NARROW, *OF_64)),
+    Width(".v4", NARROW),
+    Width(".v8", ("b8", "u8", "s8")),
+)
+# 256 bits at once, for global and generic addresses.
+WIDE = (
+    Width(".v8", ("b32", "u32", "s32", "f32"), ptx(8, 8), ("sm_100",)),
+    Width(".v4", OF_64, ptx(8, 8), ("sm_100",)),
+)
+
+
+def _forms(
+    name: str,
+    modifiers: str,
+    widths: Sequence[Width] = WIDTHS,
+    *,
+    since: tuple[int, int] = (1, 0),
+    targets: tuple[str, ...] = (),
+    **slots: Sequence[str],
+) -> tuple[InstructionRow, ...]:
+    """Return one row per width of a load or store with these modifiers, `{.hint}` among them or not."""
+    hint = "{.hint}" in modifiers
+    operands = ("[a], b" if name == "st" else "d, [a]") + ("{, policy}" if hint else "")
+    value = "b" if name == "st" else "d"
+    kinds = {value: "vec(relaxed(type))"} | ({"policy": "b64 with L2::cache_hint"} if hint else {})
+    return tuple(
+        row(
+            f"{name}{modifiers}{width.words}{'.type' if width.types else ''} {operands}",
+            operands=kinds if width.types else {**kinds, value: "b128"},
+            since=max(since, width.since),
+            targets=width.targets or targets,
+            manual=name,
+            **slots,
+            **({"hint": ("L2::cache_hint",)} if hint else {}),
+            **({"type": width.types} if width.types else {}),
+        )
+        for width in widths
+    )
+
+
+def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str) -> tuple[InstructionRow, ...]:
+    """Return the weak forms: with a cache operator, with hints for the first level, and with hints for the second."""
+    levels = {"prefetch": PREFETCH} if prefetch else {}
+    hinted = {"since": ptx(7, 4), "targets": ("sm_70",), **levels}
+    return (
+        *_forms(name, "{.weak}{.ss}{.cop}", ss=spaces, cop=cache),
+        *_forms(name, f"{{.weak}}{{.global}}{{.cop}}{{.hint}}{prefetch}", cop=cache, **hinted),
+        *_forms(name, f"{{.weak}}{{.global}}{{.level1}}{{.hint}}{prefetch}", level1=LEVEL1, **hinted),
+        *_forms(name, f"{{.weak}}{{.global}}{{.cop}}{{.hint}}{prefetch}", WIDE, cop=cache, **levels),
+        *_forms(
+            name,
+            f"{{.weak}}{{.global}}{{.level1}}{{.level2}}{{.hint}}{prefetch}",
+            WIDE,
+            level1=LEVEL1,
+            level2=LEVEL2,
+            **levels,
+        ),
+    )
+
+
+def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]:
+    """Return the forms with memory ordering: relaxed, acquire or release."""
+    levels = {"prefetch": PREFETCH} if prefetch else {}
+    hinted = {"since": ptx(7, 4), "targets": ("sm_70",), "scope": SCOPES, **levels}
+    return (
+        *_forms(name, f".{order}.scope{{.ss}}", scope=SCOPES, ss=ORDERED_SPACES, since=ptx(6, 0), targets=("sm_70",)),
+        *_forms(name, f".{order}.scope{{.global}}{{.level1}}{{.hint}}{prefetch}", level1=LEVEL1, **hinted),
+        *_forms(
+            name,
+            f".{order}.scope{{.global}}{{.level1}}{{.level2}}{{.hint}}{prefetch}",
+            WIDE,
+            scope=SCOPES,
+            level1=LEVEL1,
+            level2=LEVEL2,
+            **levels,
+        ),
+    )
+
+
+ROWS = (
+    *_plain("ld", SPACES, ("ca", "cg", "cs", "lu", "cv"), "{.prefetch}"),
+    *_forms("ld", ".volatile{.ss}", ss=ORDERED_SPACES),
+    *_forms("ld", ".volatile{.global}.prefetch", prefetch=PREFETCH, since=ptx(7, 4), targets=("sm_70",)),
+    *_ordered("ld", "relaxed", "{.prefetch}"),
+    *_ordered("ld", "acquire", "{.prefetch}"),
+    *_forms("ld", ".mmio.relaxed.sys{.global}", WIDTHS[:1], since=ptx(8, 2), targets=("sm_70",)),
+    *_forms("ld", ".global{.cop}.nc", cop=("ca", "cg", "cs"), since=ptx(3, 1)),
+    *_forms(
+        "ld",
+        ".global{.cop}.nc{.hint}{.prefetch}",
+        cop=("ca", "cg", "cs"),
+        prefetch=PREFETCH,
+        since=ptx(7, 4),
+        targets=("sm_70",),
+    ),
+    *_forms(
+        "ld",
+        ".global.nc{.level1}{.hint}{.prefetch}",
+        level1=LEVEL1,
+        prefetch=PREFETCH,
+        since=ptx(7, 4),
+        targets=("sm_70",),
+    ),
+    *_forms(
+        "ld", ".global.nc{.level1}{.level2}{.hint}{.prefetch}", WIDE, level1=LEVEL1, level2=LEVEL2, prefetch=PREFETCH
+    ),
+    *_forms("ldu", "{.global}", WIDTHS[:4], since=ptx(2, 0)),
+    *_plain("st", STORE_SPACES, ("wb", "cg", "cs", "wt"), ""),
+    *_forms("st", ".volatile{.ss}", ss=ORDERED_SPACES),
+    *_ordered("st", "relaxed", ""),
+    *_ordered("st", "release", ""),
+    *_forms("st", ".mmio.relaxed.sys{.global}", WIDTHS[:1], since=ptx(8, 2), targets=("sm_70",)),
+)
+
+PARTIAL = (("st", "async"), ("st", "bulk"), ("ld", "unified"))
