@@ -42,9 +42,10 @@ def emitted(*statements: str, arch: str = "sm_90a") -> list[str]:
         names = registers()
         for statement in statements:
             exec(statement, {"active": active, "Label": Label, "reg": reg, "f32": f32, "u32": u32}, names)  # noqa: S102
+        active().emit(("ret",))
 
     lines = [line.strip() for line in body.ptx().splitlines()]
-    return [line.removesuffix(";") for line in lines[lines.index("{") + 1 : -1] if line and not line.startswith(".reg")]
+    return [line.removesuffix(";") for line in lines[lines.index("{") + 1 : lines.index("ret;")] if line and not line.startswith(".reg")]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.python for row in ROWS])
@@ -125,8 +126,8 @@ def test_a_register_of_another_trace_names_both_kernels() -> None:
 def test_an_offset_in_a_loop_is_refreshed_by_an_in_place_operator() -> None:
     loop = ("o = u * 4", "active().append(Label(name='again'))", "P + o", "o += 512", "P + o")
     assert emitted(*loop) == [
-        *("mul.lo.u32 %r0, %u, 4", "mul.wide.u32 %rd1, %u, 4", "again:", "add.s64 %rd0, %P, %rd1"),
-        *("add.u32 %r0, %r0, 512", "cvt.u64.u32 %rd1, %r0", "cvt.u64.u32 %rd2, %r0", "add.s64 %rd3, %P, %rd2"),
+        *("mul.lo.u32 %r0, %u, 4", "mul.wide.u32 %rd0, %u, 4", "again:", "add.s64 %rd1, %P, %rd0"),
+        *("add.u32 %r0, %r0, 512", "cvt.u64.u32 %rd0, %r0", "cvt.u64.u32 %rd2, %r0", "add.s64 %rd3, %P, %rd2"),
     ]
 
 
@@ -140,7 +141,7 @@ def test_an_instruction_that_rewrites_a_looped_offset_is_refused() -> None:
 def test_a_sum_of_a_rewritten_offset_reads_the_register() -> None:
     lines = emitted("o = u * 4", "o += 1", "w = o * 2", "w2 = o + w", "P + w2")
     assert lines[:2] == ["mul.lo.u32 %r0, %u, 4", "add.u32 %r0, %r0, 1"]
-    assert "cvt.u64.u32 %rd1, %r0" in lines
+    assert lines[3:5] == ["cvt.u64.u32 %rd0, %r0", "add.s64 %rd0, %rd0, %rd1"]
 
 
 def test_a_trace_can_be_used_without_a_kernel() -> None:

@@ -234,7 +234,8 @@ def _maybe_offset(operation: str, left: Handle, right: object) -> Reg:
     if isinstance(right, Handle):
         if not right.dtype.is_integer or right.dtype.bits < b32.bits:
             return plain(operation, left, right)
-        second = _term(staged(right))
+        right = staged(right)
+        second = _term(right)
     else:
         number = _number(operation, right, left)
         if operation == "shl":

@@ -138,7 +138,8 @@ class OffsetSlot:
         if term.register is None:
             return _NUMBER
         term.need_narrow()
-        return Part(into or self.narrow.trace.fresh(s64, prefix="%rd"), extend=True)
+        register = self.narrow.trace.fresh(s64, prefix="%rd") if into is None else into
+        return Part(register, extend=True)
 
     @property
     def is_looped(self) -> bool:
