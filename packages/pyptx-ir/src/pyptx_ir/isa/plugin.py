@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.plugins.rows import Command
 
 
 @hookimpl
@@ -34,3 +35,11 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
     from pyptx_ir.isa.table.chapters import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_commands() -> Sequence[Command]:
+    """Return the commands that need nothing but the core."""
+    from pyptx_ir.commands import built_in
+
+    return built_in()

@@ -1,0 +1,100 @@
+"""The `pyptx` command: runs the subcommands that plugins hand in, and the built-in ones among them.
+
+    pyptx check kernel.ptx …    report every syntax error, with its line
+    pyptx targets               list the targets that are known
+    pyptx plugins               list the plugins that are installed
+
+Exit status: 0 for success, 1 when something was found, 2 for a command that was called wrongly.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx_ir.errors import PyptxError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import Command
+
+USAGE_ERROR = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the subcommand that `argv` (by default the process's own words) names; return the exit status."""
+    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - plugins load when they are needed
+
+    words = list(sys.argv[1:] if argv is None else argv)
+    commands = {command.name: command for command in built_in()}
+    try:
+        if not words or words[0] not in commands:  # the built-in ones work beside a plugin that does not
+            commands = {command.name: command for command in manager().commands()}
+        if words and words[0] in commands:
+            return commands[words[0]].main(words[1:])
+    except PyptxError as error:
+        print(error, file=sys.stderr)
+        return 1
+    asked_for_help = words[:1] in (["-h"], ["--help"])
+    stream = sys.stdout if asked_for_help else sys.stderr
+    if words and not asked_for_help:
+        print(f"pyptx has no command '{words[0]}'", file=stream)
+    print("usage: pyptx COMMAND ...", *(f"  {row.name:<10} {row.summary}" for row in commands.values()), sep="\n", file=stream)
+    return 0 if asked_for_help else USAGE_ERROR
+
+
+def built_in() -> tuple[Command, ...]:
+    """Return the commands that need nothing but the core."""
+    from pyptx_ir.plugins.rows import Command  # noqa: PLC0415 - rows need the syntax tree
+
+    return (
+        Command("check", "report every syntax error in PTX files", check),
+        Command("targets", "list the targets that are known", targets),
+        Command("plugins", "list the plugins that are installed", plugins),
+    )
+
+
+def check(argv: Sequence[str]) -> int:
+    """Parse each file and print every syntax error in it."""
+    from pyptx_ir.syntax import decode, parse_recovering  # noqa: PLC0415 - only this command needs the parser
+
+    if not argv:
+        print("usage: pyptx check FILE ...", file=sys.stderr)
+        return USAGE_ERROR
+    found = 0
+    for name in argv:
+        try:
+            text = decode(Path(name).read_bytes())
+        except OSError as error:
+            print(f"{name}: {error.strerror}", file=sys.stderr)
+            return USAGE_ERROR
+        _, errors = parse_recovering(text, name)
+        found += len(errors)
+        for error in errors:
+            print(error)
+    print(f"{len(argv)} files, {found} errors")
+    return 1 if found else 0
+
+
+def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its words
+    """Print each target and the first PTX version that knows it."""
+    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - plugins load when they are needed
+
+    for row in manager().targets():
+        major, minor = row.since
+        print(f"{row.name:<10} PTX {major}.{minor}")
+    return 0
+
+
+def plugins(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its words
+    """Print each plugin, and why those that did not load did not."""
+    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - plugins load when they are needed
+
+    for name in manager().loaded():
+        print(name)
+    broken = manager().broken()
+    for error in broken:
+        print(error)
+    return 1 if broken else 0

@@ -1,0 +1,8 @@
+"""The `pyptx` command; see `pyptx_ir.commands`."""
+
+import sys
+
+from pyptx_ir.commands import main
+
+if __name__ == "__main__":
+    sys.exit(main())
