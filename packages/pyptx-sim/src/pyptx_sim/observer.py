@@ -4,8 +4,9 @@ A checker is made once per run by a factory, gets a `RunView` and then events in
 `RunView.report`. Positions are `pc`s: indices into the program's instruction list; `RunView.site(pc)` makes them lines.
 
 Offsets are flat byte offsets in the arena of the space: `"global"` one arena for the whole launch, `"shared"` one arena in
-which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`, `"local"` likewise for threads. Warps are numbered over the
-warps that run together (a wave); `wave_started` comes before each wave, and forgets all that was before.
+which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`; the other spaces are constant or a thread's own. Warps are
+numbered over the warps that run together (a wave); `wave_started` comes before each wave. A release is told as a `fence`
+in front of the access, an acquire as one behind it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+# "atomic" is every strong access: `atom`, `red`, and `ld`/`st` that are `.volatile`, `.relaxed`, `.acquire`, `.release` or
+# `.mmio`; they may meet each other without a race. Manual: "Memory Consistency Model".
 AccessKind: TypeAlias = Literal["read", "write", "atomic"]
-Space: TypeAlias = Literal["global", "shared", "local", "const", "param"]
+Space: TypeAlias = Literal["global", "shared"]
 Offsets: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.bool_]
 
@@ -80,7 +83,10 @@ class Observer(Protocol):
         ...
 
     def barrier(self, warps: Offsets, pc: int) -> None:
-        """See that all of `warps` have met at one barrier: what each did before is visible to each of them."""
+        """See that all of `warps` have met at one barrier: what each did before is visible to each of them.
+
+        Warps that only arrived (`bar.arrive`) are among them. Many CTAs may pass at once; each is told by itself.
+        """
         ...
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:

@@ -1,0 +1,192 @@
+"""Launch arguments: buffers placed in the global space, scalars and structures packed for the parameter bank."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.machine.arena import Arena
+from pyptx_sim.machine.buffers import Buffer, Buffers
+from pyptx_sim.machine.heap import Heap
+from pyptx_sim.machine.memory import FlatMemory
+from pyptx_sim.program.constants import encode
+from pyptx_sim.program.images import RED_ZONE
+from pyptx_sim.program.layout import aligned
+from pyptx_sim.program.windows import FIRST_OFFSET, GLOBAL_WINDOW
+from pyptx_sim.types import byte_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.operation import Array
+    from pyptx_sim.program.program import Image, Program
+    from pyptx_sim.program.scopes import Placement
+
+Value: TypeAlias = "Array | int | float | bool | np.generic | bytes | bytearray | memoryview"
+
+# cudaMalloc aligns to 256 bytes at least; kernels may rely on it.
+_BUFFER_ALIGNMENT = 256
+# CUDA's default heap is 8 MiB; nothing is touched before the kernel calls malloc.
+_HEAP_BYTES = 8 << 20
+
+
+@dataclass(slots=True)
+class Uninitialised:
+    """An array argument whose contents nothing has written yet: a read before a write is a finding."""
+
+    array: Array
+
+
+@dataclass(slots=True)
+class _Placed:
+    """An array with its place in the global space."""
+
+    array: Array
+    start: int
+    fresh: bool
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The arguments of one launch, packed; `memories` are the spaces that outlive waves."""
+
+    memories: dict[str, FlatMemory]
+    heap: Heap
+    _placed: list[_Placed] = field(default_factory=list)
+
+    def copy_back(self) -> None:
+        """Write the buffers' contents into the caller's arrays."""
+        data = self.memories["global"].arena.data
+        for placed in self._placed:
+            if not placed.array.flags.writeable:
+                continue
+            raw = data[placed.start : placed.start + placed.array.nbytes]
+            placed.array[...] = raw.view(placed.array.dtype).reshape(placed.array.shape)
+
+
+def pack_arguments(
+    program: Program, values: Sequence[Value | Uninitialised], *, checked: bool, names: Sequence[str] = ()
+) -> Arguments:
+    """Place arrays and pack everything else. Raises LaunchError for a count or a value that does not fit.
+
+    `names` are the user's names of the arguments, for messages; without them the entry's parameters are named.
+    """
+    if len(values) != len(program.parameters):
+        wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
+        raise LaunchError(
+            f"{program.entry.name} takes {len(program.parameters)} arguments, not {len(values)}",
+            hint=f"its parameters: {wanted}",
+        )
+    bank = bytearray(program.parameter_bytes)
+    placed: list[_Placed] = []
+    buffers = [_named(place) for place in program.globals.placements]
+    end = aligned(len(program.globals.data) + RED_ZONE, _BUFFER_ALIGNMENT)
+    for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
+        array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
+        if not isinstance(array, np.ndarray) or array.ndim == 0 and byte_size(place.type) < 8:  # noqa: PLR2004
+            packed = _pack(place, value)
+        else:
+            _check_buffer(place, array)
+            name = names[number] if number < len(names) else place.name
+            buffers.append(Buffer(end, end + array.nbytes, f"argument {number} '{name}'"))
+            placed.append(_Placed(array, end, fresh))
+            packed = struct.pack("<Q", GLOBAL_WINDOW + end)
+            end = aligned(end + array.nbytes + RED_ZONE, _BUFFER_ALIGNMENT)
+        bank[place.offset : place.offset + len(packed)] = packed
+    return _arguments(program, bytes(bank), placed, Buffers(buffers), end, checked=checked)
+
+
+def _arguments(
+    program: Program, bank: bytes, placed: list[_Placed], buffers: Buffers, end: int, *, checked: bool
+) -> Arguments:
+    uses_heap = any(name in program.functions for name in ("malloc", "free"))
+    heap_end = end + (_HEAP_BYTES if uses_heap else 0)
+    arena = Arena(heap_end, track=checked)
+    _fill(arena, 0, program.globals.data)
+    for item in placed:
+        raw = np.ascontiguousarray(item.array).reshape(-1).view(np.uint8)
+        if item.fresh:
+            arena.data[item.start : item.start + raw.nbytes] = raw
+        else:
+            _fill(arena, item.start, raw)
+    memories = {
+        "global": FlatMemory("global", arena, buffers),
+        "const": _flat("const", program.constants, checked=checked),
+        "param": _bank(program, bank, checked=checked),
+    }
+    return Arguments(memories, Heap(end, heap_end, buffers), placed)
+
+
+def _fill(arena: Arena, start: int, data: bytes | NDArray[np.uint8]) -> None:
+    raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+    arena.data[start : start + len(raw)] = raw
+    if arena.initialised is not None:
+        arena.initialised[start : start + len(raw)] = 1
+
+
+def _flat(space: str, image: Image, *, checked: bool) -> FlatMemory:
+    arena = Arena(max(len(image.data), FIRST_OFFSET), track=checked)
+    _fill(arena, 0, image.data)
+    return FlatMemory(space, arena, Buffers([_named(place) for place in image.placements]))
+
+
+def _bank(program: Program, bank: bytes, *, checked: bool) -> FlatMemory:
+    arena = Arena(len(bank), track=checked)
+    _fill(arena, 0, bank)
+    whole = [Buffer(0, len(bank), "the parameters")] if bank else []
+    return FlatMemory("param", arena, Buffers(whole))
+
+
+def _named(place: Placement) -> Buffer:
+    return Buffer(place.offset, place.offset + place.size, place.name)
+
+
+def _check_buffer(place: Placement, array: Array) -> None:
+    if byte_size(place.type) != 8 or place.size != 8:  # noqa: PLR2004 - a pointer
+        raise LaunchError(
+            f"parameter {place.name} is a .{place.type} of {place.size} bytes, and got an array",
+            hint="arrays are passed to 64-bit parameters, as pointers",
+        )
+    if not array.dtype.isnative or array.dtype.hasobject:
+        raise LaunchError(f"the array for {place.name} has dtype {array.dtype}", hint="use a native numeric dtype")
+
+
+def _pack(place: Placement, value: Value | Uninitialised) -> bytes:
+    """Return the bytes of a scalar or a structure."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        if len(value) != place.size:
+            raise LaunchError(f"parameter {place.name} has {place.size} bytes, not {len(value)}")
+        return bytes(value)
+    if place.size != byte_size(place.type):
+        raise LaunchError(
+            f"parameter {place.name} is a structure of {place.size} bytes, and got {value!r}",
+            hint="pass a structure as bytes of exactly that length",
+        )
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.item()
+    if not isinstance(value, int | float):
+        raise LaunchError(
+            f"parameter {place.name} cannot be {type(value).__name__}", hint="pass an array, a number or bytes"
+        )
+    _check_range(place, value)
+    return encode(value, place.type)
+
+
+def _check_range(place: Placement, value: int | float) -> None:
+    bits = 8 * byte_size(place.type)
+    if place.type in {"f16", "f32", "f64"}:
+        return
+    if isinstance(value, float):
+        if place.type[0] in "us":
+            raise LaunchError(f"parameter {place.name} is .{place.type} and got the float {value!r}", hint="pass an int")
+        return
+    low = 0 if place.type[0] == "u" else -(1 << (bits - 1))
+    high = (1 << (bits - 1)) if place.type[0] == "s" else 1 << bits
+    if not low <= int(value) < high:
+        raise LaunchError(f"parameter {place.name} is .{place.type}, which cannot hold {value}")

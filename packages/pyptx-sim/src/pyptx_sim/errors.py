@@ -1,0 +1,60 @@
+"""The errors and warnings of pyptx-sim.
+
+    PyptxError
+    └── SimulationError
+        ├── ProgramError          the module cannot be run: no such entry, an undeclared name, a missing body
+        │   └── MissingSemantics  an instruction that no plugin gives a meaning
+        ├── LaunchError           grid, block or arguments do not fit the entry
+        ├── MemoryFault           an access outside every buffer, or misaligned, in a run without checks
+        ├── Deadlock              no warp can ever go on
+        ├── StepLimitExceeded     the kernel ran longer than the caller allowed
+        └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
+
+    UserWarning
+    └── SimulatedExecution        CPU tensors were given to a kernel, and it runs on the simulator
+"""
+
+from __future__ import annotations
+
+from pyptx_ir.errors import PyptxError
+
+
+class SimulationError(PyptxError):
+    """Base of every error of the simulator."""
+
+    def locate(self, where: str) -> None:
+        """Add the located source line, if the error has none yet."""
+        if self.where is None:
+            PyptxError.__init__(self, self.message, where=where, hint=self.hint)
+
+
+class ProgramError(SimulationError):
+    """A module that cannot be lowered for the simulator."""
+
+
+class MissingSemantics(ProgramError):  # noqa: N818 - says what is missing, like the rest of the hierarchy
+    """An instruction that no semantics row answers for."""
+
+
+class LaunchError(SimulationError):
+    """Launch parameters that do not fit the entry."""
+
+
+class MemoryFault(SimulationError):  # noqa: N818 - the hardware's word
+    """An out-of-bounds or misaligned access in a run without checks."""
+
+
+class Deadlock(SimulationError):  # noqa: N818 - the usual word
+    """Every live warp waits, or repeats the same state, for ever."""
+
+
+class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happened
+    """More steps than `step_limit` allows: an infinite loop, or a limit that is too low."""
+
+
+class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
+    """`trap`, or a failed device assertion."""
+
+
+class SimulatedExecution(UserWarning):  # noqa: N818 - read in "SimulatedExecution: rms_norm runs on the CPU"
+    """A kernel runs on the simulator because its tensors are on the CPU."""

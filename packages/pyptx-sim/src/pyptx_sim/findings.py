@@ -1,0 +1,96 @@
+"""What the checks find: values with a rule, both lines and a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.rows import Frame
+
+# The rules that the engine itself checks; those of the checkers stand in `pyptx_sim.checks`.
+ENGINE_RULES = frozenset(
+    {
+        "out-of-bounds",
+        "misaligned",
+        "uninitialised-register",
+        "uninitialised-memory",
+        "barrier-divergence",
+        "warp-divergence",
+        "deadlock",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault of a kernel.
+
+    `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault, innermost
+    first; `other_line` and `other_origin` those of the second instruction, where two are involved. `count` says how many
+    lanes met it.
+    """
+
+    rule: str
+    message: str
+    line: int | None = None
+    origin: tuple[Frame, ...] = ()
+    other_line: int | None = None
+    other_origin: tuple[Frame, ...] = ()
+    hint: str | None = None
+    count: int = 1
+
+    def __str__(self) -> str:
+        """Spell the finding with its positions and hint, one thing a line."""
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        parts = [f"{self.rule}: {self.message}{times}", *_positions("at", self.line, self.origin)]
+        parts += _positions("and", self.other_line, self.other_origin)
+        if self.hint:
+            parts.append(f"  hint: {self.hint}")
+        return "\n".join(parts)
+
+
+def _positions(word: str, line: int | None, origin: tuple[Frame, ...]) -> list[str]:
+    parts = [f"  {word} PTX line {line}"] if line is not None else []
+    return parts + [f"  {word} {frame.file}:{frame.line}: in {frame.function}" for frame in origin]
+
+
+@dataclass(slots=True)
+class FindingLog:
+    """Collects the findings of one run, one for each rule and pair of instructions.
+
+    `line_of` turns a pc into a PTX line, and is asked only when findings are read. `enabled(rule)` filters.
+    """
+
+    line_of: Callable[[int], int | None]
+    origins: Mapping[int, tuple[Frame, ...]]
+    enabled: Callable[[str], bool]
+    _found: dict[tuple[str, int, int | None], Finding] = field(default_factory=dict)
+
+    def report(
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+    ) -> None:
+        """Record a finding, or add `count` to the one that the same rule has at the same instructions."""
+        if not self.enabled(rule):
+            return
+        key = (rule, pc, other_pc)
+        known = self._found.get(key)
+        if known is not None:
+            self._found[key] = replace(known, count=known.count + count)
+            return
+        self._found[key] = Finding(rule, message, hint=hint, count=count)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return everything found so far, in order of first sight, with lines and origins filled in."""
+        return tuple(self._located(finding, pc, other) for (_, pc, other), finding in self._found.items())
+
+    def _located(self, finding: Finding, pc: int, other_pc: int | None) -> Finding:
+        line = self.line_of(pc)
+        other = None if other_pc is None else self.line_of(other_pc)
+        return replace(
+            finding, line=line, origin=self._origin(line), other_line=other, other_origin=self._origin(other)
+        )
+
+    def _origin(self, line: int | None) -> tuple[Frame, ...]:
+        return self.origins.get(line, ()) if line is not None else ()

@@ -1,0 +1,223 @@
+"""Address operands, and the instructions that compute addresses: `cvta`, `isspacep`, `mapa`, `getctarank`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Symbol
+
+from pyptx_sim.instructions.registers import Reader, read_register
+from pyptx_sim.machine.access import by_space
+from pyptx_sim.machine.lanes import IntArray, Lanes
+from pyptx_sim.machine.memory import Memory
+from pyptx_sim.machine.wave import Wave
+from pyptx_sim.program.program import FRAME_SLOT
+from pyptx_sim.program.scopes import DYNAMIC_OFFSET, ParameterBinding, Placement
+from pyptx_sim.program.windows import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOWS
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
+
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.machine.code import Step
+    from pyptx_sim.operation import Array
+
+Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArray]]]
+
+SPACES = ("global", "shared", "local", "const", "param")
+_MASK64 = (1 << 64) - 1
+
+
+def space_of(opcode: tuple[str, ...]) -> str:
+    """Return the state space that an opcode names (sub-qualifiers left off), `generic` if it names none."""
+    for word in opcode[1:]:
+        space = word.partition("::")[0].partition("[")[0]
+        if space in SPACES:
+            return space
+    return "generic"
+
+
+def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding | None:
+    """Return the parameter that an address names, if it lives in a register."""
+    if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
+        return None
+    found = operands.find(operand.base.name)
+    return found if isinstance(found, ParameterBinding) else None
+
+
+def target(operands: Operands, operand: Operand, space: str) -> Target:
+    """Return how a step finds the memory, the lanes and the relative addresses of an address operand."""
+    address = operands.address(operand)
+    delta = int(operands.constant(address.offset)) if address.offset is not None else 0
+    register = operands.register(address.base)
+    if register is None:
+        return _symbol_target(operands, address.base, delta, space)
+    read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
+    # Addresses in parameter memory that registers hold are generic ones: frames of functions and the entry's bank differ.
+    if space in {"generic", "param"}:
+        return _generic(_biased(read, delta, register.width))
+    if space == "global":
+        delta -= GLOBAL_WINDOW
+    return _in_space(space, _biased(read, delta, register.width))
+
+
+def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], IntArray]:
+    """Add a constant to a 32- or 64-bit address with its wrap-around, and widen it."""
+    if width == 8:  # noqa: PLR2004 - .b64
+        bias = np.uint64(delta & _MASK64)
+        if not delta:
+            return lambda wave, lanes: read(wave, lanes).view(np.int64)
+        return lambda wave, lanes: (read(wave, lanes) + bias).view(np.int64)
+    short = np.uint32(delta & 0xFFFFFFFF)
+    if not delta:
+        return lambda wave, lanes: read(wave, lanes).astype(np.int64)
+    return lambda wave, lanes: (read(wave, lanes) + short).astype(np.int64)
+
+
+def _in_space(space: str, addresses: Callable[[Wave, Lanes], IntArray]) -> Target:
+    def find(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+        yield wave.memories[space], lanes, addresses(wave, lanes)
+
+    return find
+
+
+def _generic(addresses: Callable[[Wave, Lanes], IntArray]) -> Target:
+    return lambda wave, lanes: by_space(wave, lanes, addresses(wave, lanes))
+
+
+def _symbol_target(operands: Operands, base: Operand, delta: int, space: str) -> Target:
+    placement, offset = placed(operands, base)
+    if placement is None:
+        fixed = np.full((1, 1), offset + delta, np.int64)
+        if space in {"generic", "param"}:
+            return _generic(lambda _wave, _lanes: fixed)
+        shift = GLOBAL_WINDOW if space == "global" else 0
+        return _in_space(space, lambda _wave, _lanes: fixed - shift)
+    if placement.space == "local":
+        relative = np.int64(offset + delta)
+        return _in_space("local", lambda wave, lanes: frame_base(wave, lanes) + relative)
+    start = np.full((1, 1), offset + delta, np.int64)
+    if placement.space == "shared":
+        return _in_space("shared", lambda wave, lanes: start + lanes.select(wave.rank_base))
+    return _in_space(placement.space, lambda _wave, _lanes: start)
+
+
+def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
+    """Return where the running function's frame begins in local memory."""
+    base = wave.registers[FRAME_SLOT]
+    assert base is not None  # noqa: S101 - set when the wave starts
+    return lanes.select(base)
+
+
+def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]:
+    """Return the variable that an address expression is built on with the offset in its space, or a plain constant."""
+    match operand:
+        case Parenthesized(inner):
+            return placed(operands, inner)
+        case Binary("+" | "-" as op, left, right):
+            placement, offset = placed(operands, left)
+            delta = int(operands.constant(right))
+            return placement, offset + delta if op == "+" else offset - delta
+        case Symbol(name) if isinstance(found := operands.find(name), Placement):
+            placement = operands.dynamic(found) if found.offset == DYNAMIC_OFFSET else found
+            return placement, placement.offset
+        case _:
+            return None, int(operands.constant(operand))
+
+
+def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader | None:
+    """Return a reader of a variable's address for `mov`, or None if the operand names no variable in memory."""
+    if not isinstance(operand, Symbol | Binary | Parenthesized):
+        return None
+    if isinstance(operand, Symbol) and not isinstance(operands.scope.find(operand.name), Placement):
+        return None
+    placement, offset = placed(operands, operand)
+    if placement is None:
+        return None
+    dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
+    if placement.space == "local":
+        start = np.int64(offset + (LOCAL_WINDOW if placement.parameter else 0))
+        return lambda wave, lanes: (frame_base(wave, lanes) + start).astype(dtype)
+    if placement.space == "shared":
+        first = np.int64(offset)
+        return lambda wave, lanes: (lanes.select(wave.rank_base) + first).astype(dtype)
+    shift = {"global": GLOBAL_WINDOW, "param": WINDOWS["param"]}.get(placement.space, 0)
+    value = np.full((1, 1), (offset + shift) & _MASK64, np.uint64).astype(dtype)
+    return lambda _wave, _lanes: value
+
+
+# --- instructions -------------------------------------------------------------------------------
+
+
+def compile_cvta(operands: Operands) -> Step:
+    """Convert between an address in a space and a generic one. Manual: "cvta"."""
+    opcode = operands.opcode
+    space, ptx_type = space_of(opcode), opcode[-1]
+    # Parameter addresses are generic already, and those of the global space always are.
+    shift = 0 if space in {"param", "global", "generic"} else WINDOWS[space]
+    destination, source = operands.operands
+    named = read_address(operands, source, ptx_type)
+    read = named or operands.read(source, ptx_type)
+    write = operands.write(destination, ptx_type)
+    bits = 64 if ptx_type.endswith("64") else 32
+    delta = -shift if "to" in opcode else shift
+    bias = np.array(delta & ((1 << bits) - 1), np.dtype(f"<u{bits // 8}"))[None, None]
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        value = read(wave, lanes)
+        write(wave, lanes, value.view(bias.dtype) + bias if delta else value)
+
+    return step
+
+
+def compile_isspacep(operands: Operands) -> Step:
+    """Tell whether a generic address lies in a space. Manual: "isspacep"."""
+    space = space_of(operands.opcode)
+    own_cta = "shared::cta" in operands.opcode or operands.opcode[-1] == "shared"
+    destination, source = operands.operands
+    write, read = operands.write(destination, "pred"), operands.read(source, "u64")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        address = read(wave, lanes)
+        if space == "global":
+            inside = address >= np.uint64(GLOBAL_WINDOW)
+        else:
+            inside = address >> np.uint64(32) == np.uint64(WINDOWS[space] >> 32)
+        if space == "shared" and own_cta:
+            rank = (address & np.uint64(0xFFFFFFFF)) >> np.uint64(RANK_SHIFT)
+            inside = inside & (rank == lanes.select(wave.rank)[:, None])
+        write(wave, lanes, inside)
+
+    return step
+
+
+def compile_mapa(operands: Operands) -> Step:
+    """Map a shared address to that of another CTA of the cluster. Manual: "mapa"."""
+    ptx_type = operands.opcode[-1]
+    destination, source, rank = operands.operands
+    read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
+    write, read_rank = operands.write(destination, ptx_type), operands.read(rank, "u32")
+    dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
+    keep, shift = dtype.type((SHARED_WINDOW if dtype.itemsize == 8 else 0) | ((1 << RANK_SHIFT) - 1)), dtype.type(RANK_SHIFT)  # noqa: PLR2004
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        write(wave, lanes, (read(wave, lanes) & keep) | (read_rank(wave, lanes).astype(dtype) << shift))
+
+    return step
+
+
+def compile_getctarank(operands: Operands) -> Step:
+    """Return the rank of the CTA that a shared address belongs to. Manual: "getctarank"."""
+    ptx_type = operands.opcode[-1]
+    destination, source = operands.operands
+    read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
+    write = operands.write(destination, "u32")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        address: Array = read(wave, lanes).astype(np.uint32)
+        write(wave, lanes, address >> np.uint32(RANK_SHIFT))
+
+    return step

@@ -1,0 +1,214 @@
+"""Operands of one instruction as readers and writers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import (
+    Address,
+    Immediate,
+    Index,
+    Negated,
+    Pair,
+    Register,
+    Sink,
+    Symbol,
+    Vector,
+)
+
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.instructions.registers import Reader, Writer, read_register, write_register
+from pyptx_sim.machine.specials import is_special
+from pyptx_sim.program.constants import encode, evaluate, literal_bits
+from pyptx_sim.program.images import symbol_address
+from pyptx_sim.program.scopes import (
+    DYNAMIC_OFFSET,
+    FunctionBinding,
+    ParameterBinding,
+    Placement,
+    RegisterBinding,
+    VectorBinding,
+)
+from pyptx_sim.types import byte_size, dtype_of, is_signed
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Guard, Instruction
+    from pyptx_ir.syntax.operands import Operand
+
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array
+    from pyptx_sim.program.program import Program, Site
+    from pyptx_sim.program.scopes import Binding, Scope
+
+_SELECTORS = {"b0": (0, 1), "b1": (1, 1), "b2": (2, 1), "b3": (3, 1), "h0": (0, 2), "h1": (2, 2)}
+
+
+class Operands:
+    """One instruction in its scope: turns its operands into readers and writers.
+
+    Raises ProgramError, located at the instruction, for a name that is not declared or an operand that does not fit.
+    """
+
+    __slots__ = ("checked", "instruction", "pc", "program", "scope", "site")
+
+    def __init__(self, program: Program, site: Site, *, checked: bool) -> None:
+        """Take the instruction at `site`."""
+        self.program = program
+        self.site = site
+        self.instruction: Instruction = site.instruction
+        self.scope: Scope = site.scope
+        self.pc = site.pc
+        self.checked = checked
+
+    @property
+    def opcode(self) -> tuple[str, ...]:
+        """The opcode's words."""
+        return self.instruction.opcode
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands as written."""
+        return self.instruction.operands
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise a ProgramError located at this instruction."""
+        raise ProgramError(message, where=self.program.where(self.pc))
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def find(self, name: str) -> Binding:
+        """Return what a name is bound to."""
+        found = self.scope.find(name)
+        if found is None:
+            self.fail(f"{name} is not declared here")
+        return found
+
+    def register(self, operand: Operand) -> RegisterBinding | None:
+        """Return the register that an operand names, or None if it is none."""
+        if not isinstance(operand, Register | Symbol):
+            return None
+        found = self.scope.find(operand.name)
+        if isinstance(found, ParameterBinding):
+            return None
+        return found if isinstance(found, RegisterBinding) else None
+
+    def elements(self, operand: Operand) -> tuple[Operand, ...]:
+        """Return the elements of a vector, of a pair or of a vector register; any other operand is its own."""
+        if isinstance(operand, Vector):
+            return tuple(part for element in operand.elements for part in self.elements(element))
+        if isinstance(operand, Pair):
+            return (*self.elements(operand.first), *self.elements(operand.second))
+        if isinstance(operand, Register | Symbol):
+            found = self.scope.find(operand.name)
+            if isinstance(found, VectorBinding):
+                return tuple(Register(component.name) for component in found.components)
+        return (operand,)
+
+    def address_of(self, name: str, generic: bool = False) -> int:  # noqa: FBT001, FBT002 - the protocol of evaluate
+        """Return the address of a variable or function, relative to its space; frame variables are no constants."""
+        binding = self.find(name)
+        if isinstance(binding, Placement) and binding.offset == DYNAMIC_OFFSET:
+            binding = self.dynamic(binding)
+        if isinstance(binding, FunctionBinding | Placement):
+            functions = {function.name: function.index for function in self.program.functions.values()}
+            return symbol_address(binding, functions, generic=generic)
+        self.fail(f"{name} has no address")
+
+    def dynamic(self, placement: Placement) -> Placement:
+        """Return the placement of a dynamic shared variable."""
+        return Placement(placement.name, "shared", self.program.shared.dynamic, 0, placement.type)
+
+    def constant(self, operand: Operand) -> int | float:
+        """Return the value of a constant expression."""
+        if isinstance(operand, Index) and isinstance(operand.base, Symbol):
+            placement = self.find(operand.base.name)
+            size = byte_size(placement.type) if isinstance(placement, Placement) else 1
+            return self.address_of(operand.base.name) + size * int(self.constant(operand.index))
+        return evaluate(operand, self.address_of)
+
+    # --- readers --------------------------------------------------------------------------------
+
+    def read(self, operand: Operand, ptx_type: str) -> Reader:
+        """Return a reader of a source operand as `ptx_type`."""
+        if isinstance(operand, Negated):
+            return _inverted(self.read(operand.operand, "pred"))
+        register = self.register(operand)
+        if register is not None:
+            return read_register(register, ptx_type, checked=self.checked)
+        if isinstance(operand, Register):
+            return self._read_special(operand.name, ptx_type)
+        if isinstance(operand, Sink):
+            return _constant(np.zeros((1, 1), dtype_of(ptx_type)))
+        return self._read_constant(operand, ptx_type)
+
+    def _read_special(self, name: str, ptx_type: str) -> Reader:
+        if is_special(name):
+            return _special(name, ptx_type)
+        base, _, selector = name.rpartition(".")
+        register = self.scope.find(base) if selector in _SELECTORS else None
+        if isinstance(register, RegisterBinding):
+            return _selected(read_register(register, "b32", checked=self.checked), _SELECTORS[selector], ptx_type)
+        self.fail(f"{name} is neither a declared register nor a special one")
+
+    def _read_constant(self, operand: Operand, ptx_type: str) -> Reader:
+        exact = literal_bits(operand.text) if isinstance(operand, Immediate) else None
+        dtype = dtype_of(ptx_type)
+        if ptx_type == "pred":
+            return _constant(np.full((1, 1), bool(self.constant(operand))))
+        if exact is not None and exact[1] == dtype.itemsize:
+            data = exact[0].to_bytes(exact[1], "little")
+        else:
+            data = encode(self.constant(operand), ptx_type)
+        return _constant(np.frombuffer(data, dtype).reshape(1, 1))
+
+    def guard(self) -> Reader | None:
+        """Return a reader of the guard, None if there is none."""
+        guard: Guard | None = self.instruction.guard
+        if guard is None:
+            return None
+        read = self.read(Register(guard.register), "pred")
+        return _inverted(read) if guard.negated else read
+
+    # --- writers --------------------------------------------------------------------------------
+
+    def write(self, operand: Operand, ptx_type: str) -> Writer:
+        """Return a writer to a destination operand."""
+        if isinstance(operand, Sink):
+            return _drop
+        register = self.register(operand)
+        if register is None:
+            self.fail(f"{operand!r} is no register to write to")
+        return write_register(register, ptx_type, checked=self.checked)
+
+    def address(self, operand: Operand) -> Address:
+        """Return an operand that must be an address; a bare symbol or register stands for `[it]`."""
+        return operand if isinstance(operand, Address) else Address(operand)
+
+
+def _drop(wave: Wave, lanes: Lanes, value: Array) -> None:
+    """Write to the bit bucket."""
+
+
+def _inverted(read: Reader) -> Reader:
+    return lambda wave, lanes: ~read(wave, lanes)
+
+
+def _constant(value: Array) -> Reader:
+    value.flags.writeable = False
+    return lambda _wave, _lanes: value
+
+
+def _special(name: str, ptx_type: str) -> Reader:
+    dtype = dtype_of(ptx_type)
+    return lambda wave, lanes: lanes.select(wave.specials.read(name, dtype))
+
+
+def _selected(read: Reader, part: tuple[int, int], ptx_type: str) -> Reader:
+    """Read a byte or half of a register, extended by `ptx_type`. Manual: "Scalar Video Instructions"."""
+    shift, size = np.uint32(8 * part[0]), part[1]
+    narrow = np.dtype(f"<{'i' if is_signed(ptx_type) else 'u'}{size}")
+    unsigned, dtype = np.dtype(f"<u{size}"), dtype_of(ptx_type)
+    return lambda wave, lanes: (read(wave, lanes) >> shift).astype(unsigned).view(narrow).astype(dtype)

@@ -1,0 +1,132 @@
+"""Readers and writers of registers: the closures that every step is made of.
+
+Register arrays are never changed in place, so registers may share one, and a snapshot of all registers is a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.machine.wave import Wave
+from pyptx_sim.operation import Array
+from pyptx_sim.types import DType, bits_dtype, dtype_of, is_signed
+
+if TYPE_CHECKING:
+    from pyptx_sim.program.scopes import RegisterBinding
+
+Reader: TypeAlias = Callable[[Wave, Lanes], Array]
+Writer: TypeAlias = Callable[[Wave, Lanes, Array], None]
+
+_BOOL = np.dtype(np.bool_)
+
+
+def stored_dtype(width: int) -> DType:
+    """Return the dtype of a register's bits; width 0 is a predicate."""
+    return bits_dtype(width) if width else _BOOL
+
+
+def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -> Reader:
+    """Return a reader of `register` as `ptx_type`; a narrower type reads the low bits."""
+    slot, width, dtype = register.slot, register.width, dtype_of(ptx_type)
+    _require_kind(register, ptx_type)
+    bits = stored_dtype(width)
+    if width and dtype.itemsize > width:
+        raise ProgramError(f"{register.name} is a .{register.type} register, too narrow to be read as .{ptx_type}")
+    narrow = width > dtype.itemsize
+    low_bits = bits_dtype(dtype.itemsize)
+    blank = np.zeros((1, 1), bits)
+    blank.flags.writeable = False
+
+    def read(wave: Wave, lanes: Lanes) -> Array:
+        value = wave.registers[slot]
+        if value is None:
+            value = blank
+        if narrow:
+            value = value.view(bits).astype(low_bits)
+        if value.dtype is not dtype:
+            value = value.view(dtype)
+        rows = lanes.rows
+        return value if rows is None or value.shape[0] == 1 else value[rows]
+
+    if not checked:
+        return read
+
+    def read_checked(wave: Wave, lanes: Lanes) -> Array:
+        if wave.registers[slot] is None or slot in wave.partial:
+            wave.check_register(slot, register.name, lanes)
+        return read(wave, lanes)
+
+    return read_checked
+
+
+def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -> Writer:
+    """Return a writer of `ptx_type` values to `register`; a wider register gets them extended by their type."""
+    width, dtype = register.width, dtype_of(ptx_type)
+    _require_kind(register, ptx_type)
+    if width and dtype.itemsize > width:
+        raise ProgramError(f"{register.name} is a .{register.type} register, too narrow for a .{ptx_type} result")
+    store = write_slot(register.slot, checked=checked)
+    if not width or dtype.itemsize == width:
+        return store
+    if width == 16:  # noqa: PLR2004 - .b128 has no arithmetic to extend with
+        raise ProgramError(f"a .{ptx_type} result cannot be extended into the .b128 register {register.name}")
+    bits, narrow = bits_dtype(width), bits_dtype(dtype.itemsize)
+    signed = np.dtype(f"<i{dtype.itemsize}") if is_signed(ptx_type) else None
+    wide = np.dtype(f"<i{width}")
+
+    def write(wave: Wave, lanes: Lanes, value: Array) -> None:
+        if signed is not None:
+            store(wave, lanes, value.view(signed).astype(wide))
+        else:
+            store(wave, lanes, value.view(narrow).astype(bits))
+
+    return write
+
+
+def _require_kind(register: RegisterBinding, ptx_type: str) -> None:
+    if (register.type == "pred") != (ptx_type == "pred"):
+        raise ProgramError(f"{register.name} is a .{register.type} register and is used as .{ptx_type}")
+
+
+def write_slot(slot: int, *, checked: bool) -> Writer:
+    """Return a writer of arrays that already have the slot's width."""
+
+    def write(wave: Wave, lanes: Lanes, value: Array) -> None:
+        if lanes.whole:
+            wave.registers[slot] = value
+        else:
+            wave.registers[slot] = merged(wave.registers[slot], value, lanes, wave.height)
+
+    if not checked:
+        return write
+
+    def write_checked(wave: Wave, lanes: Lanes, value: Array) -> None:
+        wave.note_written(slot, lanes)
+        write(wave, lanes, value)
+
+    return write_checked
+
+
+def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
+    """Return `old` with the active lanes replaced by `value`."""
+    dtype = value.dtype
+    if old is None:
+        old = np.zeros((1, 1), dtype)
+    elif old.dtype != dtype:
+        old = old.view(dtype)
+    rows, mask = lanes.rows, lanes.mask
+    if rows is None:
+        return value if mask is None else np.where(mask, value, old)
+    columns = WARP if mask is not None else max(old.shape[1], value.shape[1])
+    new = np.empty((height, columns), dtype)
+    new[:] = old
+    if mask is None:
+        new[rows] = value
+    else:
+        new[rows] = np.where(mask, value, new[rows])
+    return new

@@ -1,0 +1,146 @@
+"""Which function compiles which instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+from pyptx_sim.errors import MissingSemantics, ProgramError
+from pyptx_sim.instructions import addresses, atomics, barriers, branches, calls, moves, transfers
+from pyptx_sim.instructions.compute import compile_operation
+from pyptx_sim.instructions.operands import Operands
+from pyptx_sim.machine.code import Block, Code, Step, Terminator
+from pyptx_sim.operation import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_ir.plugins.rows import Semantics
+
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.program.program import BlockRange, Program
+
+_T = TypeVar("_T")
+_CompileStep: TypeAlias = Callable[[Operands], Step]
+_CompileEnd: TypeAlias = Callable[[Operands, int], Terminator]
+
+STEPS: Final[dict[str, _CompileStep]] = {
+    "ld": transfers.compile_load,
+    "ldu": transfers.compile_load,
+    "st": transfers.compile_store,
+    "mov": moves.compile_move,
+    "cvta": addresses.compile_cvta,
+    "isspacep": addresses.compile_isspacep,
+    "mapa": addresses.compile_mapa,
+    "getctarank": addresses.compile_getctarank,
+    "atom": atomics.compile_atomic,
+    "red": atomics.compile_atomic,
+    "membar": barriers.compile_fence,
+    "fence": barriers.compile_fence,
+    "bar": barriers.compile_warp_sync,
+    "alloca": calls.compile_stack,
+    "stacksave": calls.compile_stack,
+    "stackrestore": calls.compile_stack,
+    "prefetch": transfers.compile_hint,
+    "prefetchu": transfers.compile_hint,
+    "applypriority": transfers.compile_hint,
+    "discard": transfers.compile_hint,
+    "nanosleep": transfers.compile_hint,
+    "brkpt": transfers.compile_hint,
+    "pmevent": transfers.compile_hint,
+    "setmaxnreg": transfers.compile_hint,
+    "griddepcontrol": transfers.compile_hint,
+}
+ENDS: Final[dict[str, _CompileEnd]] = {
+    "bra": branches.compile_bra,
+    "brx": branches.compile_brx,
+    "exit": branches.compile_exit,
+    "trap": branches.compile_trap,
+    "ret": calls.compile_ret,
+    "call": calls.compile_call,
+    "bar": barriers.compile_barrier,
+    "barrier": barriers.compile_barrier,
+}
+# Engine opcodes of which another chapter owns some forms.
+_OTHERS: Final = frozenset({("red", "async"), ("st", "async"), ("st", "bulk")})
+
+
+@lru_cache(maxsize=1)
+def _semantics() -> Mapping[tuple[str, ...], Semantics]:
+    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - loads every plugin
+
+    return {tuple(row.opcode.split(".")): row for row in manager().semantics()}
+
+
+def find_semantics(opcode: tuple[str, ...]) -> Semantics | None:
+    """Return the row whose opcode is the longest prefix of `opcode`."""
+    table = _semantics()
+    for length in range(len(opcode), 0, -1):
+        row = table.get(opcode[:length])
+        if row is not None:
+            return row
+    return None
+
+
+@lru_cache(maxsize=128)
+def compile_program(program: Program, *, checked: bool) -> Code:
+    """Compile a program to blocks of closures; cached for the program.
+
+    Raises MissingSemantics or ProgramError, located at the instruction at fault.
+    """
+    return tuple(_block(program, block, checked=checked) for block in program.blocks)
+
+
+def _block(program: Program, block: BlockRange, *, checked: bool) -> Block:
+    last = block.last - block.ends
+    steps = tuple((pc, _step(Operands(program, program.sites[pc], checked=checked))) for pc in range(block.first, last))
+    gate = barriers.compile_gate(Operands(program, program.sites[block.first], checked=False)) if block.gate else None
+    if gate is not None:
+        first, step = steps[0]
+        steps = ((first, barriers.synchronising(gate, step)), *steps[1:])
+    end = None
+    if block.ends:
+        operands = Operands(program, program.sites[last], checked=checked)
+        end = _located(operands, lambda: ENDS[operands.opcode[0]](operands, block.index + 1))
+    return Block(block.index, block.first, steps, block.last - 1, end, gate)
+
+
+def _step(operands: Operands) -> Step:
+    step = _located(operands, lambda: _unguarded(operands))
+    guard = operands.guard()
+    if guard is None:
+        return step
+
+    def guarded(wave: Wave, lanes: Lanes) -> None:
+        some = lanes.narrowed(guard(wave, lanes))
+        if some is not None:
+            step(wave, some)
+
+    return guarded
+
+
+def _unguarded(operands: Operands) -> Step:
+    opcode = operands.opcode
+    own = STEPS.get(opcode[0])
+    if own is not None and opcode[:2] not in _OTHERS:
+        return own(operands)
+    row = find_semantics(opcode)
+    if row is None:
+        raise MissingSemantics(
+            f"the simulator has no semantics for {'.'.join(opcode)}",
+            hint="a plugin may provide them through pyptx_semantics",
+        )
+    operation = row.bind(operands.instruction)
+    if not isinstance(operation, Operation):
+        raise ProgramError(f"the semantics of {row.opcode} bind to {type(operation).__name__}, not to an Operation")
+    return compile_operation(operands, operation)
+
+
+def _located(operands: Operands, compile_it: Callable[[], _T]) -> _T:
+    try:
+        return compile_it()
+    except ProgramError as error:
+        error.locate(operands.program.where(operands.pc))
+        raise

@@ -1,0 +1,110 @@
+"""Flat bytes with typed views: the storage of one state space."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_sim.machine.lanes import IntArray
+from pyptx_sim.operation import Array
+from pyptx_sim.types import DType
+
+# Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
+_UNIT = 16
+# A 16-byte scalar that NumPy gathers and scatters at full speed; its bits are only ever copied.
+_WORD16 = np.dtype(np.complex128)
+
+
+class Arena:
+    """The bytes of a state space; offsets are flat, and the caller has checked bounds and alignment.
+
+    `initialised`, where it is tracked, holds 1 for each byte that something has written.
+    """
+
+    __slots__ = ("_views", "data", "initialised")
+
+    def __init__(self, size: int, *, track: bool) -> None:
+        """Allocate `size` zero bytes, rounded up to whole units."""
+        rounded = max(-(-size // _UNIT), 1) * _UNIT
+        self.data: NDArray[np.uint8] = np.zeros(rounded, np.uint8)
+        self.initialised: NDArray[np.uint8] | None = np.zeros(rounded, np.uint8) if track else None
+        self._views: dict[int, Array] = {}
+
+    def clear(self) -> None:
+        """Forget all contents; fresh zero pages cost nothing until they are touched."""
+        self.data = np.zeros_like(self.data)
+        self._views.clear()
+        if self.initialised is not None:
+            self.initialised = np.zeros_like(self.initialised)
+
+    def _units(self, size: int) -> Array:
+        view = self._views.get(size)
+        if view is None:
+            view = self._views[size] = self.data.view(_WORD16 if size == _UNIT else np.dtype(f"<u{size}"))
+        return view
+
+    def units(self, size: int) -> Array:
+        """Return the bytes as unsigned words of `size` bytes; for atomics, which work on them in place."""
+        return self.data.view(np.dtype(f"<u{size}"))
+
+    def gather(self, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
+        """Read `count` consecutive elements at each offset; returns one array of the offsets' shape for each."""
+        size = dtype.itemsize * count
+        if count == 1 and size < _UNIT:
+            return [self._units(size).take(offsets >> (size.bit_length() - 1)).view(dtype)]
+        unit = min(size, _UNIT)
+        words, elements = self._units(unit), []
+        for part in range(size // unit):
+            index = offsets >> (unit.bit_length() - 1)
+            taken = words.take(index + part if part else index)
+            split = taken.view(dtype).reshape(*offsets.shape, unit // dtype.itemsize)
+            planes = np.ascontiguousarray(np.moveaxis(split, -1, 0))
+            elements += list(planes)
+        return elements
+
+    def scatter(self, offsets: IntArray, values: list[Array]) -> None:
+        """Write the elements of `values` (broadcastable to the offsets' shape) consecutively at each offset."""
+        dtype = values[0].dtype
+        size = dtype.itemsize * len(values)
+        if len(values) == 1 and size < _UNIT:
+            bits = values[0].view(np.dtype(f"<u{size}"))
+            self._units(size)[offsets >> (size.bit_length() - 1)] = bits
+            return
+        unit = min(size, _UNIT)
+        per_unit = unit // dtype.itemsize
+        index = offsets >> (unit.bit_length() - 1)
+        for part in range(size // unit):
+            packed = np.empty((*offsets.shape, per_unit), dtype)
+            for position in range(per_unit):
+                packed[..., position] = values[part * per_unit + position]
+            word = packed.view(self._units(unit).dtype)[..., 0]
+            self._units(unit)[index + part if part else index] = word
+
+    def holds(self, offsets: IntArray, values: list[Array]) -> bool:
+        """Tell whether writing `values` at the offsets would change nothing."""
+        present = self.gather(np.asarray(offsets), values[0].dtype, len(values))
+        return all(old.tobytes() == np.broadcast_to(new, old.shape).tobytes() for old, new in zip(present, values, strict=True))
+
+    def mark(self, offsets: IntArray, size: int) -> None:
+        """Note that `size` bytes at each offset are written."""
+        if self.initialised is None:
+            return
+        unit = min(size, 8)
+        ones = int.from_bytes(b"\1" * unit, "little")
+        words = self.initialised.view(np.dtype(f"<u{unit}"))
+        index = offsets >> (unit.bit_length() - 1)
+        for part in range(size // unit):
+            words[index + part if part else index] = ones
+
+    def written(self, offsets: IntArray, size: int) -> NDArray[np.bool_] | None:
+        """Return for each offset whether all `size` bytes there were written; None if that is not tracked."""
+        if self.initialised is None:
+            return None
+        unit = min(size, 8)
+        ones = int.from_bytes(b"\1" * unit, "little")
+        words = self.initialised.view(np.dtype(f"<u{unit}"))
+        index = offsets >> (unit.bit_length() - 1)
+        known = words.take(index) == ones
+        for part in range(1, size // unit):
+            known &= words.take(index + part) == ones
+        return known

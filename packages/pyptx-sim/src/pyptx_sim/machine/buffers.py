@@ -1,0 +1,82 @@
+"""What lies where in the global space: arguments, module variables and the heap, with red zones between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One allocation: bytes `[start, end)`, and the user's name for it."""
+
+    start: int
+    end: int
+    name: str
+
+
+class Buffers:
+    """The allocations of a space, in order of address."""
+
+    __slots__ = ("_buffers", "_ends", "_last", "_starts")
+
+    def __init__(self, buffers: list[Buffer]) -> None:
+        """Take the first allocations; they must not overlap."""
+        self._set(sorted(buffers, key=lambda buffer: buffer.start))
+
+    def _set(self, buffers: list[Buffer]) -> None:
+        self._buffers = buffers
+        self._starts = np.array([buffer.start for buffer in buffers], np.int64)
+        self._ends = np.array([buffer.end for buffer in buffers], np.int64)
+        self._last = Buffer(0, 0, "")
+
+    def add(self, buffer: Buffer) -> None:
+        """Add an allocation."""
+        self._set(sorted([*self._buffers, buffer], key=lambda known: known.start))
+
+    def remove(self, buffer: Buffer) -> None:
+        """Take an allocation away; its bytes are invalid from now on."""
+        self._set([known for known in self._buffers if known is not buffer])
+
+    def hold(self, low: int, high: int) -> bool:
+        """Tell whether one allocation holds all bytes of `[low, high)`."""
+        if self._last.start <= low and high <= self._last.end:
+            return True
+        found = self.at(low)
+        if found is None or high > found.end:
+            return False
+        self._last = found
+        return True
+
+    def at(self, offset: int) -> Buffer | None:
+        """Return the last allocation that starts at or below `offset`."""
+        index = int(np.searchsorted(self._starts, offset, side="right")) - 1
+        return self._buffers[index] if index >= 0 else None
+
+    def outside(self, offsets: IntArray, size: int) -> Mask:
+        """Return for each offset whether any of its `size` bytes lies in no allocation."""
+        if not self._buffers:
+            return np.ones(offsets.shape, np.bool_)
+        index = np.searchsorted(self._starts, offsets, side="right") - 1
+        ends = self._ends[np.maximum(index, 0)]
+        return (index < 0) | (offsets + size > ends)
+
+    def describe(self, offset: int) -> str:
+        """Return where `offset` lies, or which allocation it misses and by how much."""
+        found = self.at(offset)
+        if found is not None and offset < found.end:
+            return f"{found.name} +{offset - found.start}"
+        following = next((buffer for buffer in self._buffers if buffer.start > offset), None)
+        past = offset - found.end if found is not None else None
+        before = following.start - offset if following is not None else None
+        if found is not None and past is not None and (before is None or past <= before):
+            return f"{past} bytes past the end of {found.name} ({found.end - found.start} bytes)"
+        if following is not None and before is not None:
+            return f"{before} bytes before {following.name}"
+        return "nothing is allocated"

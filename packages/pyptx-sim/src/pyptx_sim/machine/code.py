@@ -1,0 +1,60 @@
+"""Compiled code: basic blocks of closures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from pyptx_sim.machine.lanes import Lanes
+from pyptx_sim.machine.wave import Wave
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Mask
+
+Step: TypeAlias = Callable[[Wave, Lanes], None]
+
+
+@dataclass(slots=True)
+class Group:
+    """The strands that execute a block together: at most one for each warp, in order of warps.
+
+    `lanes` are theirs; `whole`: no other strand of the wave is ready.
+    """
+
+    ids: IntArray
+    lanes: Lanes
+    whole: bool
+
+
+# Ends a block: returns the block at which the whole group goes on, or None if it has moved the strands itself.
+Terminator: TypeAlias = Callable[[Wave, Group], "int | None"]
+
+
+class Gate(Protocol):
+    """An instruction at which the lanes of a warp wait for each other."""
+
+    @property
+    def rendezvous(self) -> bool:
+        """Whether lanes may meet at different instructions of this kind (`bar.warp.sync`)."""
+        ...
+
+    def members(self, wave: Wave, lanes: Lanes) -> Mask:
+        """Return for each row of `lanes` which lanes of the warp take part, bool `[rows, 32]`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A basic block: its steps with their pcs, how it ends, and the gate in front of it."""
+
+    index: int
+    first: int
+    steps: tuple[tuple[int, Step], ...]
+    end: int
+    terminator: Terminator | None
+    gate: Gate | None
+
+
+Code: TypeAlias = tuple[Block, ...]

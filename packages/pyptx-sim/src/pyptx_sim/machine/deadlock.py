@@ -1,0 +1,67 @@
+"""Say who waits for what when nothing can go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_sim.errors import Deadlock
+from pyptx_sim.machine.strands import State
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.code import Code
+    from pyptx_sim.machine.wave import Wave
+
+_NAMED = 12  # warps named in one report
+
+
+def describe_deadlock(wave: Wave, code: Code) -> None:
+    """Report the deadlock of a wave as a finding, or raise Deadlock in a run without checks."""
+    strands = wave.strands
+    alive = strands.alive().tolist()
+    lines = [_describe(wave, code, strand) for strand in alive[:_NAMED]]
+    if len(alive) > _NAMED:
+        lines.append(f"… and {len(alive) - _NAMED} more")
+    spinning = any(strands.state[strand] == State.READY for strand in alive)
+    what = "repeat the same state with no change of memory" if spinning else "wait, and none can run"
+    message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
+    pc = _place(wave, code, alive[0])
+    hint = _hint(wave, spinning=spinning)
+    if wave.machine.checked:
+        wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))
+        return
+    raise Deadlock(f"deadlock: {message}", where=wave.machine.program.where(pc), hint=hint)
+
+
+def _hint(wave: Wave, *, spinning: bool) -> str:
+    machine = wave.machine
+    later = machine.launch.ctas - wave.geometry.first - wave.geometry.ctas
+    if spinning and later:
+        return (
+            f"{later} CTAs have not started: {machine.ctas_per_wave} run at once here; "
+            "a kernel whose CTAs wait for each other needs a smaller grid"
+        )
+    return "find who should arrive, or write what the others wait for"
+
+
+def _place(wave: Wave, code: Code, strand: int) -> int:
+    if wave.strands.state[strand] == State.READY:
+        return code[int(wave.strands.block[strand])].first
+    return int(wave.strands.site[strand])
+
+
+def _describe(wave: Wave, code: Code, strand: int) -> str:
+    strands, program = wave.strands, wave.machine.program
+    warp = wave.geometry.warp_name(int(strands.warp[strand]))
+    lanes = int(strands.mask[strand].sum())
+    reasons = {
+        State.BARRIER: wave.barriers.describe,
+        State.CLUSTER: wave.clusters.describe,
+        State.GATE: lambda _: "waits for other lanes of its warp",
+        State.READY: lambda _: "spins",
+    }
+    reason = reasons[State(int(strands.state[strand]))](strand)
+    pc = _place(wave, code, strand)
+    line = program.line(pc)
+    frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
+    origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
+    return f"{warp} ({lanes} lanes) at PTX line {line}{origin}: {program.spell(pc)}: {reason}"

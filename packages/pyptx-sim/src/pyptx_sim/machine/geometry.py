@@ -1,0 +1,157 @@
+"""Where the threads of a wave stand in the grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Mask
+
+Extent: TypeAlias = tuple[int, int, int]
+
+# Manual: "Cluster of Cooperative Thread Arrays"; 16 is the non-portable maximum. A block has at most 1024 threads.
+_MAX_CLUSTER = 16
+_MAX_THREADS = 1024
+
+
+def extent_of(value: int | Sequence[int], what: str) -> Extent:
+    """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are positive integers."""
+    counts = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if not 1 <= len(counts) <= 3 or not all(_is_count(count) for count in counts):  # noqa: PLR2004 - x, y, z
+        raise LaunchError(f"{what} is {value!r}", hint=f"give {what} one to three positive integers")
+    padded = (*(int(count) for count in counts), 1, 1)
+    return padded[0], padded[1], padded[2]
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) > 0
+
+
+def volume(extent: Extent) -> int:
+    """Return how many elements an extent counts."""
+    return extent[0] * extent[1] * extent[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Grid, block and cluster of a launch, and its dynamic shared memory."""
+
+    grid: Extent
+    block: Extent
+    cluster: Extent
+    shared_bytes: int
+
+    def __post_init__(self) -> None:
+        """Refuse what no GPU launches."""
+        if volume(self.block) > _MAX_THREADS:
+            raise LaunchError(
+                f"block {self.block} has {volume(self.block)} threads",
+                hint=f"a block has at most {_MAX_THREADS} threads",
+            )
+        if volume(self.cluster) > _MAX_CLUSTER:
+            raise LaunchError(f"cluster {self.cluster} has {volume(self.cluster)} CTAs", hint="at most 16 are possible")
+        if any(count % size for count, size in zip(self.grid, self.cluster, strict=True)):
+            raise LaunchError(
+                f"grid {self.grid} is no multiple of cluster {self.cluster}", hint="the grid counts CTAs, not clusters"
+            )
+        if self.shared_bytes < 0:
+            raise LaunchError(f"shared_bytes is {self.shared_bytes}")
+
+    @property
+    def warps_per_cta(self) -> int:
+        """How many warps a CTA has; the last may be partial."""
+        return -(-volume(self.block) // WARP)
+
+    @property
+    def cluster_size(self) -> int:
+        """How many CTAs a cluster has."""
+        return volume(self.cluster)
+
+    @property
+    def ctas(self) -> int:
+        """How many CTAs the grid has."""
+        return volume(self.grid)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The CTAs of one wave: `first` is the first one's number in launch order, which goes cluster by cluster."""
+
+    launch: Launch
+    first: int
+    ctas: int
+
+    @property
+    def height(self) -> int:
+        """How many warps the wave has."""
+        return self.ctas * self.launch.warps_per_cta
+
+    @cached_property
+    def cta(self) -> IntArray:
+        """The CTA slot (from 0 within the wave) of each warp."""
+        return np.repeat(np.arange(self.ctas, dtype=np.int64), self.launch.warps_per_cta)
+
+    @cached_property
+    def warp(self) -> IntArray:
+        """The number of each warp within its CTA."""
+        return np.tile(np.arange(self.launch.warps_per_cta, dtype=np.int64), self.ctas)
+
+    @cached_property
+    def thread(self) -> IntArray:
+        """The linear thread number within the CTA, `[height, 32]`."""
+        return self.warp[:, None] * WARP + np.arange(WARP, dtype=np.int64)
+
+    @cached_property
+    def threads(self) -> Mask:
+        """Which lanes are threads of the block, `[height, 32]`."""
+        return self.thread < volume(self.launch.block)
+
+    @cached_property
+    def cluster_position(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The x, y, z of each warp's cluster within the grid of clusters."""
+        launch = self.launch
+        number = (self.first + self.cta) // launch.cluster_size
+        across = launch.grid[0] // launch.cluster[0]
+        down = launch.grid[1] // launch.cluster[1]
+        return number % across, number // across % down, number // (across * down)
+
+    @cached_property
+    def cta_in_cluster(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The x, y, z of each warp's CTA within its cluster."""
+        rank = (self.first + self.cta) % self.launch.cluster_size
+        x, y, _ = self.launch.cluster
+        return rank % x, rank // x % y, rank // (x * y)
+
+    @cached_property
+    def rank(self) -> IntArray:
+        """The rank of each warp's CTA within its cluster."""
+        return (self.first + self.cta) % self.launch.cluster_size
+
+    @cached_property
+    def ctaid(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The x, y, z of each warp's CTA within the grid."""
+        parts = zip(self.cluster_position, self.launch.cluster, self.cta_in_cluster, strict=True)
+        x, y, z = (outer * size + inner for outer, size, inner in parts)
+        return x, y, z
+
+    def thread_name(self, warp: int, lane: int) -> str:
+        """Return a thread in CUDA's words: its CTA and its thread index."""
+        number = int(self.thread[warp, lane])
+        x, y, _ = self.launch.block
+        cta = tuple(int(axis[warp]) for axis in self.ctaid)
+        return f"thread ({number % x}, {number // x % y}, {number // (x * y)}) of CTA {cta}"
+
+    def warp_name(self, warp: int) -> str:
+        """Return a warp in CUDA's words."""
+        cta = tuple(int(axis[warp]) for axis in self.ctaid)
+        return f"warp {int(self.warp[warp])} of CTA {cta}"

@@ -1,0 +1,112 @@
+"""Which lanes of a wave execute a step."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_sim.operation import Array, Mask
+
+IntArray: TypeAlias = NDArray[np.int64]
+
+WARP = 32
+
+
+@lru_cache(maxsize=64)
+def all_lanes(height: int) -> Mask:
+    """Return a read-only mask of `height` full warps."""
+    mask = np.ones((height, WARP), np.bool_)
+    mask.flags.writeable = False
+    return mask
+
+
+@lru_cache(maxsize=64)
+def _every_lane(height: int) -> tuple[IntArray, IntArray]:
+    rows, lanes = np.divmod(np.arange(height * WARP, dtype=np.int64), WARP)
+    rows.flags.writeable = lanes.flags.writeable = False
+    return rows, lanes
+
+
+class Lanes:
+    """The active lanes of one step: some rows (warps) of the wave, and a mask over them.
+
+    `rows` None means every row of the wave; then rows of dead warps may be among them, masked out. `mask`, bool
+    `[height, 32]`, None means every lane of these rows. `whole`: no live lane of the wave is missing, so registers may be
+    replaced instead of merged (what dead lanes hold does not matter).
+    """
+
+    __slots__ = ("_active", "height", "mask", "rows", "whole")
+
+    def __init__(self, rows: IntArray | None, mask: Mask | None, height: int, *, whole: bool) -> None:
+        """Take the rows and the mask as they are; `mask` must not be changed afterwards."""
+        self.rows = rows
+        self.mask = mask
+        self.height = height
+        self.whole = whole
+        self._active: tuple[IntArray, IntArray] | None = None
+
+    @property
+    def active(self) -> tuple[IntArray, IntArray]:
+        """The active lanes in order, as positions among the rows of this step, and lane numbers."""
+        if self._active is None:
+            self._active = _every_lane(self.height) if self.mask is None else np.nonzero(self.mask)
+        return self._active
+
+    @property
+    def full_mask(self) -> Mask:
+        """The mask as an array, also where it is None."""
+        return all_lanes(self.height) if self.mask is None else self.mask
+
+    @property
+    def count(self) -> int:
+        """How many lanes are active."""
+        return self.height * WARP if self.mask is None else int(np.count_nonzero(self.mask))
+
+    def warps(self, positions: IntArray) -> IntArray:
+        """Turn positions among the rows of this step into warp numbers of the wave."""
+        return positions if self.rows is None else self.rows[positions]
+
+    def row_numbers(self) -> IntArray:
+        """Return the warp numbers of the rows of this step."""
+        return np.arange(self.height, dtype=np.int64) if self.rows is None else self.rows
+
+    def active_rows(self) -> IntArray:
+        """Return the warp numbers of the rows that have an active lane."""
+        rows = self.row_numbers()
+        return rows if self.mask is None else rows[self.mask.any(axis=1)]
+
+    def select(self, per_warp: Array) -> Array:
+        """Pick the rows of this step out of an array that has one for each warp, or one for all."""
+        return per_warp if self.rows is None or per_warp.shape[0] == 1 else per_warp[self.rows]
+
+    def narrowed(self, condition: Mask) -> Lanes | None:
+        """Return the lanes for which `condition` (broadcastable) holds too, or None if there are none."""
+        if condition.all():
+            return self
+        mask = np.broadcast_to(condition, (self.height, WARP))
+        if self.mask is not None:
+            mask = mask & self.mask
+        if not mask.any():
+            return None
+        return Lanes(self.rows, mask, self.height, whole=False)
+
+    def without(self, positions: IntArray, lanes: IntArray) -> Lanes | None:
+        """Return the lanes less those at `(positions, lanes)`, or None if none is left."""
+        mask = self.full_mask.copy()
+        mask[positions, lanes] = False
+        return Lanes(self.rows, mask, self.height, whole=False) if mask.any() else None
+
+
+def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
+    """Return the entries of a `[rows|1, 32|1]` array at the given places, one for each."""
+    return values[positions if values.shape[0] > 1 else 0, lanes if values.shape[1] > 1 else 0]
+
+
+def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> Array:
+    """Return a `[height, 32]` array with `picked` at the given places and zero elsewhere."""
+    values = np.zeros((height, WARP), picked.dtype)
+    values[positions, lanes] = picked
+    return values

@@ -1,0 +1,173 @@
+"""The machine: runs a program over a grid, wave by wave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.errors import PyptxError
+
+from pyptx_sim.errors import SimulationError, StepLimitExceeded
+from pyptx_sim.machine.arena import Arena
+from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
+from pyptx_sim.machine.deadlock import describe_deadlock
+from pyptx_sim.machine.frames import Frames
+from pyptx_sim.machine.geometry import Geometry
+from pyptx_sim.machine.livelock import Watch
+from pyptx_sim.machine.memory import FlatMemory, LocalMemory, SharedMemory
+from pyptx_sim.machine.observers import Observers
+from pyptx_sim.machine.scheduler import Scheduler
+from pyptx_sim.machine.wave import Wave
+from pyptx_sim.program.layout import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_sim.findings import FindingLog
+    from pyptx_sim.machine.code import Block, Code, Group
+    from pyptx_sim.machine.geometry import Launch
+    from pyptx_sim.machine.heap import Heap
+    from pyptx_sim.machine.memory import Memory
+    from pyptx_sim.observer import Space
+    from pyptx_sim.program.program import Program
+
+# Warps that run together: register arrays of 8192 lanes stay in the cache, and cost little more than NumPy's overhead.
+WAVE_WARPS = 256
+
+# A lone group runs so many blocks before the scheduler, the watch for livelocks and the step limit look again.
+_CHAIN = 32
+
+
+class Machine:
+    """One launch: the program, the memory that outlives waves, and what is counted.
+
+    `checked` says that faults become findings in `log`; without it they raise. `printed` collects what the kernel prints.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        code: Code,
+        launch: Launch,
+        memories: Mapping[str, FlatMemory],
+        heap: Heap,
+        log: FindingLog,
+        *,
+        checked: bool,
+    ) -> None:
+        """Prepare a launch; `memories` holds the global, the constant and the parameter space."""
+        self.program = program
+        self.code = code
+        self.launch = launch
+        self.memories = memories
+        self.heap = heap
+        self.log = log
+        self.checked = checked
+        self.observers = Observers(())
+        self.printed: list[str] = []
+        self.steps = 0
+        self.instructions = 0
+        self.step_limit: int | None = None
+        self.shared_end = program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
+        self.shared_stride = aligned(self.shared_end, 128)
+        self.ctas_per_wave = self._ctas_per_wave()
+        self._shared = Arena(self.ctas_per_wave * self.shared_stride, track=checked)
+        self._latest: Wave | None = None
+        self._local = Arena(self.wave_warps * 32 * program.local_size, track=checked)
+
+    def _ctas_per_wave(self) -> int:
+        launch = self.launch
+        clusters = WAVE_WARPS // (launch.warps_per_cta * launch.cluster_size)
+        return min(max(clusters, 1) * launch.cluster_size, launch.ctas)
+
+    @property
+    def wave_warps(self) -> int:
+        """How many warps run together at most."""
+        return self.ctas_per_wave * self.launch.warps_per_cta
+
+    def arena(self, space: Space) -> Arena:
+        """Return the storage of the global or the shared space."""
+        return self._shared if space == "shared" else self.memories[space].arena
+
+    def describe(self, space: Space, offset: int) -> str:
+        """Return where an offset of an arena lies, in the user's words."""
+        memory = self._latest.memories[space] if self._latest is not None else self.memories[space]
+        return memory.describe_offset(offset)
+
+    def run(self, seed: int) -> bool:
+        """Run all waves; seed 0 is the default order, any other one of many. Returns False after a reported deadlock."""
+        random = np.random.default_rng(seed) if seed else None
+        with np.errstate(all="ignore"):
+            for first in range(0, self.launch.ctas, self.ctas_per_wave):
+                wave = self._wave(first, min(self.ctas_per_wave, self.launch.ctas - first))
+                if not self._run_wave(wave, random):
+                    return False
+        return True
+
+    def _wave(self, first: int, ctas: int) -> Wave:
+        launch, program = self.launch, self.program
+        geometry = Geometry(launch, first, ctas)
+        if first:
+            for arena in (self._shared, self._local):
+                arena.clear()
+        size = launch.cluster_size
+        memories: dict[str, Memory] = dict(self.memories)
+        memories["shared"] = SharedMemory(
+            self._shared, program, self.shared_end, self.shared_stride, geometry.cta, size
+        )
+        memories["local"] = LocalMemory(self._local, program.local_size, geometry.height)
+        barriers, clusters = Barriers(ctas), ClusterBarriers(ctas // size, geometry.height)
+        wave = Wave(self, geometry, memories, Frames(), barriers, clusters)
+        barriers.attach(wave)
+        clusters.attach(wave)
+        self._latest = wave
+        self.observers.wave_started()
+        return wave
+
+    def _run_wave(self, wave: Wave, random: np.random.Generator | None) -> bool:
+        scheduler, watch = Scheduler(wave, self.code, random), Watch()
+        while True:
+            picked = scheduler.pick()
+            if picked is None:
+                break
+            index, group = picked
+            if watch.stuck(wave, index):
+                describe_deadlock(wave, self.code)
+                return False
+            wave.watching = watch.watching
+            self._execute(wave, self.code[index], group)
+        self.steps += wave.steps
+        if len(wave.strands.alive()):
+            describe_deadlock(wave, self.code)
+            return False
+        return True
+
+    def _execute(self, wave: Wave, block: Block, group: Group) -> None:
+        """Execute blocks for `group` until its strands part, wait or end, or others want their turn."""
+        strands, lanes = wave.strands, group.lanes
+        try:
+            for _ in range(_CHAIN):
+                wave.steps += 1
+                for wave.pc, step in block.steps:
+                    step(wave, lanes)
+                self.instructions += len(group.ids) * (len(block.steps) + (block.terminator is not None))
+                wave.pc = block.end
+                target = block.index + 1 if block.terminator is None else block.terminator(wave, group)
+                if target is None:
+                    break
+                strands.block[group.ids] = target
+                if not group.whole:
+                    break
+                block = self.code[target]
+        except PyptxError:
+            raise
+        except Exception as error:
+            where = self.program.where(wave.pc)
+            raise SimulationError(f"{type(error).__name__} in the simulator: {error}", where=where) from error
+        if self.step_limit is not None and self.steps + wave.steps > self.step_limit:
+            raise StepLimitExceeded(
+                f"the kernel is still running after {self.step_limit} steps",
+                where=self.program.where(wave.pc),
+                hint="look for a loop that does not end, or raise step_limit",
+            )

@@ -1,0 +1,57 @@
+"""Hand the engine's events to all observers of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.observer import AccessKind, Masks, Observer, Space
+
+
+class Observers:
+    """All observers of a run as one."""
+
+    __slots__ = ("_observers", "active")
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        """Serve `observers`; with none, `active` is False and callers can spare themselves the work."""
+        self._observers = tuple(observers)
+        self.active = bool(observers)
+
+    def wave_started(self) -> None:
+        """Tell that a wave starts."""
+        for observer in self._observers:
+            observer.wave_started()
+
+    def access(
+        self, space: Space, kind: AccessKind, offsets: IntArray, size: int, warps: IntArray, lanes: IntArray, pc: int
+    ) -> None:
+        """Tell of one access by each of some lanes."""
+        for observer in self._observers:
+            observer.access(space, kind, offsets, size, warps, lanes, pc)
+
+    def barriers(self, warps: IntArray, keys: IntArray, pc: int) -> None:
+        """Tell of barriers, one for each distinct key, that the warps with that key have met at."""
+        if not self.active:
+            return
+        order = np.argsort(keys, kind="stable")
+        cuts = np.flatnonzero(np.diff(keys[order])) + 1
+        for group in np.split(warps[order], cuts):
+            met = np.unique(group)
+            for observer in self._observers:
+                observer.barrier(met, pc)
+
+    def warp_sync(self, warps: IntArray, masks: Masks, pc: int) -> None:
+        """Tell which lanes of each warp have synchronised."""
+        for observer in self._observers:
+            observer.warp_sync(warps, masks, pc)
+
+    def fence(self, warps: IntArray, scope: str, pc: int) -> None:
+        """Tell of a memory fence."""
+        for observer in self._observers:
+            observer.fence(warps, scope, pc)

@@ -1,0 +1,166 @@
+"""Choose what runs next: the block at which most warps wait, without starving the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.code import Group
+from pyptx_sim.machine.lanes import Lanes
+from pyptx_sim.machine.strands import State
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.code import Code, Gate
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+
+# A strand that has waited so many steps goes before the other strands of its warp, wherever it stands.
+_STARVED = 64
+# `key` of a strand that passes its gate although lanes are missing.
+_PASS = -2
+
+
+class Scheduler:
+    """Schedules the strands of one wave.
+
+    Of a warp's strands the one at the lowest block goes first, so that they meet again behind a branch. Of all blocks the
+    one with most warps goes first, plus the square of how long its strands have waited: a spinning majority cannot starve
+    the warp that it waits for. With a generator the choice is random, of the block and of the warps.
+    """
+
+    __slots__ = ("_code", "_random", "_wave")
+
+    def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
+        """Schedule the strands of `wave` on `code`."""
+        self._wave = wave
+        self._code = code
+        self._random = random
+
+    def pick(self) -> tuple[int, Group] | None:
+        """Return a block and the strands that execute it now, or None if no strand can run."""
+        strands = self._wave.strands
+        while True:
+            if strands.diverged:
+                strands.merge()
+                self._open_gates()
+            ready = strands.ready()
+            if not len(ready):
+                if not self._force_gates(ready):
+                    return None
+                continue
+            ids, block = self._choose(ready)
+            if strands.diverged:
+                ids = self._at_gate(ids, block)
+                if not len(ids):
+                    continue
+            strands.last_run[ids] = self._wave.steps
+            return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
+
+    def _choose(self, ready: IntArray) -> tuple[IntArray, int]:
+        strands = self._wave.strands
+        ids = self._one_per_warp(ready) if strands.diverged else ready
+        blocks = strands.block[ids]
+        if self._random is not None:
+            return self._choose_randomly(ids, blocks, self._random)
+        first = int(blocks[0])
+        if (blocks == first).all():
+            return ids, first
+        found, where, counts = np.unique(blocks, return_inverse=True, return_counts=True)
+        waited = np.zeros(len(found), np.int64)
+        np.maximum.at(waited, where, self._wave.steps - strands.last_run[ids])
+        block = int(found[(counts + waited * waited).argmax()])
+        return ids[blocks == block], block
+
+    @staticmethod
+    def _choose_randomly(ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
+        block = int(random.choice(blocks))
+        there = ids[blocks == block]
+        some = there[random.random(len(there)) < random.random()]
+        return (some if len(some) else there), block
+
+    def _one_per_warp(self, ready: IntArray) -> IntArray:
+        strands = self._wave.strands
+        rank = strands.block[ready].copy()
+        rank[self._wave.steps - strands.last_run[ready] > _STARVED] = -1
+        if self._random is not None:
+            rank = self._random.permutation(len(ready))
+        order = np.lexsort((rank, strands.warp[ready]))
+        ids = ready[order]
+        warps = strands.warp[ids]
+        leading = np.ones(len(ids), np.bool_)
+        leading[1:] = warps[1:] != warps[:-1]
+        return ids[leading]
+
+    # --- gates ----------------------------------------------------------------------------------
+
+    def _gate(self, strand: int) -> Gate | None:
+        return self._code[int(self._wave.strands.block[strand])].gate
+
+    def _at_gate(self, ids: IntArray, block: int) -> IntArray:
+        """Let strands that lack lanes wait at the gate in front of `block`; return those that go on."""
+        gate = self._code[block].gate
+        if gate is None:
+            return ids
+        strands = self._wave.strands
+        masks = strands.mask[ids]
+        warps = strands.warp[ids]
+        members = gate.members(self._wave, Lanes(warps, masks, len(ids), whole=False))
+        lacking = (members & self._wave.live[warps] & ~masks).any(axis=1) & (strands.key[ids] != _PASS)
+        waiting = ids[lacking]
+        strands.state[waiting] = State.GATE
+        strands.site[waiting] = self._code[block].first
+        strands.value[waiting] = members[lacking]
+        strands.key[ids] = -1
+        return ids[~lacking]
+
+    def _open_gates(self) -> None:
+        """Let strands go on whose missing lanes have come, or have exited."""
+        strands = self._wave.strands
+        waiting = np.flatnonzero(strands.state == State.GATE)
+        if not len(waiting):
+            return
+        present = strands.mask[waiting].copy()
+        self._add_rendezvous(waiting, present)
+        warps = strands.warp[waiting]
+        lacking = (strands.value[waiting] & self._wave.live[warps] & ~present).any(axis=1)
+        opened = waiting[~lacking]
+        strands.state[opened] = State.READY
+        strands.key[opened] = _PASS
+        still = waiting[lacking]
+        if len(still):
+            self._force_gates(strands.ready())
+
+    def _add_rendezvous(self, waiting: IntArray, present: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> None:
+        """Count lanes at any `bar.warp.sync` of a warp as present at each of them."""
+        strands = self._wave.strands
+        gates = [self._gate(int(strand)) for strand in waiting]
+        meeting = np.array([gate is not None and gate.rendezvous for gate in gates], np.bool_)
+        if np.count_nonzero(meeting) < 2:  # noqa: PLR2004 - nobody to meet
+            return
+        warps = strands.warp[waiting]
+        for warp in np.unique(warps[meeting]):
+            together = meeting & (warps == warp)
+            present[together] = present[together].any(axis=0)
+
+    def _force_gates(self, ready: IntArray) -> bool:
+        """Let strands pass whose missing lanes cannot come, since none of their warp can run; report them."""
+        strands = self._wave.strands
+        waiting = np.flatnonzero(strands.state == State.GATE)
+        stuck = waiting[~np.isin(strands.warp[waiting], strands.warp[ready])]
+        if not len(stuck):
+            return False
+        _, first = np.unique(strands.warp[stuck], return_index=True)
+        for strand in stuck[first].tolist():
+            missing = strands.value[strand] & self._wave.live[strands.warp[strand]] & ~strands.mask[strand]
+            warp = self._wave.geometry.warp_name(int(strands.warp[strand]))
+            self._wave.machine.log.report(
+                "warp-divergence",
+                f"{warp} waits for lanes {np.flatnonzero(missing).tolist()}, which are elsewhere and cannot come",
+                int(strands.site[strand]),
+                hint="let all lanes that the mask names execute this instruction together",
+                count=int(np.count_nonzero(missing)),
+            )
+        strands.state[stuck[first]] = State.READY
+        strands.key[stuck[first]] = _PASS
+        return True

@@ -1,0 +1,128 @@
+"""Special registers. Manual: "Special Registers"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.program.windows import SHARED_BASE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.machine.geometry import Geometry
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array
+    from pyptx_sim.types import DType
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+_LANE = np.arange(WARP, dtype=np.uint64)[None]
+_ONE = np.uint64(1)
+
+# Cycles that one step counts on %clock, and nanoseconds on %globaltimer: made up, but growing like time does.
+_CYCLES_PER_STEP = 8
+
+
+def _one(value: int) -> Array:
+    return np.full((1, 1), value, np.uint64)
+
+
+def _per_warp(values: Array) -> Array:
+    column = values.astype(np.uint64)[:, None]
+    return column[:1] if (column == column[0]).all() else column
+
+
+def _tid(geometry: Geometry, axis: int) -> Array:
+    x, y, _ = geometry.launch.block
+    number = geometry.thread
+    index = (number % x, number // x % y, number // (x * y))[axis].astype(np.uint64)
+    return index[:1] if geometry.launch.warps_per_cta == 1 else index
+
+
+# Each takes a geometry and an axis.
+_VECTORS: dict[str, Callable[[Geometry, int], Array]] = {
+    "tid": _tid,
+    "ntid": lambda g, axis: _one(g.launch.block[axis]),
+    "ctaid": lambda g, axis: _per_warp(g.ctaid[axis]),
+    "nctaid": lambda g, axis: _one(g.launch.grid[axis]),
+    "clusterid": lambda g, axis: _per_warp(g.cluster_position[axis]),
+    "nclusterid": lambda g, axis: _one(g.launch.grid[axis] // g.launch.cluster[axis]),
+    "cluster_ctaid": lambda g, axis: _per_warp(g.cta_in_cluster[axis]),
+    "cluster_nctaid": lambda g, axis: _one(g.launch.cluster[axis]),
+}
+
+_SCALARS: dict[str, Callable[[Geometry], Array]] = {
+    "laneid": lambda _: _LANE,
+    "warpid": lambda g: _per_warp(g.warp),
+    "nwarpid": lambda _: _one(64),
+    "smid": lambda g: _per_warp(g.first + g.cta),
+    "nsmid": lambda g: _one(g.launch.ctas),
+    "gridid": lambda _: _one(1),
+    "is_explicit_cluster": lambda g: _one(int(g.launch.cluster_size > 1)),
+    "cluster_ctarank": lambda g: _per_warp(g.rank),
+    "cluster_nctarank": lambda g: _one(g.launch.cluster_size),
+    "lanemask_eq": lambda _: _ONE << _LANE,
+    "lanemask_le": lambda _: (_ONE << (_LANE + _ONE)) - _ONE,
+    "lanemask_lt": lambda _: (_ONE << _LANE) - _ONE,
+    "lanemask_ge": lambda _: np.uint64(0xFFFFFFFF) & ~((_ONE << _LANE) - _ONE),
+    "lanemask_gt": lambda _: np.uint64(0xFFFFFFFF) & ~((_ONE << (_LANE + _ONE)) - _ONE),
+    "dynamic_smem_size": lambda g: _one(g.launch.shared_bytes),
+    "reserved_smem_offset_begin": lambda _: _one(0),
+    "reserved_smem_offset_end": lambda _: _one(SHARED_BASE),
+    "reserved_smem_offset_cap": lambda _: _one(SHARED_BASE),
+    "current_graph_exec": lambda _: _one(0),
+}
+
+_CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
+_OWN = frozenset({"total_smem_size", "aggr_smem_size"})
+
+
+def is_special(name: str) -> bool:
+    """Tell whether `name` (with its `%`) is a special register of the machine."""
+    base, _, axis = name[1:].partition(".")
+    if axis:
+        return base in _VECTORS and axis in _AXES
+    return base in _SCALARS or base in _CLOCKS or base in _OWN or base[:3] == "env" or base[:2] == "pm"
+
+
+class Specials:
+    """The special registers of one wave, computed on first use."""
+
+    __slots__ = ("_known", "_wave")
+
+    def __init__(self, wave: Wave) -> None:
+        """Serve `wave`."""
+        self._wave = wave
+        self._known: dict[tuple[str, DType], Array] = {}
+
+    def read(self, name: str, dtype: DType) -> Array:
+        """Return the value of `name` (with its `%`) for all warps of the wave, as `dtype`."""
+        known = self._known.get((name, dtype))
+        if known is not None:
+            return known
+        base, _, axis = name[1:].partition(".")
+        if base in _CLOCKS:
+            return _one(self._clock(base)).astype(dtype)
+        value = self._known[name, dtype] = self._value(base, axis).astype(dtype)
+        return value
+
+    def _value(self, base: str, axis: str) -> Array:
+        geometry = self._wave.geometry
+        if base in _VECTORS:
+            return _VECTORS[base](geometry, _AXES[axis])
+        if base in _SCALARS:
+            return _SCALARS[base](geometry)
+        if base in _OWN:
+            return _one(self._wave.machine.shared_end)
+        return _one(0)  # %envreg and %pm: driver-defined, and zero without one
+
+    def _clock(self, base: str) -> int:
+        # Time passes between waves too.
+        cycles = (self._wave.machine.steps + self._wave.steps) * _CYCLES_PER_STEP
+        if base in {"clock_hi", "globaltimer_hi"}:
+            return cycles >> 32
+        return cycles & 0xFFFFFFFF if base in {"clock", "globaltimer_lo"} else cycles
+
+

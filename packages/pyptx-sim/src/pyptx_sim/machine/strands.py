@@ -1,0 +1,110 @@
+"""Strands: the groups of lanes of a warp that stand at the same place.
+
+A warp begins as one strand. A branch on which its lanes disagree splits it; strands of a warp that come to the same block
+with the same callers merge again. All strands of a wave stand in parallel arrays, so that splitting, merging and choosing
+are a few array operations for the whole wave.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Array, Mask
+
+
+class State(IntEnum):
+    """What a strand does."""
+
+    READY = 0
+    BARRIER = 1  # waits at a CTA barrier
+    CLUSTER = 2  # waits for the cluster's barrier
+    GATE = 3  # waits for other lanes of its warp
+    DEAD = 4  # has exited, or was merged into another strand
+
+
+_FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run")
+
+
+class Strands:
+    """All strands of a wave, as parallel arrays.
+
+    `warp` its warp; `block` the block to execute next; `mask` its lanes; `state` a State; `frame` the innermost call;
+    `key` what it waits for; `site` the pc at which it waits; `value` the lanes' predicate at a reducing barrier;
+    `last_run` the step of its last execution.
+    """
+
+    __slots__ = (*_FIELDS, "diverged")
+
+    def __init__(self, mask: Mask, block: int) -> None:
+        """Put one strand for each row of `mask` in front of `block`; warps without lanes are dead."""
+        count = len(mask)
+        self.warp: IntArray = np.arange(count, dtype=np.int64)
+        self.block: IntArray = np.full(count, block, np.int64)
+        self.mask: Mask = mask.copy()
+        self.state: Array = np.where(mask.any(1), State.READY, State.DEAD).astype(np.int8)
+        self.frame: IntArray = np.zeros(count, np.int64)
+        self.key: IntArray = np.full(count, -1, np.int64)
+        self.site: IntArray = np.full(count, -1, np.int64)
+        self.value: Mask = np.zeros((count, WARP), np.bool_)
+        self.last_run: IntArray = np.zeros(count, np.int64)
+        self.diverged = False
+
+    def ready(self) -> IntArray:
+        """Return the strands that can run."""
+        return np.flatnonzero(self.state == State.READY)
+
+    def alive(self) -> IntArray:
+        """Return the strands that have not ended."""
+        return np.flatnonzero(self.state != State.DEAD)
+
+    def split(self, ids: IntArray, masks: Mask, block: int) -> IntArray:
+        """Take the lanes `masks` out of strands `ids`, each keeping some, into new strands in front of `block`."""
+        added = {name: getattr(self, name)[ids] for name in _FIELDS}
+        added["mask"] = masks
+        added["block"] = np.full(len(ids), block, np.int64)
+        self.mask[ids] &= ~masks
+        for name in _FIELDS:
+            setattr(self, name, np.concatenate([getattr(self, name), added[name]]))
+        self.diverged = True
+        return np.arange(len(self.warp) - len(ids), len(self.warp), dtype=np.int64)
+
+    def end(self, ids: IntArray) -> None:
+        """Let strands `ids` end."""
+        self.state[ids] = State.DEAD
+
+    def merge(self) -> None:
+        """Unite strands of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
+
+        Afterwards strands stand in order of their warps.
+        """
+        candidates = self.alive()
+        order = np.lexsort((self.frame[candidates], self.block[candidates], self.state[candidates], self.warp[candidates]))
+        ids = candidates[order]
+        if len(ids) < 2:  # noqa: PLR2004 - nothing to unite
+            self._keep(ids)
+            return
+        same = np.zeros(len(ids), np.bool_)
+        same[1:] = np.isin(self.state[ids][1:], (State.READY, State.GATE))
+        for name in ("warp", "state", "block", "frame"):
+            values = getattr(self, name)[ids]
+            same[1:] &= values[1:] == values[:-1]
+        if same.any():
+            starts = np.flatnonzero(~same)
+            self.mask[ids[starts]] = np.logical_or.reduceat(self.mask[ids], starts, axis=0)
+            self.last_run[ids[starts]] = np.minimum.reduceat(self.last_run[ids], starts)
+            ids = ids[starts]
+        self._keep(ids)
+
+    def _keep(self, ids: IntArray) -> None:
+        """Keep strands `ids`, which are in order of their warps."""
+        for name in _FIELDS:
+            setattr(self, name, getattr(self, name)[ids])
+        warps = self.warp
+        self.diverged = len(np.unique(warps)) < len(warps)

@@ -1,0 +1,50 @@
+"""What observers may ask of a machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.machine import Machine
+    from pyptx_sim.observer import Space
+
+
+class View:
+    """The run as observers see it: a `pyptx_sim.observer.RunView`."""
+
+    def __init__(self, machine: Machine) -> None:
+        """Look at `machine`."""
+        self._machine = machine
+
+    @property
+    def warps(self) -> int:
+        """How many warps run together at most."""
+        return self._machine.wave_warps
+
+    @property
+    def warps_per_cta(self) -> int:
+        """How many warps one CTA has."""
+        return self._machine.launch.warps_per_cta
+
+    @property
+    def cluster_size(self) -> int:
+        """How many CTAs one cluster has."""
+        return self._machine.launch.cluster_size
+
+    def arena_size(self, space: Space) -> int:
+        """Return how many bytes the arena of `space` has."""
+        return len(self._machine.arena(space).data)
+
+    def shared_stride(self) -> int:
+        """Return the bytes from one CTA's shared memory to the next one's."""
+        return self._machine.shared_stride
+
+    def describe(self, space: Space, offset: int) -> str:
+        """Return where `offset` lies in the user's words."""
+        return self._machine.describe(space, offset)
+
+    def report(
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+    ) -> None:
+        """Record a finding."""
+        self._machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)

@@ -1,0 +1,151 @@
+"""A wave: the warps that run together, with all their state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.machine.specials import Specials
+from pyptx_sim.machine.strands import Strands
+from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
+from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
+    from pyptx_sim.machine.frames import Frames
+    from pyptx_sim.machine.geometry import Geometry
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.machine import Machine
+    from pyptx_sim.machine.memory import Memory
+    from pyptx_sim.operation import Array, Mask
+
+
+class Wave:
+    """Some CTAs (whole clusters) of the grid, one row for each warp.
+
+    `registers` holds one array for each slot, or None for one never written; `partial` says for registers that only some
+    lanes have written which ones (checks only). `live` are the lanes that have not exited. `exited`: some have. `pc` is the instruction
+    being executed, `version` grows with every change of memory (if `watching`, only with real ones), `progress` with every
+    barrier and exit.
+    """
+
+    __slots__ = (
+        "barriers",
+        "clusters",
+        "exited",
+        "frames",
+        "geometry",
+        "height",
+        "live",
+        "machine",
+        "memories",
+        "partial",
+        "pc",
+        "progress",
+        "rank",
+        "rank_base",
+        "registers",
+        "specials",
+        "steps",
+        "strands",
+        "version",
+        "watching",
+    )
+
+    def __init__(
+        self,
+        machine: Machine,
+        geometry: Geometry,
+        memories: dict[str, Memory],
+        frames: Frames,
+        barriers: Barriers,
+        clusters: ClusterBarriers,
+    ) -> None:
+        """Put every thread of the wave's CTAs in front of the entry's first block."""
+        program = machine.program
+        self.machine = machine
+        self.geometry = geometry
+        self.height = geometry.height
+        self.memories = memories
+        self.frames = frames
+        self.barriers = barriers
+        self.clusters = clusters
+        self.live: Mask = geometry.threads.copy()
+        self.registers: list[Array | None] = [None] * program.slots
+        self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
+        self.registers[STACK_SLOT] = np.full((1, 1), FIRST_OFFSET + program.entry.frame_size, np.int64)
+        self.partial: dict[int, Mask] = {}
+        self.strands = Strands(self.live, program.entry_block(program.entry.name))
+        self.specials = Specials(self)
+        self.rank: IntArray = geometry.rank
+        # What the rank of its CTA adds to a shared address.
+        clustered = machine.launch.cluster_size > 1
+        self.rank_base: IntArray = (self.rank if clustered else np.zeros(1, np.int64))[:, None] << RANK_SHIFT
+        self.pc = 0
+        self.steps = 0
+        self.version = 0
+        self.watching = False
+        self.exited = False
+        self.progress = 0
+
+    def check_register(self, slot: int, name: str, lanes: Lanes) -> None:
+        """Report the active lanes that read a register which they never wrote."""
+        written = self.partial.get(slot)
+        missing = lanes.full_mask if written is None else lanes.full_mask & ~lanes.select(written)
+        count = int(np.count_nonzero(missing))
+        if not count:
+            return
+        row, lane = (int(part[0]) for part in np.nonzero(missing))
+        warp = row if lanes.rows is None else int(lanes.rows[row])
+        self.machine.log.report(
+            "uninitialised-register",
+            f"{name} is read by {self.geometry.thread_name(warp, lane)}, which never wrote it",
+            self.pc,
+            hint=f"write {name} on every path that leads here",
+            count=count,
+        )
+
+    def note_written(self, slot: int, lanes: Lanes) -> None:
+        """Note that the active lanes write a register."""
+        partial = self.partial
+        if lanes.whole:
+            partial.pop(slot, None)
+            return
+        known = partial.get(slot)
+        if known is None:
+            if self.registers[slot] is not None:
+                return
+            known = partial[slot] = np.zeros((self.height, WARP), np.bool_)
+        if lanes.rows is None:
+            known |= lanes.full_mask
+        else:
+            known[lanes.rows] |= lanes.full_mask
+        if (known | ~self.live).all():
+            del partial[slot]
+
+    def exit(self, ids: IntArray) -> None:
+        """Let strands end for ever, and their lanes with them."""
+        strands = self.strands
+        self.frames.unwind(strands, ids)
+        np.bitwise_and.at(self.live, strands.warp[ids], ~strands.mask[ids])
+        strands.end(ids)
+        self.exited = True
+        self.progress += 1
+        self.barriers.recheck()
+        self.clusters.recheck()
+
+    def lanes_of(self, ids: IntArray) -> Lanes:
+        """Return the lanes of strands `ids`, at most one for each warp, in order of warps."""
+        strands = self.strands
+        rows, mask = strands.warp[ids], strands.mask[ids]
+        complete = bool(mask.all())
+        alone = not strands.diverged and len(ids) == len(strands.alive())
+        if not alone:
+            return Lanes(rows, None if complete else mask, len(ids), whole=False)
+        if len(ids) == self.height:
+            return Lanes(None, None if complete else mask, self.height, whole=True)
+        spread = np.zeros((self.height, WARP), np.bool_)
+        spread[rows] = mask
+        return Lanes(None, spread, self.height, whole=True)

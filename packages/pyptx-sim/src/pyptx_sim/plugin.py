@@ -1,0 +1,34 @@
+"""pyptx-sim as a plugin: the meaning of ordinary PTX, and the runtime for NumPy arrays and CPU tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins import API_VERSION, hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import Runtime, Semantics
+
+
+@hookimpl
+def pyptx_api_version() -> int:
+    """Return the version of the plugin interface that this plugin speaks."""
+    return API_VERSION
+
+
+@hookimpl
+def pyptx_semantics() -> Sequence[Semantics]:
+    """Return what the instructions of the manual's ordinary chapters compute."""
+    from pyptx_sim.semantics import ROWS  # noqa: PLC0415 - needs NumPy
+
+    return ROWS
+
+
+@hookimpl
+def pyptx_runtimes() -> Sequence[Runtime]:
+    """Return the runtime that claims NumPy arrays and CPU tensors, behind every other."""
+    from pyptx_sim.runtime import RUNTIME  # noqa: PLC0415 - needs NumPy
+
+    return (RUNTIME,)

@@ -1,0 +1,104 @@
+"""Who calls whom; an indirect call may reach every function whose address is taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.nodes import Alias, Variable
+from pyptx_ir.syntax.operands import CallList, Symbol
+
+from pyptx_sim.program.params import instructions_of, symbols_of
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Function, Instruction, Module
+    from pyptx_ir.syntax.operands import Operand
+
+
+class CallGraph:
+    """The calls between the functions of a module."""
+
+    def __init__(self, module: Module, functions: dict[str, Function]) -> None:
+        """Read every call and every use of a function's name."""
+        self._aliases = {node.name: node.aliasee for node in module.body if isinstance(node, Alias)}
+        self._functions = functions
+        self._called: dict[str, set[str]] = {}
+        self._indirect: set[str] = set()
+        self._taken = self._taken_by_variables(module)
+        for function in functions.values():
+            self._read(function)
+
+    def _resolve(self, name: str) -> str | None:
+        name = self._aliases.get(name, name)
+        return name if name in self._functions else None
+
+    def _taken_by_variables(self, module: Module) -> set[str]:
+        variables = [node for node in module.body if isinstance(node, Variable)]
+        initializers = [declarator.initializer for node in variables for declarator in node.declarators]
+        names = (self._resolve(name) for initializer in initializers for name in symbols_of(initializer))
+        return {name for name in names if name is not None}
+
+    def _read(self, function: Function) -> None:
+        called = self._called.setdefault(function.name, set())
+        if function.body is None:
+            return
+        for instruction in instructions_of(function.body):
+            names = {self._resolve(name) for operand in instruction.operands for name in symbols_of(operand)}
+            found = {name for name in names if name is not None}
+            if instruction.opcode[0] != "call":
+                self._taken |= found
+                continue
+            callee = callee_of(instruction)
+            direct = self._resolve(callee.name) if isinstance(callee, Symbol) else None
+            if direct is not None:
+                called.add(direct)
+            else:
+                self._indirect.add(function.name)
+
+    def callees(self, name: str) -> set[str]:
+        """Return the functions that `name` may call."""
+        taken = self._taken if name in self._indirect else set()
+        return self._called.get(name, set()) | taken
+
+    def reachable_from(self, entry: str) -> tuple[str, ...]:
+        """Return all functions that `entry` may reach or name, callees before callers, `entry` last."""
+        order: list[str] = []
+        seen: set[str] = {entry}
+        stack = [(entry, iter(sorted(self.callees(entry) | self._taken)))]
+        while stack:
+            name, rest = stack[-1]
+            callee = next(rest, None)
+            if callee is None:
+                order.append(name)
+                stack.pop()
+            elif callee not in seen:
+                seen.add(callee)
+                stack.append((callee, iter(sorted(self.callees(callee)))))
+        return tuple(order)
+
+    def is_recursive(self, name: str) -> bool:
+        """Tell whether `name` may be entered again while it runs."""
+        seen: set[str] = set()
+        rest = list(self.callees(name))
+        while rest:
+            callee = rest.pop()
+            if callee == name:
+                return True
+            if callee not in seen:
+                seen.add(callee)
+                rest.extend(self.callees(callee))
+        return False
+
+    def deepest(self, entry: str, sizes: dict[str, int]) -> int | None:
+        """Return the largest sum of `sizes` along any chain of calls, or None if one may recur."""
+        order = self.reachable_from(entry)
+        if any(self.is_recursive(name) for name in order):
+            return None
+        depth: dict[str, int] = {}
+        for name in order:
+            depth[name] = sizes[name] + max((depth[callee] for callee in self.callees(name)), default=0)
+        return depth[entry]
+
+
+def callee_of(instruction: Instruction) -> Operand:
+    """Return the operand of a `call` that names or holds the callee: the first that is no list."""
+    return next(operand for operand in instruction.operands if not isinstance(operand, CallList))

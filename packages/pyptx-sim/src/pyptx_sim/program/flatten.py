@@ -1,0 +1,235 @@
+"""One function as a flat list of instructions: every name bound, guards of control flow made into branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.nodes import (
+    Block,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Guard,
+    Instruction,
+    Label,
+    RegisterDeclaration,
+    Variable,
+)
+from pyptx_ir.syntax.operands import Symbol
+
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.program.flow import ends_block, is_gate
+from pyptx_sim.program.layout import Region, Shape, SharedRegion, parameter_shape, shape_of
+from pyptx_sim.program.params import params_in_memory
+from pyptx_sim.program.program import FunctionLayout, Site
+from pyptx_sim.program.scopes import (
+    LabelBinding,
+    ParameterBinding,
+    PrototypeBinding,
+    RegisterBinding,
+    Scope,
+    TargetsBinding,
+    VectorBinding,
+)
+from pyptx_sim.types import is_type
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Declarator, Function, Parameter, Statement
+
+    from pyptx_sim.program.scopes import Binding, Placement
+
+_RETURN = Instruction(opcode=("ret",))
+
+
+@dataclass(slots=True)
+class Numbers:
+    """What is counted over the whole program: register slots, labels, instructions."""
+
+    slots: int
+    sites: list[Site] = field(default_factory=list)
+    label_pcs: dict[int, int] = field(default_factory=dict)
+
+    def new_slots(self, count: int = 1) -> int:
+        """Return the first of `count` fresh register slots."""
+        first = self.slots
+        self.slots += count
+        return first
+
+    def new_label(self) -> LabelBinding:
+        """Return a fresh label, not yet standing anywhere."""
+        key = len(self.label_pcs)
+        self.label_pcs[key] = -1
+        return LabelBinding(key)
+
+
+class Flattener:
+    """Lowers the body of one function."""
+
+    def __init__(self, function: Function, module: Scope, numbers: Numbers, shared: SharedRegion, ordinal: int) -> None:
+        """Prepare for `function`, whose first instruction is the module's number `ordinal`."""
+        self._function = function
+        self._numbers = numbers
+        self._shared = shared
+        self._frame = Region("local")
+        self._ordinal = ordinal
+        self._scope = Scope(module)
+        self._in_memory = params_in_memory(function)
+        self.static_variables: list[tuple[Variable, Scope]] = []
+
+    def lower(self, index: int) -> FunctionLayout:
+        """Append the function's instructions to the program's and return its layout."""
+        function, numbers = self._function, self._numbers
+        slot, pc = numbers.slots, len(numbers.sites)
+        parameters = self._entry_parameters() if function.kind == "entry" else self._formals(function.parameters or ())
+        returns = self._formals(function.returns)
+        if function.body is not None:
+            self._block(function.body, self._scope)
+            self._emit(_RETURN, self._scope, -1)
+        return FunctionLayout(
+            name=function.name,
+            index=index,
+            parameters=parameters,
+            returns=returns,
+            frame_size=self._frame.end,
+            slots=range(slot, numbers.slots),
+            body=range(pc, len(numbers.sites)),
+        )
+
+    # --- declarations ---------------------------------------------------------------------------
+
+    def _entry_parameters(self) -> tuple[Binding, ...]:
+        bank = Region("param")
+        return tuple(self._bank_parameter(bank, parameter) for parameter in self._function.parameters or ())
+
+    def _bank_parameter(self, bank: Region, parameter: Parameter) -> Placement:
+        placement = bank.place(parameter.name, parameter_shape(parameter), parameter=True)
+        self._scope.bind(parameter.name, placement)
+        return placement
+
+    def _formals(self, parameters: tuple[Parameter, ...]) -> tuple[Binding, ...]:
+        return tuple(self._formal(parameter) for parameter in parameters)
+
+    def _formal(self, parameter: Parameter) -> Binding:
+        if parameter.space == "reg":
+            binding: Binding = self._register(parameter.name, parameter.type)
+        else:
+            binding = self._param_variable(parameter.name, parameter_shape(parameter))
+        if parameter.name not in {"", "_"}:
+            self._scope.bind(parameter.name, binding)
+        return binding
+
+    def _param_variable(self, name: str, shape: Shape) -> Binding:
+        """Keep a scalar in a register and anything else in the frame."""
+        if shape.dimensions or name in self._in_memory:
+            return self._frame.place(name, shape, parameter=True)
+        return ParameterBinding(self._register(name, shape.type))
+
+    def _register(self, name: str, register_type: str) -> RegisterBinding:
+        if not is_type(register_type):
+            raise ProgramError(f"the register {name} has the unknown type .{register_type}")
+        return RegisterBinding(self._numbers.new_slots(), register_type, name)
+
+    def _registers(self, declaration: RegisterDeclaration, scope: Scope) -> None:
+        for declared in declaration.names:
+            if declaration.vector is not None:
+                self._vector_registers(declaration, declared.name, declared.count, scope)
+            elif declared.count is None:
+                scope.bind(declared.name, self._register(declared.name, declaration.type))
+            else:
+                first = self._numbers.new_slots(declared.count)
+                scope.bind_range(declared.name, declared.count, first, declaration.type)
+
+    def _vector_registers(self, declaration: RegisterDeclaration, name: str, count: int | None, scope: Scope) -> None:
+        names = [name] if count is None else [f"{name}{number}" for number in range(count)]
+        parts = "xyzw"[: int((declaration.vector or "v1")[1:])]
+        for single in names:
+            components = tuple(self._register(f"{single}.{part}", declaration.type) for part in parts)
+            scope.bind(single, VectorBinding(components))
+
+    def _variables(self, variable: Variable, scope: Scope) -> None:
+        space = variable.space.partition("::")[0]
+        if space not in {"local", "param", "shared"}:
+            self.static_variables.append((variable, scope))
+            return
+        for declarator in variable.declarators:
+            scope.bind(declarator.name, self._variable(variable, declarator, space))
+
+    def _variable(self, variable: Variable, declarator: Declarator, space: str) -> Binding:
+        shape = shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment)
+        if space == "param":
+            return self._param_variable(declarator.name, shape)
+        if space == "local":
+            return self._frame.place(declarator.name, shape)
+        return self._shared.place(declarator.name, shape, dynamic=variable.linking == "extern")
+
+    # --- statements -----------------------------------------------------------------------------
+
+    def _block(self, block: Block, scope: Scope) -> None:
+        self._declare(block, scope)
+        for statement in block.body:
+            match statement:
+                case Instruction():
+                    self._instruction(statement, scope)
+                case Label():
+                    self._place_label(scope.find(statement.name))
+                case Block():
+                    self._block(statement, Scope(scope))
+                case _:
+                    pass
+
+    def _declare(self, block: Block, scope: Scope) -> None:
+        label: str | None = None
+        for statement in block.body:
+            match statement:
+                case RegisterDeclaration():
+                    self._registers(statement, scope)
+                case Variable():
+                    self._variables(statement, scope)
+                case Label():
+                    scope.bind(statement.name, self._numbers.new_label())
+                case _:
+                    self._declare_list(statement, label, scope)
+            label = statement.name if isinstance(statement, Label) else None
+
+    @staticmethod
+    def _declare_list(statement: Statement, label: str | None, scope: Scope) -> None:
+        """Bind the label in front of a list of targets or a prototype to what it labels."""
+        if label is None:
+            return
+        match statement:
+            case BranchTargets(targets=names) | CallTargets(targets=names):
+                scope.bind(label, TargetsBinding(names))
+            case CallPrototype():
+                scope.bind(label, PrototypeBinding())
+            case _:
+                pass
+
+    def _place_label(self, binding: Binding | None) -> None:
+        if isinstance(binding, LabelBinding):
+            self._numbers.label_pcs[binding.key] = len(self._numbers.sites)
+
+    def _instruction(self, instruction: Instruction, scope: Scope) -> None:
+        ordinal = self._ordinal
+        self._ordinal += 1
+        guard, opcode = instruction.guard, instruction.opcode
+        plain = guard is None or opcode[0] == "bra" or not (ends_block(opcode) or is_gate(opcode))
+        if plain or guard is None:
+            self._emit(instruction, scope, ordinal)
+            return
+        self._guarded(instruction, guard, scope, ordinal)
+
+    def _guarded(self, instruction: Instruction, guard: Guard, scope: Scope, ordinal: int) -> None:
+        """Emit `@!p bra behind; instruction; behind:`, so that only branches need to know of guards."""
+        behind = self._numbers.new_label()
+        name = f"%behind{behind.key}"
+        around = Scope(scope)
+        around.bind(name, behind)
+        skip = Guard(guard.register, not guard.negated)
+        self._emit(Instruction(opcode=("bra",), operands=(Symbol(name),), guard=skip), around, ordinal)
+        self._emit(replace(instruction, guard=None, raw=None), scope, ordinal)
+        self._place_label(behind)
+
+    def _emit(self, instruction: Instruction, scope: Scope, ordinal: int) -> None:
+        sites = self._numbers.sites
+        sites.append(Site(len(sites), instruction, scope, self._function.name, ordinal))

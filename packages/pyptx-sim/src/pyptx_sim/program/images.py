@@ -1,0 +1,94 @@
+"""Module variables: their places in the global and the constant space, and their initial bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.operands import Vector
+
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.program.constants import encode_initializer
+from pyptx_sim.program.layout import Region, Shape, shape_of
+from pyptx_sim.program.program import Image
+from pyptx_sim.program.scopes import FunctionBinding, Placement
+from pyptx_sim.program.windows import CODE_STRIDE, CODE_WINDOW, FIRST_OFFSET, GLOBAL_WINDOW, generic_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_ir.syntax.nodes import Declarator, Variable
+    from pyptx_ir.syntax.operands import Operand
+
+    from pyptx_sim.program.scopes import Scope
+
+# Unused bytes behind every variable, so that an access past its end meets no other one.
+RED_ZONE = 256
+
+
+def symbol_address(binding: object, functions: Mapping[str, int], *, generic: bool) -> int:
+    """Return the address that a variable's or a function's name stands for. Manual: "Operands", "mov".
+
+    Addresses of the global space are generic ones; the other spaces count from the start of their window unless
+    `generic` asks for more.
+    """
+    match binding:
+        case FunctionBinding(name):
+            return CODE_WINDOW + CODE_STRIDE * (1 + functions[name])
+        case Placement(space="global", offset=offset):
+            return GLOBAL_WINDOW + offset
+        case Placement(space=space, offset=offset):
+            return generic_address(space, offset) if generic else offset
+        case _:
+            raise ProgramError(f"{binding!r} has no address")
+
+
+class ImageBuilder:
+    """Collects `.global` and `.const` variables, then builds the initial bytes of both spaces."""
+
+    def __init__(self) -> None:
+        """Begin with empty spaces."""
+        self._regions = {
+            "global": Region("global", RED_ZONE, RED_ZONE),
+            "const": Region("const", FIRST_OFFSET, 16),
+        }
+        self._declared: list[tuple[Placement, Shape, Declarator, Scope]] = []
+
+    def declare(self, variable: Variable, scope: Scope) -> None:
+        """Place the variables of one declaration and bind their names in `scope`."""
+        space = variable.space.partition("[")[0].partition("::")[0]
+        region = self._regions.get(space)
+        if region is None:
+            return  # .tex: textures are bound by the host, which the simulator has none of
+        for declarator in variable.declarators:
+            shape = _shape(variable, declarator)
+            placement = region.place(declarator.name, shape)
+            scope.bind(declarator.name, placement)
+            self._declared.append((placement, shape, declarator, scope))
+
+    def images(self, functions: Mapping[str, int]) -> tuple[Image, Image]:
+        """Return the images of global and constant memory; initialisers may name any variable or function."""
+        data = {space: bytearray(region.end) for space, region in self._regions.items()}
+        for placement, shape, declarator, scope in self._declared:
+            if declarator.initializer is None:
+                continue
+
+            def address_of(name: str, generic: bool, scope: Scope = scope) -> int:  # noqa: FBT001 - evaluate's protocol
+                binding = scope.find(name)
+                if binding is None:
+                    raise ProgramError(f"the initialiser names {name}, which is not declared")
+                return symbol_address(binding, functions, generic=generic)
+
+            image = encode_initializer(declarator.initializer, shape.type, shape.dimensions, address_of)
+            end = placement.offset + len(image)
+            data[placement.space][placement.offset : end] = image
+        places = {space: tuple(p for p, *_ in self._declared if p.space == space) for space in data}
+        return Image(bytes(data["global"]), places["global"]), Image(bytes(data["const"]), places["const"])
+
+
+def _shape(variable: Variable, declarator: Declarator) -> Shape:
+    count = _elements(declarator.initializer)
+    return shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment, count)
+
+
+def _elements(initializer: Operand | None) -> int | None:
+    return len(initializer.elements) if isinstance(initializer, Vector) else None

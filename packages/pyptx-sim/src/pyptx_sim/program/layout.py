@@ -1,0 +1,97 @@
+"""Sizes of variables, and their places within a state space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.program.constants import evaluate
+from pyptx_sim.program.scopes import DYNAMIC_OFFSET, Placement
+from pyptx_sim.types import byte_size
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Parameter
+    from pyptx_ir.syntax.operands import Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a declaration asks for: element type, extents (a vector is the last one), bytes, alignment."""
+
+    type: str
+    dimensions: tuple[int, ...]
+    size: int
+    alignment: int
+
+
+def _no_symbols(name: str, _generic: bool) -> int:
+    raise ProgramError(f"the symbol {name} cannot stand in an array bound")
+
+
+def _extent(bound: Operand | None) -> int:
+    return 0 if bound is None else int(evaluate(bound, _no_symbols))
+
+
+def shape_of(
+    ptx_type: str,
+    vector: str | None,
+    dimensions: tuple[Operand | None, ...],
+    alignment: int | None,
+    elements: int | None = None,
+) -> Shape:
+    """Return the shape of a declaration; an empty first bracket takes `elements`, or nothing (`.extern .shared x[]`)."""
+    extents = [_extent(bound) for bound in dimensions]
+    if dimensions and dimensions[0] is None and elements is not None:
+        extents[0] = elements
+    if vector is not None:
+        extents.append(int(vector[1:]))
+    size = byte_size(ptx_type)
+    for extent in extents:
+        size *= extent
+    lanes = int(vector[1:]) if vector is not None else 1
+    return Shape(ptx_type, tuple(extents), size, alignment or byte_size(ptx_type) * lanes)
+
+
+def parameter_shape(parameter: Parameter) -> Shape:
+    """Return the shape of a `.param` of a function header."""
+    return shape_of(parameter.type, parameter.vector, parameter.dimensions, parameter.alignment)
+
+
+@dataclass(slots=True)
+class Region:
+    """Hands out offsets of one space, in order of declaration, with `gap` unused bytes behind each variable."""
+
+    space: str
+    end: int = 0
+    gap: int = 0
+
+    def place(self, name: str, shape: Shape, *, parameter: bool = False) -> Placement:
+        """Return the next aligned place for a variable."""
+        offset = aligned(self.end, shape.alignment)
+        self.end = offset + shape.size + self.gap
+        return Placement(name, self.space, offset, shape.size, shape.type, parameter)
+
+
+@dataclass(slots=True)
+class SharedRegion:
+    """Places static shared variables, and collects what dynamic shared memory needs: its alignment."""
+
+    static: Region
+    alignment: int = 16  # what CUDA gives dynamic shared memory without being asked
+    placements: list[Placement] = field(default_factory=list)
+
+    def place(self, name: str, shape: Shape, *, dynamic: bool) -> Placement:
+        """Return the place of a variable; dynamic ones all begin behind the last static one."""
+        if dynamic and shape.size == 0:
+            self.alignment = max(self.alignment, shape.alignment)
+            placement = Placement(name, "shared", DYNAMIC_OFFSET, 0, shape.type)
+        else:
+            placement = self.static.place(name, shape)
+        self.placements.append(placement)
+        return placement
+
+
+def aligned(offset: int, alignment: int) -> int:
+    """Return the next multiple of `alignment` at or above `offset`."""
+    return -(-offset // alignment) * alignment

@@ -1,0 +1,61 @@
+"""Which `.param` variables of a function need memory. Manual: "Parameter State Space", "Device Function Parameters"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.nodes import Block, Instruction
+from pyptx_ir.syntax.operands import Address, CallList, Immediate, Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.syntax.nodes import Function
+    from pyptx_ir.syntax.operands import Operand
+
+
+def instructions_of(block: Block) -> Iterator[Instruction]:
+    """Yield the instructions of a body, nested blocks included, in reading order."""
+    for statement in block.body:
+        if isinstance(statement, Instruction):
+            yield statement
+        elif isinstance(statement, Block):
+            yield from instructions_of(statement)
+
+
+def symbols_of(operand: Operand | str | None) -> Iterator[str]:
+    """Yield every symbol named anywhere in an operand."""
+    if isinstance(operand, Symbol):
+        yield operand.name
+        return
+    if operand is None or isinstance(operand, str):
+        return
+    for name in operand.__dataclass_fields__:
+        value = getattr(operand, name)
+        for part in value if isinstance(value, tuple) else (value,):
+            yield from symbols_of(part)
+
+
+def params_in_memory(function: Function) -> frozenset[str]:
+    """Return the symbols that are used in any way but: loaded or stored as a whole at offset 0, or passed to a call.
+
+    A variable that is used only so can live in a register. Names count, not scopes: too many in memory only cost time.
+    """
+    if function.body is None:
+        return frozenset()
+    names: set[str] = set()
+    for instruction in instructions_of(function.body):
+        for operand in instruction.operands:
+            if not _keeps_register(instruction.opcode, operand):
+                names.update(symbols_of(operand))
+    return frozenset(names)
+
+
+def _keeps_register(opcode: tuple[str, ...], operand: Operand) -> bool:
+    if opcode[0] == "call":
+        return isinstance(operand, CallList | Symbol)
+    if opcode[0] not in {"ld", "st"} or not isinstance(operand, Address):
+        return False
+    whole = operand.offset is None or (isinstance(operand.offset, Immediate) and operand.offset.text.strip("-") == "0")
+    scalar = not any(word in {"v2", "v4", "v8"} for word in opcode)
+    return whole and scalar and isinstance(operand.base, Symbol) and any(w.startswith("param") for w in opcode)

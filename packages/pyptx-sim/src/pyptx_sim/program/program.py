@@ -1,0 +1,149 @@
+"""A lowered program: what the machine executes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyptx_sim.errors import ProgramError
+from pyptx_sim.program.windows import FIRST_OFFSET
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Instruction, Module
+
+    from pyptx_sim.program.scopes import Binding, Placement, Scope
+
+# Register slots that no PTX name stands for: the offsets in local memory of the running function's frame and of the first
+# free byte above it, and the carry flag. Manual: "Extended-Precision Integer Arithmetic Instructions".
+FRAME_SLOT, STACK_SLOT, CARRY_SLOT = 0, 1, 2
+FIRST_SLOT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One instruction in its place: `ordinal` counts the module's instructions in reading order (-1: none wrote it)."""
+
+    pc: int
+    instruction: Instruction
+    scope: Scope
+    function: str
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionLayout:
+    """A function as the machine sees it.
+
+    `recursive`: it may be entered again while it runs, so a call from it saves `slots`. `body` is the half-open range
+    of its pcs; an `.extern` function, known to the simulator by name, has none.
+    """
+
+    name: str
+    index: int
+    parameters: tuple[Binding, ...] = ()
+    returns: tuple[Binding, ...] = ()
+    frame_size: int = 0
+    slots: range = range(0)
+    body: range = range(0)
+    recursive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRange:
+    """A basic block: pcs `[first, last)`; `ends` tells whether the last one is a terminator.
+
+    `gate`: the block begins with an instruction at which the lanes of a warp wait for each other.
+    """
+
+    index: int
+    first: int
+    last: int
+    ends: bool
+    gate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLayout:
+    """Shared memory of one CTA: `end` of the static variables, and where dynamic shared memory would begin."""
+
+    end: int
+    dynamic: int
+    placements: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The initial bytes of the variables of a space, from offset 0, and their places."""
+
+    data: bytes
+    placements: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One entry of a module with all that it can reach, names resolved and variables placed.
+
+    `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs (`alloca`).
+    """
+
+    module: Module
+    entry: FunctionLayout
+    parameters: tuple[Placement, ...]
+    parameter_bytes: int
+    functions: dict[str, FunctionLayout]
+    sites: tuple[Site, ...]
+    blocks: tuple[BlockRange, ...]
+    labels: dict[int, int]
+    slots: int
+    globals: Image
+    constants: Image
+    shared: SharedLayout
+    local_size: int
+    target: str
+    dynamic_stack: bool
+
+    @property
+    def uses_stack(self) -> bool:
+        """Whether any function keeps anything in local memory."""
+        return self.local_size > FIRST_OFFSET
+
+    @cached_property
+    def block_of(self) -> dict[int, int]:
+        """Map the first pc of each block to its index."""
+        return {block.first: block.index for block in self.blocks}
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        from pyptx_ir.syntax import positions  # noqa: PLC0415 - positions cost a pass over the text: only for messages
+        from pyptx_ir.syntax.nodes import Instruction  # noqa: PLC0415
+
+        return [span.line for node, span in positions(self.module) if isinstance(node, Instruction)]
+
+    def label_block(self, key: int) -> int:
+        """Return the index of the block that a label stands in front of."""
+        return self.block_of[self.labels[key]]
+
+    def entry_block(self, function: str) -> int:
+        """Return the index of a function's first block."""
+        body = self.functions[function].body
+        if not body:
+            raise ProgramError(f"the function {function} has no body here, and the simulator knows none of that name")
+        return self.block_of[body.start]
+
+    def line(self, pc: int) -> int | None:
+        """Return the physical PTX line (from 1) of an instruction, None for one that stands on no line."""
+        ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
+        return self._lines[ordinal] if ordinal >= 0 else None
+
+    def spell(self, pc: int) -> str:
+        """Return the canonical spelling of an instruction."""
+        from pyptx_ir.syntax import spell  # noqa: PLC0415 - only for messages
+
+        return spell(self.sites[pc].instruction).strip()
+
+    def where(self, pc: int) -> str:
+        """Return the located source line of an instruction, for an error."""
+        line = self.line(pc)
+        site = self.sites[pc]
+        return f"PTX line {line}, in {site.function}: {self.spell(pc)}"

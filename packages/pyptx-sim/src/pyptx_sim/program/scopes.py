@@ -1,0 +1,148 @@
+"""Names: what registers, variables, labels and functions are bound to, scope by scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pyptx_sim.types import byte_size
+
+
+# The offset of dynamic shared memory, known only when all static variables are placed.
+DYNAMIC_OFFSET: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterBinding:
+    """A register: its slot in a wave's register file, its PTX type, its name for messages."""
+
+    slot: int
+    type: str
+    name: str
+
+    @property
+    def width(self) -> int:
+        """How many bytes it holds; a predicate 0."""
+        return 0 if self.type == "pred" else byte_size(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBinding:
+    """A register declared `.v2` or `.v4`: its components in order."""
+
+    components: tuple[RegisterBinding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A variable in memory.
+
+    `space` is where it is stored: `global const shared local param`. A `.param` variable of a device function is stored in
+    the thread's `local` frame; only those of the entry are in `param`. `offset` is relative to the start of the space, or,
+    for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`.
+    `parameter`: declared `.param`, so an address of it that a register holds is a generic one.
+    """
+
+    name: str
+    space: str
+    offset: int
+    size: int
+    type: str
+    parameter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterBinding:
+    """A scalar `.param` variable that is only loaded, stored and passed as a whole: kept in a register."""
+
+    register: RegisterBinding
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionBinding:
+    """A function; `name` is that of the definition, aliases resolved."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelBinding:
+    """A label; `key` numbers it within the program."""
+
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetsBinding:
+    """What `.branchtargets` or `.calltargets` lists."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrototypeBinding:
+    """A `.callprototype`."""
+
+
+Binding: TypeAlias = (
+    RegisterBinding
+    | VectorBinding
+    | Placement
+    | ParameterBinding
+    | FunctionBinding
+    | LabelBinding
+    | TargetsBinding
+    | PrototypeBinding
+)
+
+_COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of one `{ }`, of a function or of the module; looked up outwards."""
+
+    parent: Scope | None = None
+    _names: dict[str, Binding] = field(default_factory=dict)
+    _ranges: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+
+    def bind(self, name: str, binding: Binding) -> None:
+        """Bind `name` here; an inner binding hides an outer one."""
+        self._names[name] = binding
+
+    def bind_range(self, prefix: str, count: int, first_slot: int, register_type: str) -> None:
+        """Bind `prefix0 … prefix(count-1)` to consecutive slots."""
+        self._ranges[prefix] = (count, first_slot, register_type)
+
+    def find(self, name: str) -> Binding | None:
+        """Return what `name` is bound to, innermost scope first, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope._names.get(name) or scope._in_range(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return self._component(name)
+
+    def _in_range(self, name: str) -> RegisterBinding | None:
+        prefix = name.rstrip("0123456789")
+        digits = name[len(prefix) :]
+        # A prefix may itself end in digits (`%p1_<3>`, `r2<5>`), so each split is tried; the usual one is the first.
+        for cut in range(len(digits)):
+            known = self._ranges.get(prefix + digits[:cut])
+            number = digits[cut:]
+            if known is None or (len(number) > 1 and number[0] == "0"):
+                continue
+            count, first, register_type = known
+            if int(number) < count:
+                return RegisterBinding(first + int(number), register_type, name)
+        return None
+
+    def _component(self, name: str) -> RegisterBinding | None:
+        base, dot, part = name.rpartition(".")
+        if not dot or part not in _COMPONENTS:
+            return None
+        vector = self.find(base)
+        if not isinstance(vector, VectorBinding) or _COMPONENTS[part] >= len(vector.components):
+            return None
+        return vector.components[_COMPONENTS[part]]

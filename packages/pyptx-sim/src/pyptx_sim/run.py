@@ -1,0 +1,113 @@
+"""Run PTX on the CPU."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.syntax import parse
+from pyptx_ir.syntax.nodes import Module
+
+from pyptx_sim.arguments import pack_arguments
+from pyptx_sim.checks import OBSERVERS, RULES
+from pyptx_sim.errors import LaunchError
+from pyptx_sim.findings import ENGINE_RULES, FindingLog
+from pyptx_sim.instructions.table import compile_program
+from pyptx_sim.machine.geometry import Launch, extent_of
+from pyptx_sim.machine.machine import Machine
+from pyptx_sim.machine.observers import Observers
+from pyptx_sim.machine.view import View
+from pyptx_sim.program.lowering import lower
+from pyptx_sim.result import Result, Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyptx_ir.plugins.rows import Frame
+
+    from pyptx_sim.arguments import Arguments, Uninitialised, Value
+
+Checks: TypeAlias = "str | Iterable[str]"
+
+# Basic blocks in a row after which a kernel counts as endless: minutes, where real kernels take seconds.
+STEP_LIMIT = 5_000_000
+
+
+def run(
+    ptx: str | Module,
+    *,
+    entry: str | None = None,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    cluster: int | Sequence[int] = (1, 1, 1),
+    shared_bytes: int = 0,
+    args: Sequence[Value | Uninitialised] = (),
+    checks: Checks = "all",
+    seed: int = 0,
+    step_limit: int | None = STEP_LIMIT,
+    origins: Mapping[int, tuple[Frame, ...]] | None = None,
+    names: Sequence[str] = (),
+) -> Result:
+    """Run one entry of a module over a grid, and return what was found and counted.
+
+    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for scalars,
+    bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
+    `shared_bytes` is the dynamic shared memory. `checks` is "all", "none" or names of rules; with checks, faults become
+    findings and the kernel goes on, without them they raise MemoryFault or Deadlock. `seed` 0 runs warps in a fixed order,
+    any other number in a random one. `step_limit` bounds the basic blocks executed, None lifts the bound. `origins` maps PTX
+    lines to the user's frames, and `names` are the user's names of the arguments; both are for messages only.
+
+    Raises PtxSyntaxError for text that is no PTX, ProgramError (MissingSemantics) for a module that cannot be run,
+    LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
+    """
+    module = _parsed(ptx) if isinstance(ptx, str) else ptx
+    program = lower(module, entry)
+    rules = _rules(checks)
+    checked = bool(rules)
+    code = compile_program(program, checked=checked)
+    launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
+    packed = pack_arguments(program, args, checked=checked, names=names)
+    log = FindingLog(program.line, origins or {}, rules.__contains__)
+    machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=checked)
+    machine.step_limit = step_limit
+    if not rules.isdisjoint(RULES):
+        view = View(machine)
+        machine.observers = Observers([make(view) for make in OBSERVERS])
+    return _finish(machine, packed, seed)
+
+
+def _finish(machine: Machine, packed: Arguments, seed: int) -> Result:
+    try:
+        machine.run(seed)
+    finally:
+        packed.copy_back()
+    launch = machine.launch
+    statistics = Statistics(
+        instructions=machine.instructions,
+        warps=launch.ctas * launch.warps_per_cta,
+        ctas=launch.ctas,
+        steps=machine.steps,
+        waves=-(-launch.ctas // machine.ctas_per_wave),
+    )
+    return Result(machine.log.findings(), statistics, "".join(machine.printed))
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str) -> Module:
+    return parse(text)
+
+
+def _rules(checks: Checks) -> frozenset[str]:
+    """Return the rules to check."""
+    known = ENGINE_RULES | RULES
+    if checks == "all":
+        return known
+    if checks == "none":
+        return frozenset()
+    asked = frozenset((checks,) if isinstance(checks, str) else checks)
+    unknown = sorted(asked - known)
+    if unknown:
+        raise LaunchError(f"there is no check named {unknown[0]}", hint=f"the checks: all, none, {', '.join(sorted(known))}")
+    return asked
+
+
