@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyptx_sim.semantics import (
     comparison,
+    conversion,
     data_movement,
     extended_precision,
     floating_point,
@@ -11,7 +12,9 @@ from pyptx_sim.semantics import (
     integer,
     integer_bits,
     logic,
+    miscellaneous,
     mixed_precision,
+    video,
     warp,
 )
 from pyptx_sim.semantics.forms import rows
@@ -26,7 +29,10 @@ CHAPTERS = (
     comparison,
     logic,
     data_movement,
+    conversion,
     warp,
+    video,
+    miscellaneous,
 )
 
 FORMS = tuple(form for chapter in CHAPTERS for form in chapter.FORMS)

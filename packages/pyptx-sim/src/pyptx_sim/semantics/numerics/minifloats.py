@@ -1,0 +1,89 @@
+"""Formats of 4, 6 and 8 bits, by tables of all their values. Manual: "Alternate Floating-Point Data Formats" (5.2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.nan import F16_NAN
+
+
+@dataclass(frozen=True, slots=True)
+class Minifloat:
+    """A sign, an exponent and a mantissa; `finite` is how many codes from 0 up are finite, `nan` the code of NaN or None."""
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    finite: int
+    nan: int | None
+
+    @property
+    def sign(self) -> int:
+        """The sign bit."""
+        return 1 << (self.exponent_bits + self.mantissa_bits)
+
+    @property
+    def bits(self) -> int:
+        """How many bits a value takes when packed: six-bit formats are padded to eight."""
+        return 4 if self.exponent_bits + self.mantissa_bits == 3 else 8
+
+
+E4M3 = Minifloat("e4m3", 4, 3, 0x7F, 0x7F)
+E5M2 = Minifloat("e5m2", 5, 2, 0x7C, 0x7F)
+E2M3 = Minifloat("e2m3", 2, 3, 0x20, None)
+E3M2 = Minifloat("e3m2", 3, 2, 0x20, None)
+E2M1 = Minifloat("e2m1", 2, 1, 0x08, None)
+
+MINIFLOATS: dict[str, Minifloat] = {layout.name: layout for layout in (E4M3, E5M2, E2M3, E3M2, E2M1)}
+
+
+@lru_cache(maxsize=8)
+def _magnitudes(layout: Minifloat) -> Array:
+    """Return the finite values that are not negative, in order of their codes."""
+    codes = np.arange(layout.finite)
+    bias = (1 << (layout.exponent_bits - 1)) - 1
+    exponent, mantissa = codes >> layout.mantissa_bits, codes & ((1 << layout.mantissa_bits) - 1)
+    significand = np.where(exponent > 0, mantissa + (1 << layout.mantissa_bits), mantissa)
+    return np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - bias - layout.mantissa_bits)
+
+
+@lru_cache(maxsize=8)
+def _thresholds(layout: Minifloat) -> Array:
+    """Return the greatest number that rounds to each code but the last: half-way ones go to the even code."""
+    values = _magnitudes(layout)
+    middle = (values[:-1] + values[1:]) / 2
+    return np.where(np.arange(middle.size) % 2 == 0, middle, np.nextafter(middle, 0.0))
+
+
+def encode(values: Array, layout: Minifloat) -> Array:
+    """Return the codes (uint8) nearest to float32 `values`, ties to even, saturated to the greatest finite value.
+
+    NaN becomes the format's NaN, or the greatest positive value where it has none.
+    """
+    size = np.abs(values).astype(np.float64)
+    code = np.searchsorted(_thresholds(layout), size).astype(np.uint8)
+    result = code | (np.signbit(values).astype(np.uint8) * np.uint8(layout.sign))
+    replacement = layout.finite - 1 if layout.nan is None else layout.nan
+    return np.where(np.isnan(values), np.uint8(replacement), result)
+
+
+@lru_cache(maxsize=8)
+def _f16_bits(layout: Minifloat) -> Array:
+    """Return the f16 bits of every code; bits above the format's are ignored."""
+    codes = np.arange(256) & (2 * layout.sign - 1)
+    magnitude = codes & (layout.sign - 1)
+    finite = magnitude < layout.finite
+    values = _magnitudes(layout)[np.where(finite, magnitude, 0)].astype(np.float16)
+    bits = values.view(np.uint16) | np.where(codes & layout.sign, 0x8000, 0).astype(np.uint16)
+    infinite = (magnitude == layout.finite) & (layout is E5M2)
+    special = np.where(infinite, np.where(codes & layout.sign, 0xFC00, 0x7C00), F16_NAN).astype(np.uint16)
+    return np.where(finite, bits, special)
+
+
+def decode(codes: Array, layout: Minifloat) -> Array:
+    """Return the values of uint8 `codes` as f16 bits, exactly."""
+    return _f16_bits(layout)[codes]
