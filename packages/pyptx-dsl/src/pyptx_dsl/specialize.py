@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyptx_ir.plugins.rows import EntryParameter, Frame, Output
-from pyptx_ir.syntax import emit, nodes
-
 from pyptx_dsl.errors import EmptyKernelWarning
 from pyptx_dsl.finish import Finished, Line, finish
 from pyptx_dsl.lineinfo import LineTable
 from pyptx_dsl.parameters import entry_parameters
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
 from pyptx_dsl.trace import Trace, tracing
+from pyptx_ir.plugins.rows import EntryParameter, Frame, Output
+from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +67,8 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
     """Run the body under a fresh trace; whatever it raises leaves nothing behind."""
     trace = Trace(declaration.name, declaration.target.name, declaration.version)
     trace.tma_slots = declaration.tma_slots
+    trace.array_parameters = frozenset(parameter.name for parameter in declaration.raw if parameter.array is not None)
+    trace.array_parameters = frozenset(each.name for each in declaration.raw if each.array is not None)
     trace.shared.base_symbol = declaration.extern_symbol
     trace.shared.dynamic_bytes = declaration.shared_bytes
     trace.shared.force_dynamic = (
@@ -94,7 +95,7 @@ def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpe
 
 
 def _warn_empty(declaration: Declaration) -> None:
-    code = declaration.function.__code__  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]  a def
+    code = declaration.function.__code__
     warnings.warn_explicit(
         f"kernel {declaration.name!r} emits no instruction", EmptyKernelWarning, code.co_filename, code.co_firstlineno
     )

@@ -1,24 +1,25 @@
 """The recording of one kernel.
 
-A Trace is one visible object: the body of a kernel runs once while its trace is the active one (a context variable, so
-threads and nested builds don't meet), and every call appends to it. All names come from the trace, so the same kernel gives
-the same text in any order, process and thread.
+A Trace is one visible object: the body of a kernel runs once while its trace is the active one (a context variable,
+so threads and nested builds don't meet), and every call appends to it. All names come from the trace, so the same
+kernel gives the same text in any order, process and thread.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.check import check_instruction
-from pyptx_ir.isa.errors import InstructionError
-from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
-
 from pyptx_dsl.banks import Banks
-from pyptx_dsl.errors import DuplicateNameError, InstructionUseError, NoTraceError, OperandError, RegisterTypeError, TraceError
+from pyptx_dsl.errors import (
+    DuplicateNameError,
+    InstructionUseError,
+    NoTraceError,
+    OperandError,
+    RegisterTypeError,
+    TraceError,
+)
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.offsets import OffsetSlot, Term
 from pyptx_dsl.operands import lower
@@ -26,8 +27,14 @@ from pyptx_dsl.origin import Recorder, Site
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_dsl.shared import SharedLayout
 from pyptx_dsl.trace_context import ACTIVE, active, current
+from pyptx_ir.isa.check import check_instruction
+from pyptx_ir.isa.errors import InstructionError
+from pyptx_ir.isa.shapes import shape_of
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
     from types import FrameType
 
     from pyptx_dsl.types import PtxType
@@ -62,9 +69,12 @@ class Trace:
         self.shared = SharedLayout()
         self.offsets: dict[str, OffsetSlot] = {}
         self.register_types: dict[str, str] = {}
+        self._accepted: set[tuple[object, ...]] = set()
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}
+        self.array_parameters: frozenset[str] = frozenset()
         self.tma_slots = "value"
+        self.array_parameters: frozenset[str] = frozenset()
         self.notes: dict[object, object] = {}
         """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
         self.label_count = 0
@@ -131,10 +141,23 @@ class Trace:
 
     def _check(self, node: nodes.Instruction) -> None:
         """Hold an instruction against the table; raise InstructionUseError at the user's line if it is wrong."""
+        types = self.register_types.get
+        key: list[object] = [node.opcode]
+        for operand in node.operands:
+            if isinstance(operand, tree.Register):
+                key.append(types(operand.name, operand.name))
+            elif isinstance(operand, tree.Immediate) and operand.text.isdecimal():
+                key.append(0)
+            else:
+                key.append(shape_of(operand, types))
+        form = tuple(key)
+        if form in self._accepted:
+            return
         try:
-            check_instruction(node, self.register_types.get, self.target, self.version)
+            check_instruction(node, types, self.target, self.version)
         except InstructionError as error:
             raise InstructionUseError(error.message, hint=error.hint) from None
+        self._accepted.add(form)
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
@@ -258,7 +281,7 @@ class Trace:
     # --- scopes -------------------------------------------------------------------------------------
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None]:
         """Open a `{ … }` for the statements of a `with` block; registers stay declared at the head of the body."""
         inner = Scope(len(self._scopes) + 1, self._lead)
         inner.lead = self._comment + self._lead
@@ -275,7 +298,7 @@ class Trace:
             self._enter(self._scopes[-1])
 
     @contextmanager
-    def in_prologue(self) -> Iterator[None]:
+    def in_prologue(self) -> Generator[None]:
         """Put the statements of a `with` block at the head of the body, where everything is dominated by them."""
         comment, self._comment = self._comment, ""
         self._scopes.append(self.prologue)
@@ -286,6 +309,11 @@ class Trace:
             self._comment = comment
             self._scopes.pop()
             self._enter(self._scopes[-1])
+
+    @property
+    def open_scope(self) -> Scope:
+        """The innermost scope, into which statements go now."""
+        return self._scopes[-1]
 
     def _enter(self, scope: Scope) -> None:
         self._append, self._append_site = scope.nodes.append, scope.sites.append
@@ -299,7 +327,7 @@ class Trace:
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     """Return a node with another lead."""
-    from dataclasses import replace  # noqa: PLC0415  keeps `emit`, which never comes here, free of it
+    from dataclasses import replace
 
     return replace(node, lead=lead)
 
@@ -326,7 +354,7 @@ def _register_names(operand: tree.Operand) -> Iterator[str]:
 
 
 @contextmanager
-def tracing(trace: Trace) -> Iterator[Trace]:
+def tracing(trace: Trace) -> Generator[Trace]:
     """Make `trace` the active one for a `with` block, and close it behind, whatever happens inside."""
     if trace.statement_count:
         raise TraceError(f"kernel {trace.name!r} has been traced with this object already")
