@@ -141,11 +141,11 @@ class Barriers:
         reduction.finish(self._wave, lanes, counts[keys[here]], totals[keys[here]])
 
     def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report barriers that threads meet at different instructions, or that exited threads never reached."""
+        """Report barriers that the lanes of a warp meet at different instructions, or that exited threads never reach."""
         wave = self._wave
         if not wave.machine.checked:
             return
-        self._check_sites(keys, sites)
+        self._check_sites(wave.strands.warp[ids], keys, sites)
         whole = self._need[keys] == 0
         warps = wave.strands.warp[ids]
         ctas = np.unique(wave.geometry.cta[warps[whole]])
@@ -163,17 +163,19 @@ class Barriers:
                 count=count,
             )
 
-    def _check_sites(self, keys: IntArray, sites: IntArray) -> None:
-        first = {}
-        for key, site in zip(keys.tolist(), sites.tolist(), strict=True):
-            other = first.setdefault(key, site)
-            if other != site:
-                self._wave.machine.log.report(
+    def _check_sites(self, warps: IntArray, keys: IntArray, sites: IntArray) -> None:
+        """Different warps may meet at different instructions; the lanes of one only at a barrier without `.aligned`."""
+        machine, first = self._wave.machine, dict[int, int]()
+        for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):
+            other = first.setdefault(warp, site)
+            opcode = machine.program.sites[site].instruction.opcode
+            if other != site and (opcode[0] == "bar" or "aligned" in opcode):
+                machine.log.report(
                     "barrier-divergence",
-                    f"threads of one CTA meet barrier {key % PER_CTA} at different instructions",
+                    f"the lanes of {self._wave.geometry.warp_name(warp)} meet barrier {key % PER_CTA} at two instructions",
                     site,
                     other_pc=other,
-                    hint="let all threads of the CTA execute the same barrier instruction",
+                    hint="let all lanes of a warp execute the same barrier instruction",
                 )
 
     def describe(self, strand: int) -> str:

@@ -102,6 +102,8 @@ class Lanes:
 
 def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
     """Return the entries of a `[rows|1, 32|1]` array at the given places, one for each."""
+    if values.size == 1:
+        return np.broadcast_to(values[0], positions.shape)
     return values[positions if values.shape[0] > 1 else 0, lanes if values.shape[1] > 1 else 0]
 
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pyptx_ir.syntax import Source, emit, positions, spell
+from pyptx_ir.syntax.nodes import Instruction
+
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.program.windows import FIRST_OFFSET
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.nodes import Instruction, Module
+    from pyptx_ir.syntax.nodes import Module
 
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 
@@ -115,10 +118,10 @@ class Program:
 
     @cached_property
     def _lines(self) -> list[int]:
-        from pyptx_ir.syntax import positions  # noqa: PLC0415 - positions cost a pass over the text: only for messages
-        from pyptx_ir.syntax.nodes import Instruction  # noqa: PLC0415
-
-        return [span.line for node, span in positions(self.module) if isinstance(node, Instruction)]
+        # A pass over the whole text, so only for messages.
+        source = Source(emit(self.module))
+        spans = (span for node, span in positions(self.module) if isinstance(node, Instruction))
+        return [source.line_column(span.start)[0] for span in spans]
 
     def label_block(self, key: int) -> int:
         """Return the index of the block that a label stands in front of."""
@@ -138,8 +141,6 @@ class Program:
 
     def spell(self, pc: int) -> str:
         """Return the canonical spelling of an instruction."""
-        from pyptx_ir.syntax import spell  # noqa: PLC0415 - only for messages
-
         return spell(self.sites[pc].instruction).strip()
 
     def where(self, pc: int) -> str:
