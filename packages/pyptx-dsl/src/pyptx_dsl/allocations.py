@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
-
-from pyptx_ir.syntax import operands as tree
 
 from pyptx_dsl import operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, RegisterTypeError
 from pyptx_dsl.handle import Handle
-from pyptx_dsl.operands import AddressOperand, as_integer
+from pyptx_dsl.operands import AddressOperand, as_integer, as_items
 from pyptx_dsl.swizzle import Swizzle, find_swizzle
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b8, b64, u32
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from pyptx_dsl.register import Reg
     from pyptx_dsl.shared import SharedRegion
     from pyptx_dsl.trace import Trace
@@ -48,13 +48,15 @@ class SharedAddress:
 class SharedAlloc:
     """An allocation of `shape` elements of `dtype`, row-major, with its swizzle.
 
-    `byte_offset` counts from the first allocation of the kernel. `gmma_layout` and `gmma_major` are descriptors that another
-    package attached; they are carried, not read.
+    `byte_offset` counts from the first allocation of the kernel. `gmma_layout` and `gmma_major` are descriptors that
+    another package attached; they are carried, not read.
     """
 
     __slots__ = ("_swizzle", "_trace", "dtype", "gmma_layout", "gmma_major", "region", "shape", "swizzle")
 
-    def __init__(self, region: SharedRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace) -> None:
+    def __init__(
+        self, region: SharedRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace
+    ) -> None:
         """Describe a region that is placed already."""
         self.region = region
         self.dtype = dtype
@@ -192,7 +194,12 @@ class SharedSlice(SharedAddress):
         self.indices = indices
         # The swizzle repeats at every stage only if stages are whole periods; then the stage's own start is unswizzled.
         place = alloc._at(indices)  # noqa: SLF001  the two classes are one thing
-        self.name, self.byte_offset, self.trace, self.register = place.name, place.byte_offset, place.trace, place.register
+        self.name, self.byte_offset, self.trace, self.register = (
+            place.name,
+            place.byte_offset,
+            place.trace,
+            place.register,
+        )
 
     @property
     def stage(self) -> object:
@@ -254,14 +261,16 @@ def store(dtype: PtxType, address: object, value: object) -> None:
 
 
 def _indices(index: object) -> tuple[object, ...]:
-    return tuple(index) if isinstance(index, tuple) else (index,)
+    items = as_items(index)
+    return (index,) if items is None else tuple(items)
 
 
 def index_register(index: Handle) -> Handle:
     """Check that a register can index, and copy a special one."""
     if not index.dtype.is_integer or index.dtype.bits != u32.bits:
         raise RegisterTypeError(
-            f"a {index.dtype} register cannot index shared memory", hint="shared addresses are 32 bits: convert with ptx.cvt"
+            f"a {index.dtype} register cannot index shared memory",
+            hint="shared addresses are 32 bits: convert with ptx.cvt",
         )
     return operators.staged(index)
 
@@ -280,5 +289,6 @@ def _check_stored(dtype: PtxType, value: Handle) -> None:
     other_float = kinds == {"float"} and dtype is not value.dtype and {dtype.name, value.dtype.name} != {"f32", "tf32"}
     if (value.dtype.bits != dtype.bits and not wide_enough) or mixed or other_float or value.dtype.kind == "pred":
         raise RegisterTypeError(
-            f"cannot store a {value.dtype} register as {dtype}", hint="convert it with ptx.cvt, or move the bits with ptx.mov"
+            f"cannot store a {value.dtype} register as {dtype}",
+            hint="convert it with ptx.cvt, or move the bits with ptx.mov",
         )

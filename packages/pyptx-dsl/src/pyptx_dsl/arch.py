@@ -19,11 +19,11 @@ _LIBRARIES = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
 
 @functools.lru_cache(maxsize=1)
 def detect_arch() -> str:
-    """Return the target of CUDA device 0 (`"sm_90a"`, `"sm_86"`, …), asked of the driver; raise ArchError without one.
+    """Return the target of CUDA device 0 (`"sm_90a"`, `"sm_86"`, …); raise ArchError without one.
 
     Hopper and the datacentre Blackwells get the suffix `a`, which `wgmma` and `tcgen05` need.
     """
-    import ctypes  # noqa: PLC0415  slow to import, needed only here
+    import ctypes
 
     driver = _driver()
     if driver is None or driver.cuInit(0):
@@ -46,7 +46,7 @@ def target_of(major: int, minor: int) -> str:
 
 
 def _driver() -> ctypes.CDLL | None:
-    import ctypes  # noqa: PLC0415  as above
+    import ctypes
 
     for name in _LIBRARIES:
         try:

@@ -1,16 +1,19 @@
 """The names of a trace's registers, and their declarations.
 
-Registers without a name of their own take the next number of their type's bank, and a bank is one declaration at the head of
-the body: `.reg .b32 %r<12>;`. A name that the user gives is declared as it is; one that falls into a bank (`%r7`) is a
-member of it, and the bank grows over it. Nothing here counts across traces.
+Registers without a name of their own take the next number of their type's bank, and a bank is one declaration at the
+head of the body: `.reg .b32 %r<12>;`. A name that the user gives is declared as it is; one that falls into a bank
+(`%r7`) is a member of it, and the bank grows over it. Nothing here counts across traces.
 """
 
 from __future__ import annotations
 
-from pyptx_ir.syntax.nodes import RegisterDeclaration, RegisterName
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import DuplicateNameError, OperandError
-from pyptx_dsl.types import PtxType
+from pyptx_ir.syntax.nodes import RegisterDeclaration, RegisterName
+
+if TYPE_CHECKING:
+    from pyptx_dsl.types import PtxType
 
 
 class Bank:
@@ -74,8 +77,8 @@ class Banks:
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> str:
         """Declare `count` registers in one bank of their own; return what stands before their numbers.
 
-        The first array of a type, if it comes before every scalar of it, is the head of the type's bank (`%f<8>`); later
-        ones are banks of their own (`%farr0_<8>`).
+        The first array of a type, if it comes before every scalar of it, is the head of the type's bank (`%f<8>`);
+        later ones are banks of their own (`%farr0_<8>`).
         """
         if name is not None:
             return self._named_array(dtype, count, name)
@@ -133,7 +136,7 @@ class Banks:
         bank.claim(number)
 
     def _refuse_overlap(self, prefix: str) -> None:
-        """A bank that is opened after single names of the same stem must not declare them again."""
+        """Refuse to open a bank whose stem a single name has: it would be declared again."""
         for name in self._names:
             if name.startswith(prefix) and name[len(prefix) :].isdecimal():
                 raise DuplicateNameError(

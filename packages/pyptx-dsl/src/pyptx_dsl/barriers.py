@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-from pyptx_ir.syntax import operands as tree
 
 from pyptx_dsl.allocations import SharedAddress, index_register
 from pyptx_dsl.errors import OperandError, RegisterIndexError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.types import u32
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_dsl.shared import SharedRegion
     from pyptx_dsl.trace import Trace
 

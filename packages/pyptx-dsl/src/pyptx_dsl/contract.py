@@ -31,7 +31,7 @@ _SIZES = {"8": 8, "16": 16, "32": 32, "64": 64}
 def check_arguments(
     kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]
 ) -> dict[str, int]:
-    """Return the size of every named dimension; raise the ContractError that names the first argument that does not fit."""
+    """Return the size of every named dimension; raise a ContractError for the first argument that does not fit."""
     if len(arguments) != len(tiles):
         listed = ", ".join(f"{name}: {tile!r}" for name, tile in zip(names, tiles, strict=False))
         missing = names[len(arguments) : len(tiles)]
@@ -103,7 +103,9 @@ def _check_strides(kernel: str, name: str, tile: Tile, argument: Argument) -> No
     raise LayoutError(
         f"{kernel}: {name} has strides {argument.strides} for shape {argument.shape}; "
         f"Layout.{tile.layout.name} is dense by {how}, strides {wanted}",
-        hint=f"pass {name}.T of an array stored by columns" if tile.layout is Layout.COL else f"pass a contiguous copy of {name}",
+        hint=f"pass {name}.T of an array stored by columns"
+        if tile.layout is Layout.COL
+        else f"pass a contiguous copy of {name}",
     )
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from pyptx_ir.isa.targets import TargetError, default_version, find_target
-from pyptx_ir.syntax.nodes import HeaderDirective
-from pyptx_ir.syntax.operands import Immediate
 
 from pyptx_dsl.arch import detect_arch
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
 from pyptx_dsl.launch import Dims, check_block, check_cluster, three
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_integer, as_items
 from pyptx_dsl.parameters import RawParameter, parse_raw_parameters
 from pyptx_dsl.specs import Tile
+from pyptx_ir.isa.targets import TargetError, default_version, find_target
+from pyptx_ir.syntax.nodes import HeaderDirective
+from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from pyptx_ir.isa.targets import TargetRow
 
 EXTERN_SYMBOL = "global_smem"
@@ -29,9 +29,9 @@ class Options:
     """The decorator's arguments as they were written; `pyptx_dsl.kernel.kernel` says what they mean."""
 
     arch: str
-    version: tuple[int, int] | None
-    in_specs: Sequence[Tile] | None
-    out_specs: Sequence[Tile] | None
+    version: object
+    in_specs: object
+    out_specs: object
     grid: object
     block: object
     cluster: object
@@ -127,17 +127,18 @@ def _target(arch: str) -> TargetRow:
         raise ArchError(error.message, hint=error.hint) from None
 
 
-def _version(version: tuple[int, int] | None, target: TargetRow) -> tuple[int, int]:
+def _version(version: object, target: TargetRow) -> tuple[int, int]:
     if version is None:
         return default_version(target)
-    parts = [as_integer(part) for part in version] if isinstance(version, (tuple, list)) else []
-    if len(parts) != 2 or parts[0] is None or parts[1] is None:  # noqa: PLR2004  major, minor
+    parts = [as_integer(part) for part in as_items(version) or ()]
+    if len(parts) != 2 or parts[0] is None or parts[1] is None:
         raise ArchError(f"version={version!r} is no PTX version", hint="write it as a pair: version=(8, 5)")
     major, minor = parts[0], parts[1]
     if (major, minor) < target.since:
         since = ".".join(map(str, target.since))
         raise ArchError(
-            f"version=({major}, {minor}): {target.name} exists since PTX {since}", hint="leave version out for a fitting one"
+            f"version=({major}, {minor}): {target.name} exists since PTX {since}",
+            hint="leave version out for a fitting one",
         )
     return major, minor
 
@@ -147,7 +148,7 @@ def _signature(function: Callable[..., object]) -> tuple[str, tuple[str, ...], d
     name = getattr(function, "__name__", "")
     if not (name.isidentifier() and name.isascii()):
         raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
-    import inspect  # noqa: PLC0415  slow to import, and not needed to import this package
+    import inspect
 
     tensors, templates = list[str](), dict[str, object]()
     for parameter in inspect.signature(function).parameters.values():
@@ -162,12 +163,14 @@ def _signature(function: Callable[..., object]) -> tuple[str, tuple[str, ...], d
     return name, tuple(tensors), templates
 
 
-def _tiles(what: str, specs: Sequence[Tile] | None) -> tuple[Tile, ...]:
-    tiles = tuple(specs or ()) if not isinstance(specs, Tile) else (specs,)
-    for tile in tiles:
-        if not isinstance(tile, Tile):  # pyright: ignore[reportUnnecessaryIsInstance]  users pass anything
+def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
+    """Return the tiles; a single one may stand without parentheses."""
+    tiles = list[Tile]()
+    for tile in [specs] if isinstance(specs, Tile) else as_items(specs) or ():
+        if not isinstance(tile, Tile):
             raise SpecError(f"{what} holds {tile!r}", hint='describe each array by a Tile: Tile("M", "N", f32)')
-    return tiles
+        tiles.append(tile)
+    return tuple(tiles)
 
 
 def _unique(kernel: str, names: Sequence[str]) -> None:
@@ -224,9 +227,9 @@ def _directives(options: Options) -> tuple[HeaderDirective, ...]:
 
 
 def _directive(name: str, values: object) -> HeaderDirective:
-    listed = values if isinstance(values, (tuple, list)) else (values,)
+    listed = as_items(values)
     arguments = list[Immediate | str]()
-    for value in listed:
+    for value in [values] if listed is None else listed:
         number = as_integer(value)
         if number is None and not isinstance(value, str):
             raise SpecError(f"raw_directives: {value!r} is no argument of .{name}", hint="use integers or strings")

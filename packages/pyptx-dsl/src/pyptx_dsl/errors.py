@@ -40,9 +40,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.errors import PyptxError
-
 from pyptx_dsl.origin import locate, user_frame
+from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,8 +88,8 @@ class TruthValueError(TraceError, TypeError):
     def __init__(self, register: str) -> None:
         """Explain that the value is known on the GPU only."""
         super().__init__(
-            f"register {register} has no truth value while tracing: `if`, `and`, `or`, `not`, `while` and chained comparisons "
-            "decide in Python, before the kernel runs",
+            f"register {register} has no truth value while tracing: `if`, `and`, `or`, `not`, `while` and chained "
+            "comparisons decide in Python, before the kernel runs",
             hint="branch with `with ptx.if_(condition):`, combine predicates with & | ~, select with ptx.selp",
         )
 
@@ -213,7 +212,7 @@ class PtxasAdvisory(UserWarning):
 
 def close(name: str, known: Sequence[str]) -> str:
     """Return a hint with the known names nearest to `name`, or all of them when few."""
-    from difflib import get_close_matches  # noqa: PLC0415  slow to import, and only errors need it
+    from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     if near:

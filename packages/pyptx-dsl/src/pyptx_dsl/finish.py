@@ -1,27 +1,27 @@
 """From an ended trace to the body of its entry.
 
-Here the slots of offsets are filled, shared variables are declared static or moved into one dynamic symbol, register banks are
-put in front, and every physical line gets the site of the user's Python that wrote it. Nothing is reordered, removed or
-added but declarations and, if asked for, `.loc`.
+Here the slots of offsets are filled, shared variables are declared static or moved into one dynamic symbol, register
+banks are put in front, and every physical line gets the site of the user's Python that wrote it. Nothing is
+reordered, removed or added but declarations and, if asked for, `.loc`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-from pyptx_ir.isa.targets import find_target
-from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
 
 from pyptx_dsl.errors import UndefinedLabelError
 from pyptx_dsl.offsets import OffsetSlot
 from pyptx_dsl.origin import Site, show
 from pyptx_dsl.rebase import Places, rebase
 from pyptx_dsl.trace import Scope
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_dsl.lineinfo import LineTable
     from pyptx_dsl.trace import Trace
 
@@ -69,9 +69,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     return Finished(block, (*shared.globals, *trace.globals), shared.bytes, tuple(lines), trace.statement_count)
 
 
-def _statements(
-    scope: Scope, places: Places, lines: list[Line], table: LineTable | None
-) -> Iterator[nodes.Statement]:
+def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTable | None) -> Iterator[nodes.Statement]:
     """Yield the statements of a scope, and note the lines they take."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if isinstance(node, Scope):
@@ -159,4 +157,3 @@ def _extern(name: str, alignment: int) -> nodes.Variable:
         alignment=alignment,
         lead="\n",
     )
-

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.operands import Immediate
-
 from pyptx_dsl.errors import RegisterTypeError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.operands import as_float, float_text
 from pyptx_dsl.operator_faults import SYMBOLS, refusal
+from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
@@ -100,7 +99,7 @@ def literal_text(dtype: PtxType, number: float) -> str:
             return "0x" + struct.pack(">e", number).hex().upper()
         except OverflowError:
             return "0x7C00" if number > 0 else "0xFC00"
-    bits = int(float_text(number, 32)[2:], 16)
+    bits = int(float_text(number, 32).removeprefix("0f"), base=16)
     if dtype.name == "tf32":
         return f"0x{bits:08X}"
     if number != number:  # noqa: PLR0124  NaN: rounding could carry its payload away

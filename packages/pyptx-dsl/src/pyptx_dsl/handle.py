@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.errors import ForeignRegisterError
 from pyptx_ir.syntax.operands import Register
 
-from pyptx_dsl.errors import ForeignRegisterError
-
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.operands import Operand
-
     from pyptx_dsl.offsets import OffsetSlot
     from pyptx_dsl.trace import Trace
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.syntax.operands import Operand
 
 
 class Handle:

@@ -9,16 +9,15 @@ from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
 from pyptx_dsl.origin import show
 
 if TYPE_CHECKING:
-    from pyptx_ir.plugins.rows import Frame
-    from pyptx_ir.toolchain import Assembly, Diagnostic
-
     from pyptx_dsl.declaration import Declaration
     from pyptx_dsl.specialize import Traced
+    from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.toolchain import Assembly, Diagnostic
 
 
 def assembled(declaration: Declaration, traced: Traced) -> Assembly:
     """Run ptxas, through the cubin cache; warn of its advisories at the user's lines."""
-    from pyptx_ir.toolchain import AssemblyError, CubinCache, assemble  # noqa: PLC0415  lazy: most kernels never need it
+    from pyptx_ir.toolchain import AssemblyError, CubinCache, assemble
 
     try:
         assembly = assemble(traced.text, declaration.target.name, cache=CubinCache())
@@ -38,7 +37,8 @@ def _failure(
     frames = _frames(traced, remark)
     line = traced.text.split("\n")[remark.line - 1].strip() if remark.line else ""
     return AssemblyFailed(
-        f"ptxas refuses {declaration.name} for {declaration.target.name}: {remark.message}" + (f"\n    {line}" if line else ""),
+        f"ptxas refuses {declaration.name} for {declaration.target.name}: {remark.message}"
+        + (f"\n    {line}" if line else ""),
         where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames) or None,
         hint=f"line {remark.line} of {declaration.name}.ptx(…)" if remark.line else None,
     )
@@ -46,7 +46,7 @@ def _failure(
 
 def _advise(declaration: Declaration, traced: Traced, remark: Diagnostic) -> None:
     """Warn at the line that a remark is about, or at the kernel's `def` if it names none."""
-    code = declaration.function.__code__  # type: ignore[attr-defined]  # pyright: ignore[reportFunctionMemberAccess]  a def
+    code = declaration.function.__code__
     frames = _frames(traced, remark)
     file, line = (frames[0].file, frames[0].line) if frames else (code.co_filename, code.co_firstlineno)
     number = f" ({remark.code})" if remark.code else ""
@@ -59,14 +59,14 @@ def _frames(traced: Traced, remark: Diagnostic) -> tuple[Frame, ...]:
 
 def disassembled(cubin: bytes) -> str:
     """Return the SASS of a cubin."""
-    from pyptx_ir.toolchain import disassemble  # noqa: PLC0415  lazy, as above
+    from pyptx_ir.toolchain import disassemble
 
     return disassemble(cubin)
 
 
 def interleaved(traced: Traced) -> str:
     """Put `// file:line: source` in front of the lines of PTX that each line of Python wrote."""
-    import linecache  # noqa: PLC0415  only needed here
+    import linecache
 
     lines, last = list[str](), None
     for number, line in enumerate(traced.text.split("\n"), 1):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.operands import Immediate
-
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.offsets import Term
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.operator_faults import SYMBOLS, refusal
 from pyptx_dsl.types import b32, s32, s64, u32, u64
+from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
@@ -138,8 +137,8 @@ def extended(value: Handle, bits: int) -> Handle:
 def _common(operation: str, left: PtxType, right: object) -> str:
     """Return the type word of an operation on two operands; refuse where signed and unsigned would differ.
 
-    Untyped bits go with the other operand. An unsigned register fits into any wider signed type; a signed one fits into no
-    unsigned type.
+    Untyped bits go with the other operand. An unsigned register fits into any wider signed type; a signed one fits
+    into no unsigned type.
     """
     if not isinstance(right, Handle) or not right.dtype.is_integer or operation not in _SIGN_MATTERS:
         other = left
@@ -201,7 +200,8 @@ def _shift_amount(left: Handle, right: object) -> object:
         return Immediate(str(number))
     if not right.dtype.is_integer or right.dtype.bits > b32.bits:
         raise RegisterTypeError(
-            f"a {right.dtype} register cannot be a shift amount: PTX wants 32 bits", hint="convert it with ptx.cvt first"
+            f"a {right.dtype} register cannot be a shift amount: PTX wants 32 bits",
+            hint="convert it with ptx.cvt first",
         )
     return extended(right, b32.bits) if right.dtype.bits < b32.bits else staged(right)
 

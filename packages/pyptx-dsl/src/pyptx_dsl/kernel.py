@@ -1,21 +1,18 @@
 """`@kernel`: a Python function that is a PTX instruction stream, and the object that it becomes.
 
-    @kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=lambda B, N: (B, 1, 1), block=(128, 1, 1))
-    def double(X, Y, *, unroll=4): ...
+@kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=lambda B, N: (B, 1, 1), block=(128, 1,
+1)) def double(X, Y, *, unroll=4): ...
 
-    print(double.ptx(B=16, N=512))     # trace, and look at the text
-    y = double(x)                      # trace for x's shape, and run on whatever x's arrays run on
+print(double.ptx(B=16, N=512))     # trace, and look at the text
+y = double(x)                      # trace for x's shape, and run on whatever x's arrays run on
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, overload
-
-from pyptx_ir.plugins.rows import Argument, Specialization
 
 from pyptx_dsl import inspection, runtimes
 from pyptx_dsl.contract import check_arguments
@@ -26,12 +23,14 @@ from pyptx_dsl.launch import Dims, call_grid, check_grid
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.specialize import Traced, trace_kernel
 from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
+from pyptx_ir.plugins.rows import Argument, Specialization
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.nodes import Module
-    from pyptx_ir.toolchain import Resources
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.specs import Tile
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.toolchain import Resources
 
 __all__ = ["Kernel", "TensorSpec", "TmaDescriptorHandle", "kernel"]
 
@@ -111,9 +110,7 @@ class Kernel:
     @property
     def template_params(self) -> dict[str, object]:
         """The keyword-only parameters of the function and their defaults."""
-        return {
-            name: None if default is _empty() else default for name, default in self._declaration.templates.items()
-        }
+        return {name: None if default is _empty() else default for name, default in self._declaration.templates.items()}
 
     @property
     def arch(self) -> str:
@@ -134,7 +131,8 @@ class Kernel:
     def ptx(self, **kwargs: object) -> str:
         """Return the PTX for dimensions (`N=4096`) and template values (`BM=128`) given by name.
 
-        Raise UnboundDimensionsError while a dimension has no size, and KeywordError for a name that the kernel has not.
+        Raise UnboundDimensionsError while a dimension has no size, and KeywordError for a name that the kernel has
+        not.
         """
         return self._trace(kwargs).text
 
@@ -145,8 +143,8 @@ class Kernel:
     def cubin(self, **kwargs: object) -> bytes:
         """Return what ptxas makes of the PTX; cached on disk.
 
-        What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise AssemblyFailed at the
-        line that ptxas refuses, and ToolchainError when there is no ptxas.
+        What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise
+        AssemblyFailed at the line that ptxas refuses, and ToolchainError when there is no ptxas.
         """
         return inspection.assembled(self._declaration, self._trace(kwargs)).cubin
 
@@ -167,9 +165,9 @@ class Kernel:
     def __call__(self, *arrays: object, **kwargs: object) -> object:
         """Run the kernel on arrays (the inputs, in order) and return the output, or a tuple of outputs.
 
-        Keywords are template values, raw parameters and dimensions. The arrays' runtime does the work: a GPU's, or the
-        simulator for NumPy arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and the
-        ContractError that names the argument for arrays that don't fit the Tiles.
+        Keywords are template values, raw parameters and dimensions. The arrays' runtime does the work: a GPU's, or
+        the simulator for NumPy arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and
+        the ContractError that names the argument for arrays that don't fit the Tiles.
         """
         return runtimes.runtime_for(self.name, arrays).call(self, arrays, kwargs)
 
@@ -190,7 +188,9 @@ class Kernel:
             found = check_arguments(self.name, names, tiles, arguments)
             for dimension, size in env.items():
                 if found.setdefault(dimension, size) != size:
-                    raise ShapeError(f"{self.name}: {dimension}={size} was given, and the arrays say {found[dimension]}")
+                    raise ShapeError(
+                        f"{self.name}: {dimension}={size} was given, and the arrays say {found[dimension]}"
+                    )
             env = found
         traced = self._traced_for(self._bound(env, templates), templates)
         grid = self._grid({**templates, **{name: env[name] for name in declaration.dimensions if name in env}})
@@ -297,7 +297,7 @@ class Kernel:
 
 def _empty() -> object:
     """Return the mark of a parameter without default."""
-    from inspect import Parameter  # noqa: PLC0415  slow to import
+    from inspect import Parameter
 
     return Parameter.empty
 
@@ -347,8 +347,8 @@ def kernel(
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
     """Turn a function into a Kernel; works bare (`@kernel`) and with arguments.
 
-    The function's positional parameters are arrays (inputs, then outputs), its keyword-only ones template parameters that are
-    baked into the text. Nothing is traced until something is asked for.
+    The function's positional parameters are arrays (inputs, then outputs), its keyword-only ones template parameters
+    that are baked into the text. Nothing is traced until something is asked for.
 
     Args:
         fn: the function, when the decorator stands without arguments.
@@ -366,6 +366,7 @@ def kernel(
         raw_directives: header directives `(name, values)`, instead of `reqntid`.
         lineinfo: emit `.file` and `.loc`, so that profilers and debuggers show Python lines.
         tma_slots: `"value"` passes TMA descriptors by value, `"pointer"` as `.param .u64`.
+
     """
     build = functools.partial(
         Kernel,

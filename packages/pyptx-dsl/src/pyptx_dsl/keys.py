@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import cast
+
+from pyptx_dsl.operands import as_items
 
 _SCALARS = (bool, int, str, bytes, type(None))
 
@@ -10,18 +13,19 @@ _SCALARS = (bool, int, str, bytes, type(None))
 def freeze(value: object) -> Hashable | None:
     """Return a hashable stand-in for a value, or None when there is no safe one.
 
-    Types take part, because `1`, `1.0` and `True` are equal in Python and different in PTX; floats by their repr, because
-    `-0.0 == 0.0` and NaN differs from itself.
+    Types take part, because `1`, `1.0` and `True` are equal in Python and different in PTX; floats by their repr,
+    because `-0.0 == 0.0` and NaN differs from itself.
     """
     if isinstance(value, _SCALARS):
         return (type(value), value)
     if isinstance(value, float):
         return (float, repr(value))
-    if isinstance(value, (list, tuple)):
-        parts = [freeze(item) for item in value]
-        return None if None in parts else (type(value), *parts)
+    items = as_items(value)
+    if items is not None:
+        parts = [freeze(item) for item in items]
+        return None if None in parts else (type(value).__name__, *parts)
     if isinstance(value, Mapping):
-        rows = [(freeze(key), freeze(item)) for key, item in value.items()]
+        rows = [(freeze(key), freeze(item)) for key, item in cast("Mapping[object, object]", value).items()]
         return None if any(None in row for row in rows) else (dict, *rows)
     if type(value).__hash__ is None or type(value).__module__.partition(".")[0] in {"numpy", "torch", "jax"}:
         return _freeze_number(value)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import LaunchError
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_integer, as_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +22,10 @@ _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 def three(what: str, value: object) -> Dims:
     """Return one to three positive sizes padded with 1; raise LaunchError for anything else."""
     single = as_integer(value)
-    given = [single] if single is not None else list(value) if isinstance(value, (tuple, list)) else []
+    given = [single] if single is not None else as_items(value) or []
     sizes = [as_integer(size) for size in given]
     known = [size for size in sizes if size is not None]
-    if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):  # noqa: PLR2004  x, y, z
+    if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):
         raise LaunchError(f"{what}={value!r} is no size", hint=f"write one to three integers: {what}=(x, y, z)")
     if min(known) < 1:
         raise LaunchError(f"{what}={value!r} is empty", hint="every dimension is at least 1")
@@ -49,7 +49,9 @@ def check_cluster(cluster: Dims, target: TargetRow) -> None:
     blocks = math.prod(cluster)
     if blocks > target.cluster_optin:
         have = f"at most {target.cluster_optin} blocks" if target.cluster_optin > 1 else "no clusters"
-        raise LaunchError(f"cluster={cluster} has {blocks} blocks; {target.name} has {have}", hint="clusters need sm_90 or later")
+        raise LaunchError(
+            f"cluster={cluster} has {blocks} blocks; {target.name} has {have}", hint="clusters need sm_90 or later"
+        )
 
 
 def check_grid(grid: Dims, cluster: Dims) -> None:
@@ -73,7 +75,7 @@ def call_grid(grid: Callable[..., object], names: Mapping[str, object]) -> Dims:
 
     A callable whose parameters have other names gets the dimensions by position, if their count fits.
     """
-    from inspect import Parameter, signature  # noqa: PLC0415  slow to import, needed only for callables
+    from inspect import Parameter, signature
 
     parameters = signature(grid).parameters.values()
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):

@@ -15,9 +15,8 @@ from pyptx_ir.syntax.operands import Immediate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.plugins.rows import Frame
-
     from pyptx_dsl.origin import Recorder, Site
+    from pyptx_ir.plugins.rows import Frame
 
 _STRINGS = "$L__python_functions"
 

@@ -1,18 +1,19 @@
 """Offsets: 32-bit products and sums whose 64-bit form can be asked for.
 
-`px += row * (N * 4)` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width of a
-product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written, and when
-the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32` if the value was
-added to a 64-bit register, and both if both. Every instruction stands where the user wrote the operator, so it reads its
-factors as they are there and dominates what an eagerly emitted one would; loops and branches change nothing.
+`px += row * (N * 4)` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width
+of a product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written,
+and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32`
+if the value was added to a 64-bit register, and both if both. Every instruction stands where the user wrote the
+operator, so it reads its factors as they are there and dominates what an eagerly emitted one would; loops and
+branches change nothing.
 
-Offsets are `*` and `<<` of a 32-bit register, and `+` and `-` with an offset on either side. Factors are 32-bit values; the
-64-bit form is the exact integer, each 32-bit register extended by its own sign.
+Offsets are `*` and `<<` of a 32-bit register, and `+` and `-` with an offset on either side. Factors are 32-bit
+values; the 64-bit form is the exact integer, each 32-bit register extended by its own sign.
 
-Two registers then hold one value, so writing the 32-bit one must not leave the other stale. After a write, new 64-bit uses
-convert the register instead. Only a loop could bring an *earlier* use behind the write, and it must enter between the slot
-and that use: if a label stands there, an in-place operator refreshes the 64-bit register (one `cvt` more), and a write by
-any other instruction is a RewrittenOffsetError.
+Two registers then hold one value, so writing the 32-bit one must not leave the other stale. After a write, new 64-bit
+uses convert the register instead. Only a loop could bring an *earlier* use behind the write, and it must enter
+between the slot and that use: if a label stands there, an in-place operator refreshes the 64-bit register (one `cvt`
+more), and a write by any other instruction is a RewrittenOffsetError.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Instruction
-from pyptx_ir.syntax.operands import Immediate, Operand, Register
-
 from pyptx_dsl.errors import RewrittenOffsetError
 from pyptx_dsl.types import s64
+from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.operands import Immediate, Operand, Register
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ class OffsetSlot:
     # --- what is asked ------------------------------------------------------------------------------
 
     def need_narrow(self) -> None:
-        """The 32-bit register is read or written somewhere."""
+        """Note that the 32-bit register is read or written somewhere."""
         if self.needs_narrow:
             return
         self.needs_narrow = True
@@ -147,11 +147,11 @@ class OffsetSlot:
         return self.wide is not None and self._wide_labels != self.labels
 
     def written(self) -> None:
-        """An instruction wrote the 32-bit register; raise RewrittenOffsetError if a loop would miss it."""
+        """Note a write of the 32-bit register; raise RewrittenOffsetError if a loop would miss it."""
         if self.is_looped:
             name = self.narrow.raw_name
             raise RewrittenOffsetError(
-                f"this writes {name}, an offset whose 64-bit form was added to a pointer and may be read again by a loop",
+                f"this writes {name}, an offset whose 64-bit form met a pointer and may be read again by a loop",
                 hint=f"make {name} a register of its own before the loop: offset = reg.from_(offset, u32)",
             )
         self.stale = True

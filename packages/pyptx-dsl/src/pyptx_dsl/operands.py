@@ -22,12 +22,11 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
-
-from pyptx_ir.syntax import operands as tree
-from pyptx_ir.syntax.operands import Operand
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast
 
 from pyptx_dsl.errors import OperandError
+from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.operands import Operand
 
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
@@ -71,8 +70,7 @@ class AddressOperand:
         """Return the address, with the offset of a shared slice and `offset` added up."""
         base = lower(self.base, trace)
         if isinstance(base, tree.Address):
-            base, inner = base.base, base.offset
-            return tree.Address(base, _sum(inner, _offset(self.offset, trace)))
+            return tree.Address(base.base, _sum(base.offset, _offset(self.offset, trace)))
         if isinstance(base, tree.Binary) and base.op == "+" and isinstance(base.right, tree.Immediate):
             return tree.Address(base.left, _sum(base.right, _offset(self.offset, trace)))
         return tree.Address(base, _sum(None, _offset(self.offset, trace)))
@@ -114,9 +112,14 @@ def as_integer(value: object) -> int | None:
     if isinstance(value, int):
         return int(value)
     try:
-        return operator.index(value)  # type: ignore[arg-type]  # asking is the point
+        return operator.index(cast("SupportsIndex", value))
     except TypeError:
         return None
+
+
+def as_items(value: object) -> list[object] | None:
+    """Return the items of a list or tuple, or None for anything else."""
+    return list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else None
 
 
 def as_float(value: object) -> float | None:
@@ -135,7 +138,7 @@ def float_text(value: float, bits: int) -> str:
 
     A finite value beyond the range of 32 bits becomes an infinity, as every IEEE conversion does.
     """
-    if bits == 64:  # noqa: PLR2004  the two literal forms of the manual
+    if bits == 64:
         return "0d" + struct.pack(">d", value).hex().upper()
     try:
         packed = struct.pack(">f", value)
@@ -146,8 +149,38 @@ def float_text(value: float, bits: int) -> str:
 
 # Instructions whose integer arguments are numbers of their floating-point type, never counts or selectors.
 _NUMERIC = frozenset(
-    "mov add sub mul fma mad div rem min max abs neg setp set selp slct st atom red copysign rcp sqrt rsqrt sin cos lg2 ex2 tanh "
-    "testp cvt".split()
+    [
+        "mov",
+        "add",
+        "sub",
+        "mul",
+        "fma",
+        "mad",
+        "div",
+        "rem",
+        "min",
+        "max",
+        "abs",
+        "neg",
+        "setp",
+        "set",
+        "selp",
+        "slct",
+        "st",
+        "atom",
+        "red",
+        "copysign",
+        "rcp",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "lg2",
+        "ex2",
+        "tanh",
+        "testp",
+        "cvt",
+    ]
 )
 
 
@@ -175,7 +208,7 @@ def parse_text(text: str) -> Operand:
         return tree.Register(text)
     if _IDENTIFIER.match(text) and not text[0].isdecimal():
         return tree.Symbol(text)
-    from pyptx_ir.syntax import parse_operand  # noqa: PLC0415  only unusual strings need the parser
+    from pyptx_ir.syntax import parse_operand
 
     return parse_operand(text)
 
@@ -253,7 +286,8 @@ def lower(value: object, trace: Trace, opcode: tuple[str, ...] = ()) -> Operand:
 
     Raise OperandError for a value that is none, and ForeignRegisterError for a register of another trace.
     """
-    return _lowering_of(type(value))(value, trace, opcode)
+    kind: type = type(value)
+    return _lowering_of(kind)(value, trace, opcode)
 
 
 def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operand:
@@ -267,9 +301,9 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
     if number is not None:
         return _lower_float(number, trace, opcode)
     if isinstance(value, tuple):
-        return _lower_tuple(value, trace, opcode)
+        return _lower_tuple(cast("Sequence[object]", value), trace, opcode)
     if isinstance(value, Sequence):
-        return _lower_list(value, trace, opcode)
+        return _lower_list(cast("Sequence[object]", value), trace, opcode)
     raise OperandError(
         f"{type(value).__name__} {value!r} is no operand",
         hint="operands are registers, numbers, strings (symbols), lists (vectors), ptx.addr(…) and shared allocations",

@@ -6,9 +6,28 @@ from pyptx_dsl.errors import RegisterTypeError
 from pyptx_dsl.handle import Handle
 
 SYMBOLS = {
-    **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "div": "//", "rem": "%", "shl": "<<", "shr": ">>", "and": "&"},
-    **{"or": "|", "xor": "^", "max": "max", "min": "min", "neg": "-", "abs": "abs", "not": "~"},
-    **{"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="},
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "div": "//",
+    "rem": "%",
+    "shl": "<<",
+    "shr": ">>",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "max": "max",
+    "min": "min",
+    "neg": "-",
+    "abs": "abs",
+    "not": "~",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
 }
 
 

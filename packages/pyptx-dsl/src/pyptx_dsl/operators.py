@@ -1,16 +1,14 @@
 """What each operator on registers emits; `docs/operators.md` is the same as one table.
 
-Operators are helpers: they choose the instruction by the types of their operands, at most stage an operand first (a special
-register by one `mov`, a narrower register by one `cvt`, a 16-bit float literal by one `mov`, a negated predicate by one `not`),
-and never compute anything in Python. Where PTX has no instruction that means what Python says, the operator is an error at
-the user's line.
+Operators are helpers: they choose the instruction by the types of their operands, at most stage an operand first (a
+special register by one `mov`, a narrower register by one `cvt`, a 16-bit float literal by one `mov`, a negated
+predicate by one `not`), and never compute anything in Python. Where PTX has no instruction that means what Python
+says, the operator is an error at the user's line.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from pyptx_ir.syntax.operands import Immediate, Operand
 
 from pyptx_dsl import float_operators, integer_operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterTypeError
@@ -21,6 +19,7 @@ from pyptx_dsl.operands import as_float, as_integer
 from pyptx_dsl.operator_faults import refusal
 from pyptx_dsl.trace_context import current
 from pyptx_dsl.types import pred
+from pyptx_ir.syntax.operands import Immediate, Operand
 
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg

@@ -1,9 +1,9 @@
 """Where in the user's Python an instruction was written.
 
-Every emitted instruction remembers the stack of user frames behind it: those between the call and the body of the kernel
-that lie outside this project's packages. Capturing must cost next to nothing, so it keeps `(code, instruction offset)`
-pairs; `f_lineno` walks a table whose length is the function's, which would make long functions quadratic. Lines are looked
-up later, once per code object.
+Every emitted instruction remembers the stack of user frames behind it: those between the call and the body of the
+kernel that lie outside this project's packages. Capturing must cost next to nothing, so it keeps `(code, instruction
+offset)` pairs; `f_lineno` walks a table whose length is the function's, which would make long functions quadratic.
+Lines are looked up later, once per code object.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def locate(frame: FrameType | None) -> str | None:
 
 def show(file: str, line: int, function: str | None = None, column: int | None = None) -> str:
     """Show one line of a file with a caret under its first character, or under `column` (counted from 0)."""
-    import linecache  # noqa: PLC0415  only needed when there is an error to show
+    import linecache
 
     head = f"{_short(file)}:{line}:" + (f" in {function}" if function else "")
     source = linecache.getline(file, line).rstrip("\n")
@@ -125,4 +125,4 @@ def _short(file: str) -> str:
         short = os.path.relpath(file)
     except (ValueError, OSError):  # another drive, or a working directory that is gone
         return file
-    return file if short.startswith("..") or not os.path.isabs(file) else short
+    return file if short.startswith("..") else short

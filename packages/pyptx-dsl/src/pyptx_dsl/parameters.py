@@ -1,7 +1,7 @@
 """Entry parameters: the mini language of `raw_params`, and the values that a call passes for them.
 
-`type[.ptr][.space][.alignN][.palignN][.arrayN]`: `"u32"`, `"u64.ptr.global.palign16"`, `"b8.align64.array128"`. `align` is the
-parameter's own alignment, `palign` that of what it points to.
+`type[.ptr][.space][.alignN][.palignN][.arrayN]`: `"u32"`, `"u64.ptr.global.palign16"`, `"b8.align64.array128"`.
+`align` is the parameter's own alignment, `palign` that of what it points to.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Parameter, Pointer
-from pyptx_ir.syntax.operands import Immediate
-
 from pyptx_dsl.errors import KeywordError, SpecError, UnknownTypeError
-from pyptx_dsl.operands import as_float, as_integer
+from pyptx_dsl.operands import as_float, as_integer, as_items
 from pyptx_dsl.tensors import TMA_ALIGNMENT, TMA_BYTES, TMA_SUFFIX
 from pyptx_dsl.types import PtxType, from_name
+from pyptx_ir.syntax.nodes import Parameter, Pointer
+from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +43,9 @@ class RawParameter:
     def declaration(self) -> Parameter:
         """Return the parameter of the entry."""
         dimensions = () if self.array is None else (Immediate(str(self.array)),)
-        return Parameter(self.type.name, self.name, alignment=self.alignment, pointer=self.pointer, dimensions=dimensions)
+        return Parameter(
+            self.type.name, self.name, alignment=self.alignment, pointer=self.pointer, dimensions=dimensions
+        )
 
     def value(self, given: object) -> int | float:
         """Return what a call passes, checked against the type; raise KeywordError for anything else."""
@@ -66,9 +67,11 @@ def parse_raw_parameters(declared: Sequence[tuple[str, str]]) -> tuple[RawParame
     """Parse `raw_params`; raise SpecError for the first entry that makes no sense."""
     parsed = list[RawParameter]()
     for entry in declared:
-        if len(entry) != 2 or not all(isinstance(word, str) for word in entry):  # noqa: PLR2004  a pair
-            raise SpecError(f"raw_params: {entry!r} is no pair of type and name", hint='write ("u32", "n")')
-        parsed.append(_parse(*entry))
+        match as_items(entry):
+            case [str(word), str(name)]:
+                parsed.append(_parse(word, name))
+            case _:
+                raise SpecError(f"raw_params: {entry!r} is no pair of type and name", hint='write ("u32", "n")')
     return tuple(parsed)
 
 
@@ -106,9 +109,7 @@ def entry_parameters(
     descriptors = [
         Parameter("u64", name + TMA_SUFFIX)
         if tma_slots == "pointer"
-        else Parameter(
-            "b8", name + TMA_SUFFIX, alignment=TMA_ALIGNMENT, dimensions=(Immediate(str(TMA_BYTES)),)
-        )
+        else Parameter("b8", name + TMA_SUFFIX, alignment=TMA_ALIGNMENT, dimensions=(Immediate(str(TMA_BYTES)),))
         for name in maps
     ]
     pointers = [Parameter("u64", name) for name in tensors]

@@ -33,14 +33,14 @@ def _moved(operand: tree.Operand, places: Places) -> tree.Operand:
             return _moved_address(operand, base, inner, places)
         case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
             moved = tuple([_moved(part, places) for part in parts])
-            return operand if all(a is b for a, b in zip(moved, parts, strict=True)) else replace(operand, elements=moved)
+            return (
+                operand if all(a is b for a, b in zip(moved, parts, strict=True)) else replace(operand, elements=moved)
+            )
         case _:
             return operand
 
 
-def _moved_address(
-    whole: tree.Address, base: tree.Operand, inner: tree.Operand | None, places: Places
-) -> tree.Operand:
+def _moved_address(whole: tree.Address, base: tree.Operand, inner: tree.Operand | None, places: Places) -> tree.Operand:
     moved = _moved(base, places)
     if moved is base:
         return whole

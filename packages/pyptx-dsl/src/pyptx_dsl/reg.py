@@ -1,6 +1,7 @@
 """Registers: `reg.scalar(f32, init=0)`, `reg.array(f32, 8)`, `reg.from_(value, u32)`.
 
-Names and declarations belong to the trace: registers of one type share a bank that is declared once at the head of the body.
+Names and declarations belong to the trace: registers of one type share a bank that is declared once at the head of
+the body.
 """
 
 from __future__ import annotations

@@ -1,22 +1,22 @@
 """Registers as users hold them: names with operators.
 
-Each operator emits at once and returns a fresh register; `docs/operators.md` lists what. An augmented assignment writes the
-register itself.
+Each operator emits at once and returns a fresh register; `docs/operators.md` lists what. An augmented assignment
+writes the register itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, overload
-
-from pyptx_ir.syntax import operands as tree
 
 from pyptx_dsl import operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, TruthValueError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.operands import as_integer
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_dsl.trace import Trace
     from pyptx_dsl.types import PtxType
 
@@ -298,6 +298,8 @@ class RegArray:
 
     def __getitem__(self, index: int | slice) -> Reg | list[Reg]:
         """Return one register (negative indices count from the end) or, for a slice, a list of them."""
+        if type(index) is int and 0 <= index < self.count:  # the common case, in loops of thousands
+            return self._regs[index]
         if isinstance(index, slice):
             return self._regs[index]
         return self._regs[self._checked(index)]

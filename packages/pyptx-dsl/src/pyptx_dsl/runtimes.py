@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, cast
 from pyptx_dsl.errors import RuntimeMissingError
 
 if TYPE_CHECKING:
-    from pyptx_ir.plugins.rows import Launchable, Runtime
-
     from pyptx_dsl.kernel import Kernel
+    from pyptx_ir.plugins.rows import Launchable, Runtime
 
 Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], object]
 Differentiable = Callable[..., Callable[..., object]]
@@ -43,9 +42,9 @@ def simulator_for(kernel: str, arrays: Sequence[object]) -> Simulate:
 def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwargs: object) -> Callable[..., object]:
     """Join a forward and a backward kernel into one differentiable function.
 
-    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input. Keywords go
-    to the runtime (`save_for_backward=[0, 1]`, `num_grad_inputs=2`). Raise RuntimeMissingError when no installed runtime
-    differentiates.
+    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input.
+    Keywords go to the runtime (`save_for_backward=[0, 1]`, `num_grad_inputs=2`). Raise RuntimeMissingError when no
+    installed runtime differentiates.
     """
     for runtime in _runtimes():
         differentiate = cast("Differentiable | None", getattr(runtime, "differentiable", None))
@@ -58,7 +57,7 @@ def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwa
 
 
 def _runtimes() -> Sequence[Runtime]:
-    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415  plugins load on first need
+    from pyptx_ir.plugins.manager import manager
 
     return manager().runtimes()
 

@@ -1,7 +1,7 @@
 """Where shared allocations lie: names, offsets, and static or dynamic.
 
-Offsets are counted in order of allocation from the start, in both modes, so a layout gives the same addresses whether it is
-declared as static variables or as one dynamic symbol. Which of both it is, is decided when the trace ends.
+Offsets are counted in order of allocation from the start, in both modes, so a layout gives the same addresses whether
+it is declared as static variables or as one dynamic symbol. Which of both it is, is decided when the trace ends.
 """
 
 from __future__ import annotations

@@ -4,29 +4,30 @@
     tile[stage]            # the address of one stage (no instruction for an int, two for a register)
     value = partials[w, 0] # a load; partials[w, 0] = value is a store
 
-An element access is one `ld.shared` or `st.shared` when every index is a number. A register among the indices adds one `mov`
-(the symbol's address) and one `mad.lo` per register; a swizzle adds three ALU instructions and one `add`.
-Allocations larger than 48 KiB together move into one dynamic `.extern .shared` symbol when the trace ends, at the same offsets.
+An element access is one `ld.shared` or `st.shared` when every index is a number. A register among the indices adds
+one `mov` (the symbol's address) and one `mad.lo` per register; a swizzle adds three ALU instructions and one `add`.
+Allocations larger than 48 KiB together move into one dynamic `.extern .shared` symbol when the trace ends, at the
+same offsets.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-from pyptx_ir.isa.targets import find_target
-from pyptx_ir.syntax import operands as tree
 
 from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice, load, store
 from pyptx_dsl.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
 from pyptx_dsl.errors import SharedMemoryError
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_integer, as_items
 from pyptx_dsl.swizzle import find_swizzle
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import u32
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_dsl.register import Reg
     from pyptx_dsl.shared import SharedRegion
     from pyptx_dsl.trace import Trace
@@ -59,8 +60,8 @@ def alloc(
 ) -> SharedAlloc:
     """Allocate `shape` elements; nothing is emitted but the declaration.
 
-    `swizzle` is `"32B"`, `"64B"` or `"128B"`. The alignment is 128 bytes, or the period of the swizzle (256, 512, 1024). Raise
-    SharedMemoryError for sizes that make no sense and when the target has no such amount.
+    `swizzle` is `"32B"`, `"64B"` or `"128B"`. The alignment is 128 bytes, or the period of the swizzle (256, 512,
+    1024). Raise SharedMemoryError for sizes that make no sense and when the target has no such amount.
     """
     trace = active("smem.alloc")
     dimensions = _dimensions(shape)
@@ -72,7 +73,9 @@ def alloc(
             hint="leave align out",
         )
     size = -(-math.prod(dimensions) * dtype.bits // 8)
-    return SharedAlloc(_place(trace, name or "smem", size, alignment, named=name is not None), dtype, dimensions, swizzle, trace)
+    return SharedAlloc(
+        _place(trace, name or "smem", size, alignment, named=name is not None), dtype, dimensions, swizzle, trace
+    )
 
 
 def alloc_with_layout(
@@ -147,8 +150,8 @@ def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -
 
 
 def _dimensions(shape: Sequence[int] | int) -> tuple[int, ...]:
-    whole = as_integer(shape)
-    sizes = [whole] if whole is not None else [as_integer(size) for size in shape]  # type: ignore[union-attr]  # not an int
+    given = as_items(shape)
+    sizes = [as_integer(size) for size in ([shape] if given is None else given)]
     result = tuple(size for size in sizes if size is not None and size > 0)
     if not result or len(result) != len(sizes):
         raise SharedMemoryError(f"{shape!r} is no shape", hint="sizes are positive integers")

@@ -1,19 +1,22 @@
 """What a kernel promises about its arrays: `Tile("B", "N", f32)` and `Layout`.
 
-A Tile is a contract. Before a launch every array is held against it: rank, element type, each dimension (a name must have one
-size everywhere), strides, alignment, device. `pyptx_dsl.contract` does the checking, here is what can be declared.
+A Tile is a contract. Before a launch every array is held against it: rank, element type, each dimension (a name must
+have one size everywhere), strides, alignment, device. `pyptx_dsl.contract` does the checking, here is what can be
+declared.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.types import PtxType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 Dim: TypeAlias = int | str
 
@@ -21,9 +24,9 @@ Dim: TypeAlias = int | str
 class Layout(enum.Enum):
     """How an array lies in memory, and how TMA swizzles its boxes.
 
-    `ROW` is C-contiguous. `COL` has unit stride on dimension 0 and is otherwise dense in reverse order (a matrix stored by
-    columns). `TMA_…B` are C-contiguous in global memory; the name is the swizzle of the box in shared memory, so the inner
-    width of the box may not exceed it. `INTERLEAVED` is TMA without swizzle, in 16-byte slices.
+    `ROW` is C-contiguous. `COL` has unit stride on dimension 0 and is otherwise dense in reverse order (a matrix
+    stored by columns). `TMA_…B` are C-contiguous in global memory; the name is the swizzle of the box in shared
+    memory, so the inner width of the box may not exceed it. `INTERLEAVED` is TMA without swizzle, in 16-byte slices.
     """
 
     ROW = "row"
@@ -55,8 +58,8 @@ _MAX_BOX = 256
 class Tile:
     """The shape, element type and layout of one array; dimensions are sizes or names.
 
-    `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the whole
-    rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
+    `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the
+    whole rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
     `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch.
     """
 
@@ -139,9 +142,11 @@ class Tile:
         return tuple(sizes)
 
     def extract_env(self, array_shape: Sequence[int]) -> dict[str, int]:
-        """Return the sizes that an array's shape gives the names; raise RankError or ShapeError where it does not fit."""
+        """Return the sizes that an array's shape gives the names; raise RankError or ShapeError if it does not fit."""
         if len(array_shape) != self.rank:
-            raise RankError(f"{self!r} has {self.rank} dimensions, the array has {len(array_shape)}: {tuple(array_shape)}")
+            raise RankError(
+                f"{self!r} has {self.rank} dimensions, the array has {len(array_shape)}: {tuple(array_shape)}"
+            )
         env: dict[str, int] = {}
         for axis, (declared, actual) in enumerate(zip(self.shape, array_shape, strict=True)):
             wanted = env.setdefault(declared, actual) if isinstance(declared, str) else declared
@@ -210,14 +215,23 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
             return layout
     if width == _SWIZZLE_BYTES["INTERLEAVED"]:
         return Layout.ROW
-    raise SpecError(f"a wgmma operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes")
+    raise SpecError(
+        f"a wgmma operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes"
+    )
 
 
 NUMPY_NAMES = {
-    **{"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "tf32": "float32", "pred": "bool"},
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "tf32": "float32",
+    "pred": "bool",
     **{f"s{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"{kind}{bits}": f"uint{bits}" for bits in (8, 16, 32, 64) for kind in "ub"},
-    **{"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "ue8m0": "float8_e8m0fnu"},
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "ue8m0": "float8_e8m0fnu",
 }
 """The names that NumPy, torch and jax give the types."""
 

@@ -1,6 +1,7 @@
 """The XOR swizzles of shared memory: 16-byte chunks of a row exchanged by bits of the row's number.
 
-Manual: "Tensor Swizzle Modes". The pattern is a function of the address, so an allocation must be aligned to its period.
+Manual: "Tensor Swizzle Modes". The pattern is a function of the address, so an allocation must be aligned to its
+period.
 """
 
 from __future__ import annotations

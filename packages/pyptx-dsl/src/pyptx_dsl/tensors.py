@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax import operands as tree
-
 from pyptx_dsl.trace_context import current
 from pyptx_dsl.types import u64
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
@@ -51,8 +50,8 @@ class TensorSpec:
         """Return a register with the generic address of the tensor's TMA descriptor.
 
         The first call in a trace adds a parameter `<name>_tma_desc` and emits, at the head of the body, `mov.b64` and
-        `cvta.param.u64` (two instructions; with `tma_slots="pointer"` one `ld.param.u64`); further calls emit nothing. Outside a
-        trace, return a symbolic handle.
+        `cvta.param.u64` (two instructions; with `tma_slots="pointer"` one `ld.param.u64`); further calls emit
+        nothing. Outside a trace, return a symbolic handle.
         """
         trace = current()
         if trace is None:

@@ -1,10 +1,11 @@
 """The types of PTX, and how a register that holds one is declared.
 
-Not every type may be declared: `.reg .bf16`, `.reg .tf32` and `.reg .e4m3` are refused by ptxas, and `mov`, `ld` and `st`
-take still fewer. Each row below therefore says three words besides the type's own name: the type of its register, the type
-that moves it, and the type that loads and stores it. All of them were put to ptxas 13.0.
+Not every type may be declared: `.reg .bf16`, `.reg .tf32` and `.reg .e4m3` are refused by ptxas, and `mov`, `ld` and
+`st` take still fewer. Each row below therefore says three words besides the type's own name: the type of its
+register, the type that moves it, and the type that loads and stores it. All of them were put to ptxas 13.0.
 
-Manual: "Fundamental Types", "Packed Data Types", "Alternate Floating Point Data Formats", "Restricted Use of Sub-Word Sizes".
+Manual: "Fundamental Types", "Packed Data Types", "Alternate Floating Point Data Formats", "Restricted Use of Sub-Word
+Sizes".
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pyptx_dsl.errors import UnknownTypeError
 class PtxType:
     """A PTX type; the instances of this module are the only ones.
 
-    `register` is the type of the `.reg` declaration; `kind` is `bits unsigned signed float packed pred`; `prefix` is the
-    register bank; `move` and `memory` are the type words of `mov` and of `ld`/`st`, or None where there is no such form.
+    `register` is the type of the `.reg` declaration; `kind` is `bits unsigned signed float packed pred`; `prefix` is
+    the register bank; `move` and `memory` are the type words of `mov` and of `ld`/`st`, or None where there is no
+    such form.
     """
 
     name: str
@@ -37,7 +39,7 @@ class PtxType:
 
     @property
     def checked(self) -> str:
-        """Return the type by which the instruction table judges a register: its own if `.reg` has it, else that of `.reg`."""
+        """Return the type by which a register is judged: its own if `.reg` has it, else that of its `.reg`."""
         return self.name if self.name in _DECLARABLE else self.register
 
     @property
@@ -68,7 +70,7 @@ class PtxType:
         return from_name, (self.name,)
 
 
-_DECLARABLE = frozenset("pred b16 u16 s16 b32 u32 s32 b64 u64 s64 b128 f32 f64".split())
+_DECLARABLE = frozenset(["pred", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "b128", "f32", "f64"])
 
 
 def _integers(bits: int, prefix: str, register: str | None = None) -> tuple[PtxType, PtxType, PtxType]:
