@@ -1,0 +1,286 @@
+"""What the corpus holds: one row per module that a compiler writes, and one per module written by hand.
+
+The two tables are authored; `manifest.toml` is derived from them by `build.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One module: `producer` compiles `source` for `target`; `variant` names `flags` in the module's file name."""
+
+    producer: str
+    source: str
+    target: str
+    variant: str = ""
+    flags: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The module's path below `corpus/`."""
+        stem = self.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        middle = f".{self.variant}" if self.variant else ""
+        return f"{self.producer}/{stem}.{self.target}{middle}.ptx"
+
+
+@dataclass(frozen=True, slots=True)
+class HandWritten:
+    """One module of `handmade/`: what it shows, and why ptxas refuses it (None: it must assemble)."""
+
+    name: str
+    shows: str
+    refused: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The module's path below `corpus/`."""
+        return f"handmade/{self.name}.ptx"
+
+
+# Flags that change how the text looks.
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "debug": ("-G",),
+    "lineinfo": ("-lineinfo",),
+    "source": ("-lineinfo", "-src-in-ptx"),
+    "fast": ("-use_fast_math",),
+    "nofma": ("-fmad=false", "-prec-div=false"),
+    "registers": ("-maxrregcount=48",),
+    "relocatable": ("-rdc=true",),
+    "O0": ("-Xcicc", "-O0"),
+    "opt-debug": ("-G", "-dopt=on"),
+}
+
+# source: "targets | variant@target …" for nvcc 13.0
+NVCC_13_0: dict[str, str] = {
+    "elementwise": "75 80 86 90 100 120a | lineinfo@90a fast@89 debug@80 O0@75 nofma@88",
+    "stepping": "75 103a | debug@75 debug@90a debug@100a debug@120a lineinfo@86 source@90a O0@80 opt-debug@89",
+    "inline_ptx": "75 80 87 90a 110a | lineinfo@89 debug@90 source@120",
+    "templates": "80 90 100a | lineinfo@75 debug@86",
+    "functions": "75 90a 120a | debug@89 lineinfo@100 relocatable@80 O0@90",
+    "textures": "75 89 100a",
+    "printing": "75 90 121a | debug@80 relocatable@100a",
+    "groups": "75 80 90a 100a | relocatable@90",
+    "shared_memory": "75 86 90 110 | lineinfo@80 debug@103 fast@120a",
+    "tables": "75 90a 120 | debug@90 relocatable@80",
+    "atomics": "75 80 90a 103a | debug@86",
+    "atomic_ref": "75 80 90a 100a",
+    "warp": "75 80 90 100f | lineinfo@103a debug@75",
+    "half": "75 80 89 90a 120a",
+    "narrow_floats": "89 90a 100a 120a",
+    "wmma": "75 80 90 120",
+    "mma_sync": "75 80 89 90a 120a | lineinfo@86",
+    "simd_in_words": "75 90a 110a | debug@89",
+    "math_single": "75 90a | fast@80",
+    "math_double": "80 100a | nofma@90",
+    "wide_integers": "75 90a | debug@120a O0@86",
+    "switches": "75 80 90a 120a | debug@100 lineinfo@90",
+    "launch_attributes": "75 80 90a 100a 120f | debug@90a",
+    "separate_caller": "| relocatable@75 relocatable@90a relocatable@120a",
+    "separate_library": "| relocatable@75 relocatable@90a relocatable@120a",
+    "virtuals": "75 80 90a",
+    "stack": "75 80 90a 100a | O0@90",
+    "memory_operators": "75 80 90a 100a | lineinfo@120a",
+    "special_registers": "75 90 120a | lineinfo@103",
+    "hopper_copy": "90 90a | lineinfo@90a debug@90a",
+    "hopper_wgmma": "90a | lineinfo@90a",
+    "cuda_ptx": "75 90a 100a 120a",
+    "pipelines": "75 80 90a",
+    "tcgen05": "100a 103a 110a | lineinfo@100a debug@100a",
+    "blackwell_data": "100a 100f 103a | lineinfo@100a",
+    "scaled_mma": "120a 121a | lineinfo@120a",
+    "gemm": "80 | registers@90a lineinfo@120a",
+    "hashing": "75 | lineinfo@90a",
+    "numerics": "75 90a | fast@100a debug@80 lineinfo@86",
+}
+
+NVCC_13_5: dict[str, str] = {
+    "elementwise": "75 90a 120a | debug@100a",
+    "inline_ptx": "80 107a",
+    "functions": "103a | lineinfo@86",
+    "atomics": "90a 121a",
+    "half": "100f 110f",
+    "switches": "89",
+    "launch_attributes": "90 107a",
+    "hopper_copy": "90a",
+    "tcgen05": "100a 103a",
+    "blackwell_data": "107a",
+    "scaled_mma": "120a",
+    "cuda_ptx": "107a",
+    "numerics": "88",
+}
+
+EXTRA_FLAGS: dict[str, tuple[str, ...]] = {"virtuals": ("--extended-lambda",)}
+
+
+def _nvcc_builds(producer: str, table: dict[str, str]) -> tuple[Build, ...]:
+    builds: list[Build] = []
+    for source, row in table.items():
+        extra = EXTRA_FLAGS.get(source, ())
+        plain, _, variants = row.partition("|")
+        builds += [Build(producer, f"sources/{source}.cu", f"sm_{target}", flags=extra) for target in plain.split()]
+        for item in variants.split():
+            variant, _, target = item.partition("@")
+            flags = (*extra, *VARIANTS[variant])
+            builds.append(Build(producer, f"sources/{source}.cu", f"sm_{target}", variant, flags))
+    return tuple(builds)
+
+
+# producer: (PTX version feature, targets); every clang source is built for each of them.
+CLANG_TARGETS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "clang-14": ("ptx75", ("sm_75", "sm_80", "sm_86")),
+    "clang-19": ("ptx85", ("sm_75", "sm_89", "sm_90a")),
+    "clang-22": ("ptx88", ("sm_80", "sm_100a", "sm_120a")),
+}
+CLANG_SOURCES = ("arrays.cu", "control.cu", "plain.c", "kernels.cl")
+CLANG_VARIANTS: dict[str, tuple[str, ...]] = {
+    "debug": ("-O0", "-g"),
+    "lines": ("-O2", "-gline-tables-only"),
+    "fast": ("-O3", "-ffast-math"),
+}
+
+
+def _clang_builds() -> tuple[Build, ...]:
+    builds: list[Build] = []
+    for producer, (feature, targets) in CLANG_TARGETS.items():
+        version = ("-Xclang", "-target-feature", "-Xclang", f"+{feature}")
+        for source in CLANG_SOURCES:
+            path = f"sources/clang/{source}"
+            builds += [Build(producer, path, target, flags=("-O2", *version)) for target in targets]
+            if not source.endswith(".cu"):
+                continue
+            for variant, flags in CLANG_VARIANTS.items():
+                builds.append(Build(producer, path, targets[1], variant, (*flags, *version)))
+    return tuple(builds)
+
+
+# .ll source: "target+ptx version …" for LLVM 22 through llvmlite
+LLVM_22: dict[str, str] = {
+    "arithmetic": "sm_75+ptx63 sm_90a+ptx83 sm_100a+ptx88 sm_121a+ptx88",
+    "memory": "sm_75+ptx75 sm_90+ptx83 sm_120a+ptx90",
+    "functions": "sm_80+ptx73 sm_90a+ptx86 sm_103a+ptx88",
+    "hopper": "sm_90a+ptx86",
+    "blackwell": "sm_100a+ptx86 sm_103a+ptx90",
+    "debug": "sm_80+ptx75 sm_120a+ptx90",
+    "empty": "sm_75+ptx70 sm_90a+ptx90",
+}
+
+
+def _llvm_builds() -> tuple[Build, ...]:
+    builds: list[Build] = []
+    for source, row in LLVM_22.items():
+        for item in row.split():
+            target, _, feature = item.partition("+")
+            builds.append(Build("llvm-22", f"sources/llvm/{source}.ll", target, flags=(feature,)))
+    return tuple(builds)
+
+
+BUILDS: tuple[Build, ...] = (
+    *_nvcc_builds("nvcc-13.0", NVCC_13_0),
+    *_nvcc_builds("nvcc-13.5", NVCC_13_5),
+    *_clang_builds(),
+    *_llvm_builds(),
+)
+
+HANDWRITTEN: tuple[HandWritten, ...] = (
+    HandWritten("alias", ".alias, and a call through the alias"),
+    HandWritten("bare_comments", "lines that are only //, the last without a line end"),
+    HandWritten(
+        "block_comments", "block comments between all tokens, comments that hold PTX or another comment's marks"
+    ),
+    HandWritten("branch_targets", ".branchtargets on the label's line and below it, brx.idx"),
+    HandWritten("bytes_not_utf8", "a comment with bytes that are no UTF-8", "ptxas takes ASCII only, in comments too"),
+    HandWritten("carries_and_multiprecision", "carry chains on registers without %"),
+    HandWritten("comment_at_end", "the file ends inside a line comment"),
+    HandWritten(
+        "constant_expressions",
+        "constant expressions with every operator, in initialisers, sizes, offsets and immediates",
+    ),
+    HandWritten("crlf", "every line ends in CR LF"),
+    HandWritten(
+        "debug_sections", ".file with time and size, .loc with inlining, sections with labels, lists, negative numbers"
+    ),
+    HandWritten("deep_blocks", "sixty nested blocks"),
+    HandWritten("dwarf_statements", "@@DWARF lines, the oldest way to carry debug sections", "removed from ptxas"),
+    HandWritten("empty", "no byte at all", "no .version"),
+    HandWritten("final_blanks", "blank lines, tabs and blanks behind the last brace"),
+    HandWritten("floats_of_every_kind", "types of narrow floats and their modifiers"),
+    HandWritten(
+        "form_feeds",
+        "form feeds and vertical tabs as white space",
+        "ptxas takes only blanks, tabs and line ends between tokens",
+    ),
+    HandWritten(
+        "functions", "prototypes, functions with registers for parameters, structures, no lists, odd layouts of calls"
+    ),
+    HandWritten("guards", "guards with and without !, with blanks, tabs and line ends in them"),
+    HandWritten("header_of_two_lines", "no .address_size, no final newline"),
+    HandWritten("header_only", "a module with no body"),
+    HandWritten("indirect_calls", ".callprototype, .calltargets, calls with and without lists"),
+    HandWritten("labels", "labels of every spelling, several in a row, before a block, before the closing brace"),
+    HandWritten("leading_blank_lines", "seven blank lines before .version"),
+    HandWritten(
+        "leniencies",
+        "what the manual's grammar allows and ptxas does not, or no longer",
+        "ptxas wants [r+-4], plain array sizes, .version's number next to it, float literals with a point",
+    ),
+    HandWritten("listing", "what cuobjdump -ptx prints: no module, but a listing of two", "a listing, not a module"),
+    HandWritten("lone_tabs", "tabs where others write blanks, tabs at ends of lines, lines of a lone tab"),
+    HandWritten("long_header", "directives of the header on one line"),
+    HandWritten("long_initializer", "an initialiser on one line of half a million bytes"),
+    HandWritten("long_line", "three thousand instructions on one line"),
+    HandWritten("many_lines_initializer", "an initialiser over many lines"),
+    HandWritten("many_names", "a declaration of 1,500 registers"),
+    HandWritten("many_on_a_line", "several statements, blocks, labels, functions and variables on a line"),
+    HandWritten("mixed_line_ends", "LF and CR LF in one file"),
+    HandWritten("new_directives", "directives of recent versions"),
+    HandWritten("no_address_size", "no .address_size"),
+    HandWritten("no_final_newline", "the file ends with the brace"),
+    HandWritten("numbers", "every spelling of a literal"),
+    HandWritten("odd_white_space", "blanks, tabs and line ends between every two tokens, none where none is needed"),
+    HandWritten(
+        "old_style",
+        "PTX 1.4: .tex variables, constant banks, an option of .target that is gone",
+        "sm_10 and constant banks are gone since ptxas 3",
+    ),
+    HandWritten("one_line", "a whole module on one line"),
+    HandWritten("only_comments", "no token at all", "no .version"),
+    HandWritten(
+        "operands", "operands of ordinary PTX: offsets, elements, vectors and their components, pairs, sinks, selectors"
+    ),
+    HandWritten("parameters", "pointer attributes, alignments and arrays of kernel parameters"),
+    HandWritten("performance", "every performance and cluster directive, an entry without a list, one without linkage"),
+    HandWritten("pragmas", ".pragma in the module, on the entry, in the body; several strings; PTX marks in a string"),
+    HandWritten("registers", "registers without %, lists and ranges in one declaration, names that are opcodes"),
+    HandWritten(
+        "scopes",
+        "nested blocks that declare the same names and labels again, empty blocks, declarations of all kinds inside",
+    ),
+    HandWritten("section_arithmetic", "differences of labels, sections named as values, an empty section"),
+    HandWritten("shfl_without_sync", "shfl and vote as they were before .sync", "sm_50 is gone since ptxas 13.0"),
+    HandWritten("stray_semicolons", "empty statements", "ptxas takes no empty statement"),
+    HandWritten("strings", "strings that hold comments' marks, back slashes, braces and guards"),
+    HandWritten("tensor_memory", "tcgen05 with :: in the opcode's second part, descriptors, negated predicates"),
+    HandWritten(
+        "tensor_operands", "tensor addresses, nested vectors in addresses, fragments, pairs with sinks, :: in modifiers"
+    ),
+    HandWritten(
+        "texmode_independent",
+        "separate samplers, opaque variables with initialisers, as parameters, three-part addresses",
+    ),
+    HandWritten(
+        "texmode_unified", "unified texture mode, references by name and by address, pairs of a vector and a predicate"
+    ),
+    HandWritten(
+        "two_versions", "two modules in one file, as a linker's listing has them", "a module may have one .version"
+    ),
+    HandWritten("unified_attribute", ".attribute with numbers, with a list, on a function"),
+    HandWritten(
+        "utf8_comments",
+        "comments in UTF-8, also outside the basic plane",
+        "ptxas 13.0 takes ASCII only, in comments too",
+    ),
+    HandWritten("variables", "variables of every space, linkage, shape and kind of initialiser"),
+)
