@@ -41,7 +41,7 @@ NUMBER = re.compile(
 VERSION = re.compile(r"([0-9]++)\.([0-9]++)(?![\w$.])", re.ASCII)
 STRING = re.compile(r'"([^"\n\0]*+)"')
 TARGET_NAME = re.compile(r"\w++", re.ASCII)
-OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|[|^&<>+\-*/%?]")
+OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|%(?![\w$])|[|^&<>+\-*/?]", re.ASCII)  # `%x` is a register
 CAST = re.compile(r"\((\.[su]64)\)")
 FOUND = re.compile(rf"{NUMBER.pattern}|[\w$%.]++|::|[|&=<>!]=|<<|>>|&&|\|\||.", re.ASCII | re.VERBOSE | re.DOTALL)
 

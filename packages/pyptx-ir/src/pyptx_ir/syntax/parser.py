@@ -34,6 +34,7 @@ from pyptx_ir.syntax.operands import Operand
 from pyptx_ir.syntax.recovery import resume
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.syntax.spans import Span
+from pyptx_ir.syntax.swift import SwiftReader
 
 # Comparing and copying a tree recurse; compilers nest blocks a dozen deep.
 DEEPEST_BLOCK = 100
@@ -151,6 +152,7 @@ class _Frame:
 
 class _Parser:
     def __init__(self, source: Source, *, sections: bool, swift: bool) -> None:
+        self.swift = SwiftReader() if swift else None
         self.source = source
         self.cursor = Cursor(source.text)
         self.frames = [_Frame("", 0)]
@@ -172,7 +174,10 @@ class _Parser:
 
     def step(self) -> bool:
         """Read one statement or brace; False at the end of the text."""
-        cursor = self.cursor
+        cursor, frame = self.cursor, self.frames[-1]
+        if self.swift is not None:
+            read = self.swift.lines if isinstance(frame.header, Section) else self.swift.statements
+            read(cursor, frame.items)
         first = cursor.begin()
         if first == "":
             return False
@@ -182,7 +187,7 @@ class _Parser:
             self.close()
         elif first == ";":
             cursor.eat(";")
-            self.frames[-1].items.append(Empty(**cursor.spelling()))
+            frame.items.append(Empty(**cursor.spelling()))
         else:
             self.statement(first)
         return True
