@@ -226,7 +226,7 @@ BARRIERS = (
         "two warps at two barriers",
         "deadlock",
         "FAULT",
-        "@%p1 bra first;\nbar.sync 1; // !\nbra over;\nfirst:\nbar.sync 2;\nover:",
+        "@%p1 bra first;\nbar.sync 1;\nbra over;\nfirst:\nbar.sync 2; // !\nover:",
         "@%p1 bra first;\nbar.sync 1;\nbra over;\nfirst:\nbar.sync 1;\nover:",
     ),
     swap(
@@ -284,8 +284,8 @@ RACES = (
     swap(
         "a named barrier that only one warp meets",
         "shared-race",
-        "st.shared.u32 [%r5], %r1;\nFAULT\nxor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
-        "@%p1 bar.sync 1, 32; // !",
+        "st.shared.u32 [%r5], %r1;\nFAULT\nxor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10]; // !",
+        "@%p1 bar.sync 1, 32;",
         "bar.sync 1, 64;",
     ),
     swap(

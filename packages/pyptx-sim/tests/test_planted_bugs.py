@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted_bugs import PLANTED, Planted
 from pyptx_sim import run
 from pyptx_sim.errors import Deadlock
+
+from .planted_bugs import PLANTED, Planted
 
 each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])
 

@@ -1,8 +1,5 @@
 """Checkers: they watch a run through `pyptx_sim.observer` and report findings."""
 
-from pyptx_sim.checks.races import RACE_RULES, RaceChecker
+from pyptx_sim.checks.registry import OBSERVERS, RULES
 
-OBSERVERS = (RaceChecker,)
-RULES = RACE_RULES
-
-__all__ = ["OBSERVERS", "RULES", "RaceChecker"]
+__all__ = ["OBSERVERS", "RULES"]
