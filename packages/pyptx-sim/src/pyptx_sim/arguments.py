@@ -50,6 +50,7 @@ class _Placed:
     array: Array
     start: int
     fresh: bool
+    name: str
 
 
 @dataclass(slots=True)
@@ -64,10 +65,15 @@ class Arguments:
         """Write the buffers' contents into the caller's arrays."""
         data = self.memories["global"].arena.data
         for placed in self._placed:
-            if not placed.array.flags.writeable:
-                continue
             raw = data[placed.start : placed.start + placed.array.nbytes]
-            placed.array[...] = raw.view(placed.array.dtype).reshape(placed.array.shape)
+            now = raw.view(placed.array.dtype).reshape(placed.array.shape)
+            if placed.array.flags.writeable:
+                placed.array[...] = now
+            elif now.tobytes() != placed.array.tobytes():
+                raise LaunchError(
+                    f"the kernel has written to argument {placed.name}, which is a read-only array",
+                    hint="pass a writeable copy",
+                )
 
 
 def pack_arguments(
@@ -94,10 +100,13 @@ def pack_arguments(
         else:
             _check_buffer(place, array)
             name = names[number] if number < len(names) else place.name
-            buffers.append(Buffer(end, end + array.nbytes, f"argument {number} '{name}'"))
-            placed.append(_Placed(array, end, fresh))
-            packed = struct.pack("<Q", GLOBAL_WINDOW + end)
-            end = aligned(end + array.nbytes + RED_ZONE, _BUFFER_ALIGNMENT)
+            known = next((item for item in placed if _same_storage(item.array, array)), None)
+            start = end if known is None else known.start
+            packed = struct.pack("<Q", GLOBAL_WINDOW + start)
+            if known is None:
+                buffers.append(Buffer(end, end + array.nbytes, f"argument {number} '{name}'"))
+                placed.append(_Placed(array, end, fresh, name))
+                end = aligned(end + array.nbytes + RED_ZONE, _BUFFER_ALIGNMENT)
         bank[place.offset : place.offset + len(packed)] = packed
     return _arguments(program, bytes(bank), placed, Buffers(buffers), end, checked=checked)
 
@@ -145,6 +154,12 @@ def _bank(program: Program, bank: bytes, *, checked: bool) -> FlatMemory:
 
 def _named(place: Placement) -> Buffer:
     return Buffer(place.offset, place.offset + place.size, place.name)
+
+
+def _same_storage(one: Array, other: Array) -> bool:
+    """Tell whether two arrays are the same bytes: an array passed twice, or an output written in place."""
+    same = one.ctypes.data == other.ctypes.data and one.nbytes == other.nbytes and one.nbytes > 0
+    return same and one.flags.c_contiguous and other.flags.c_contiguous
 
 
 def _check_buffer(place: Placement, array: Array) -> None:

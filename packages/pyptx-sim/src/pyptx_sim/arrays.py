@@ -1,0 +1,179 @@
+"""Arrays of callers: NumPy's, and torch tensors on the CPU, seen as NumPy arrays of raw storage. Torch is never imported."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+import numpy as np
+from pyptx_ir.plugins.rows import Argument
+
+from pyptx_sim.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import Output
+
+    from pyptx_sim.operation import Array
+
+# PTX names of element types by their name in NumPy (with ml_dtypes) and torch.
+_NAMES: Final = {
+    "bool": "u8",
+    "uint8": "u8",
+    "int8": "s8",
+    "uint16": "u16",
+    "int16": "s16",
+    "uint32": "u32",
+    "int32": "s32",
+    "uint64": "u64",
+    "int64": "s64",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+    "float8_e8m0fnu": "ue8m0",
+}
+_FRAMEWORK_NAMES: Final = {ptx: name for name, ptx in _NAMES.items() if name != "bool"}
+
+
+class Tensor(Protocol):
+    """What is used of a torch tensor."""
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """The extents."""
+        ...
+
+    @property
+    def dtype(self) -> object:
+        """The element type."""
+        ...
+
+    @property
+    def device(self) -> Any:  # noqa: ANN401 - torch.device
+        """Where it lives."""
+        ...
+
+    def stride(self) -> tuple[int, ...]:
+        """Return the strides in elements."""
+        ...
+
+    def data_ptr(self) -> int:
+        """Return the address."""
+        ...
+
+    def detach(self) -> Any:  # noqa: ANN401 - another tensor
+        """Return the tensor without its history."""
+        ...
+
+
+def is_tensor(value: object) -> bool:
+    """Tell whether `value` is a torch tensor with storage, on any device."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor) and type(value).__name__ != "FakeTensor"
+
+
+def is_cpu_array(value: object) -> bool:
+    """Tell whether `value` is a NumPy array or a torch tensor on the CPU."""
+    if isinstance(value, np.ndarray):
+        return True
+    return is_tensor(value) and cast("Tensor", value).device.type == "cpu"
+
+
+def dtype_name(value: object) -> str:
+    """Return the PTX name of an array's element type; LaunchError for one that PTX lacks."""
+    name = value.dtype.name if isinstance(value, np.ndarray) else str(cast("Tensor", value).dtype).rpartition(".")[2]
+    known = _NAMES.get(str(name))
+    if known is None:
+        raise LaunchError(f"arrays of {name} cannot be passed to a kernel", hint="convert the array to a PTX type")
+    return known
+
+
+def argument_of(value: object) -> Argument:
+    """Return what a kernel must know of an array."""
+    if isinstance(value, np.ndarray):
+        size = value.dtype.itemsize
+        strides = tuple(stride // size for stride in value.strides)
+        return Argument(value.shape, dtype_name(value), strides, value.ctypes.data, "cpu")
+    tensor = cast("Tensor", value)
+    return Argument(tuple(tensor.shape), dtype_name(value), tuple(tensor.stride()), tensor.data_ptr(), "cpu")
+
+
+def storage_of(value: object) -> Array:
+    """Return the bytes that an array spans, in order of address and shared with it."""
+    array = value if isinstance(value, np.ndarray) else _tensor_as_array(value)
+    spans = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]
+    if any(span < 0 for span in spans):
+        raise LaunchError("an array with negative strides cannot be passed to a kernel", hint="copy it first")
+    size = sum(spans) + array.itemsize if array.size else 0
+    writeable = array.flags.writeable
+    raw = array.view(np.dtype(f"u{array.itemsize}")) if array.dtype.kind == "V" else array
+    flat = np.lib.stride_tricks.as_strided(raw, (size // array.itemsize,), (array.itemsize,), writeable=writeable)
+    return flat.view(np.uint8)
+
+
+def _tensor_as_array(value: object) -> Array:
+    """View a tensor's elements as integers of their size: NumPy has neither bf16 nor fp8."""
+    torch = sys.modules["torch"]
+    tensor = cast("Any", value).detach()
+    bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+    return cast("Array", tensor.view(bits).numpy())
+
+
+def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
+    """Return an array for an output, of the callers' kind; zeros, so that runs repeat."""
+    if any(is_tensor(value) for value in callers):
+        torch = sys.modules["torch"]
+        return torch.zeros(output.shape, dtype=getattr(torch, _framework_name(output)))
+    for value in callers:
+        if isinstance(value, np.ndarray) and value.dtype.kind != "b" and dtype_name(value) == output.dtype:
+            return np.zeros(output.shape, value.dtype)
+    return np.zeros(output.shape, _numpy_dtype(output))
+
+
+def _framework_name(output: Output) -> str:
+    name = _FRAMEWORK_NAMES.get(output.dtype) or {"b8": "uint8", "b16": "int16", "b32": "int32", "b64": "int64"}.get(
+        output.dtype
+    )
+    if name is None:
+        raise LaunchError(f"output {output.name} is .{output.dtype}, of which no framework has arrays")
+    return name
+
+
+def _numpy_dtype(output: Output) -> np.dtype[Any]:
+    """Return NumPy's dtype for an output; ml_dtypes' where it is loaded, else the raw bits."""
+    name = _framework_name(output)
+    if hasattr(np, name):
+        return np.dtype(name)
+    extended = getattr(sys.modules.get("ml_dtypes"), name, None)
+    return np.dtype(extended if extended is not None else f"u{2 if output.dtype == 'bf16' else 1}")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An output array that the caller brought, checked against what the kernel writes."""
+
+    array: object
+
+    @staticmethod
+    def check(array: object, output: Output) -> Given:
+        """Return `array` if it fits `output`; LaunchError otherwise."""
+        if not is_cpu_array(array):
+            raise LaunchError(f"out= for {output.name} is {type(array).__name__}, not an array on the CPU")
+        argument = argument_of(array)
+        if argument.shape != tuple(output.shape) or argument.dtype != output.dtype:
+            raise LaunchError(
+                f"out= for {output.name} has shape {argument.shape} and dtype {argument.dtype}; "
+                f"the kernel writes {tuple(output.shape)} of {output.dtype}"
+            )
+        expected, strides = 1, []
+        for extent in reversed(argument.shape):
+            strides.append(expected)
+            expected *= extent
+        if argument.strides != tuple(reversed(strides)) and expected > 1:
+            raise LaunchError(f"out= for {output.name} is not contiguous", hint="pass a contiguous array")
+        return Given(array)

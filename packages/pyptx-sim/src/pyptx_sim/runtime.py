@@ -1,0 +1,154 @@
+"""The runtime row `sim`: kernels on NumPy arrays and CPU tensors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from pyptx_ir.plugins.rows import Launchable, Runtime
+
+from pyptx_sim.arguments import Uninitialised
+from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, storage_of
+from pyptx_sim.errors import LaunchError, SimulatedExecution
+from pyptx_sim.run import STEP_LIMIT, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_ir.plugins.rows import EntryParameter, Specialization
+
+    from pyptx_sim.arguments import Value
+    from pyptx_sim.findings import Finding
+    from pyptx_sim.result import Result, Statistics
+    from pyptx_sim.run import Checks
+
+PRIORITY: Final = -100  # behind every runtime that has hardware
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """What `kernel.simulate` returns: the outputs in order, what was found, what was counted, what was printed."""
+
+    outputs: tuple[object, ...]
+    findings: tuple[Finding, ...]
+    statistics: Statistics
+    printed: str = ""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def claims(arguments: Sequence[object]) -> bool:
+    """Tell whether every argument is a NumPy array or a torch tensor on the CPU."""
+    return all(is_cpu_array(argument) for argument in arguments)
+
+
+def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
+    """Run a kernel without checks; return its output, a tuple of several, or None.
+
+    `out=` takes the array (or tuple of arrays) to write to. Torch tensors warn SimulatedExecution, or do as the
+    environment's PYPTX_CPU says: `quiet`, `warn` or `error`.
+    """
+    if any(is_tensor(argument) for argument in arguments):
+        _announce(kernel.name)
+    own = {name: value for name, value in keywords.items() if name != "out"}
+    outputs, result = _launch(kernel, arguments, own, "none", out=keywords.get("out"))
+    if result.printed:
+        sys.stdout.write(result.printed)
+    return outputs[0] if len(outputs) == 1 else outputs or None
+
+
+def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> SimulationResult:
+    """Run a kernel with checks; faults become findings.
+
+    `checks` ("all", "none" or names of rules), `seed`, `step_limit` and `out` are taken from the keywords, the rest is
+    the kernel's.
+    """
+    own = {name: value for name, value in keywords.items() if name not in {"checks", "seed", "step_limit", "out"}}
+    outputs, result = _launch(
+        kernel,
+        arguments,
+        own,
+        cast("Checks", keywords.get("checks", "all")),
+        seed=cast("int", keywords.get("seed", 0)),
+        step_limit=cast("int | None", keywords.get("step_limit", STEP_LIMIT)),
+        out=keywords.get("out"),
+    )
+    return SimulationResult(outputs, result.findings, result.statistics, result.printed)
+
+
+def _launch(
+    kernel: Launchable,
+    arguments: Sequence[object],
+    keywords: Mapping[str, object],
+    checks: Checks,
+    *,
+    seed: int = 0,
+    step_limit: int | None = STEP_LIMIT,
+    out: object = None,
+) -> tuple[tuple[object, ...], Result]:
+    special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
+    outputs = _outputs(kernel, special, arguments, out)
+    tensors = [storage_of(argument) for argument in arguments]
+    fresh = [Uninitialised(storage_of(output)) for output in outputs]
+    result = run(
+        special.module,
+        entry=special.entry,
+        grid=special.grid,
+        block=special.block,
+        cluster=special.cluster,
+        shared_bytes=special.shared_bytes,
+        args=[_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters],
+        checks=checks,
+        seed=seed,
+        step_limit=step_limit,
+        origins=special.origins,
+        names=[parameter.name for parameter in special.parameters],
+    )
+    return outputs, result
+
+
+def _outputs(
+    kernel: Launchable, special: Specialization, arguments: Sequence[object], out: object
+) -> tuple[object, ...]:
+    if out is None:
+        return tuple(empty_like_callers(output, arguments) for output in special.outputs)
+    given = out if isinstance(out, tuple | list) else (out,)
+    if len(given) != len(special.outputs):
+        raise LaunchError(f"{kernel.name} has {len(special.outputs)} outputs, and out= has {len(given)} arrays")
+    return tuple(Given.check(array, output).array for array, output in zip(given, special.outputs, strict=True))
+
+
+def _value(kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Value | Uninitialised]) -> Value | Uninitialised:
+    if parameter.kind == "tensor" and parameter.index is not None:
+        return tensors[parameter.index]
+    if parameter.kind == "scalar" and parameter.value is not None:
+        return parameter.value
+    if parameter.kind == "scalar":
+        raise LaunchError(
+            f"{kernel.name} needs a value for {parameter.name}", hint=f"pass {parameter.name}=… to the call"
+        )
+    raise LaunchError(
+        f"{kernel.name}: {parameter.name} is a {parameter.kind} parameter, which the simulator has no meaning for",
+        hint="install the package of the architecture that the kernel is for",
+    )
+
+
+def _announce(name: str) -> None:
+    """Warn that tensors on the CPU are simulated; a forgotten `.cuda()` must not become a silent slowdown."""
+    policy = os.environ.get("PYPTX_CPU", "warn")
+    message = f"{name} runs on the simulator, because its tensors are on the CPU"
+    if policy == "error":
+        raise LaunchError(message, hint="move the tensors to the GPU, or set PYPTX_CPU=quiet")
+    if policy == "warn":
+        warnings.warn(f"{message} (PYPTX_CPU=quiet silences this)", SimulatedExecution, stacklevel=4)
+    elif policy != "quiet":
+        raise LaunchError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
+
+
+RUNTIME: Final = Runtime("sim", PRIORITY, claims, call, simulate)
