@@ -15,6 +15,7 @@ from pyptx_ir.isa.fitting import Fault, fault_in
 from pyptx_ir.isa.matching import match_modifiers, missing_items, unknown_words
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.shapes import Shape, shape_of
+from pyptx_ir.isa.table.words import WORDS
 from pyptx_ir.isa.targets import find_target, includes
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ def judge(
     patterns = patterns_of(opcode[0])
     if not patterns or is_partial(opcode):
         return None
+    early = _early_word(opcode, target, version)
+    if early is not None:
+        return early
     matches = [
         (pattern, filled) for pattern in patterns if (filled := match_modifiers(pattern, opcode[1:])) is not None
     ]
@@ -110,18 +114,38 @@ def _unavailable(
     row = pattern.row
     name = name or row.opcode
     if version < row.since:
-        need = f"PTX {row.since[0]}.{row.since[1]}"
+        return _needs_version(name, row.since, version)
+    if row.before and version >= row.before[1] and includes(target, row.before[0]):
         return Verdict(
-            f"{name} needs {need}; this module is version {version[0]}.{version[1]}",
-            f"ask for version=({row.since[0]}, {row.since[1]}) or later",
+            f"{name} is gone from {row.before[0]} on; the target is {target}", f"use {row.opcode}.sync, with a mask"
         )
-    if row.before and includes(target, row.before):
-        return Verdict(f"{name} is gone from {row.before} on; the target is {target}", f"see the form {name}.sync")
     if row.targets and not any(includes(target, need) for need in row.targets):
-        wanted = " or ".join(row.targets)
-        later = "" if find_target(row.targets[0]).kind == "arch" else " or later"
-        return Verdict(f"{name} needs {wanted}{later}; the target is {target}", f"choose arch={row.targets[0]!r}")
+        return _needs_target(name, row.targets, target)
     return None
+
+
+def _early_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Verdict | None:
+    """Return why a word that makes demands whatever the instruction can't be used yet."""
+    for word in opcode[1:]:
+        since, need = WORDS.get(word, ((1, 0), ""))
+        if version < since:
+            return _needs_version(f".{word} of {'.'.join(opcode)}", since, version)
+        if need and not includes(target, need):
+            return _needs_target(f".{word} of {'.'.join(opcode)}", (need,), target)
+    return None
+
+
+def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) -> Verdict:
+    return Verdict(
+        f"{name} needs PTX {since[0]}.{since[1]}; this module is version {version[0]}.{version[1]}",
+        f"ask for version=({since[0]}, {since[1]}) or later",
+    )
+
+
+def _needs_target(name: str, targets: tuple[str, ...], target: str) -> Verdict:
+    wanted = " or ".join(targets)
+    later = "" if find_target(targets[0]).kind == "arch" else " or later"
+    return Verdict(f"{name} needs {wanted}{later}; the target is {target}", f"choose arch={targets[0]!r}")
 
 
 def _misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Verdict:

@@ -79,20 +79,22 @@ def _unfit_pair(place: Place, shape: Shape, filled: dict[str, str]) -> str:
 
 def _unfit_kind(kind: str, shape: Shape, filled: dict[str, str], place: Place) -> str:  # noqa: PLR0912 - one line per kind
     name, _, argument = kind.rstrip(")").partition("(")
-    if kind in ("any", "label", "symbol", "list"):
-        return "" if shape[0] != "address" else f"a {kind}"
+    if kind == "label":
+        return "" if shape in (("symbol",), ("register", "")) else "a label"
+    if kind == "any":
+        return "" if shape[0] in ("register", "literal") else "a register or a literal"
     if kind == "address":
         return _unfit_address(shape)
     if kind == "size_or_pred":  # cp.async: how many bytes to read, or a predicate that tells to read none
         fits = shape == ("literal", "int") or (shape[0] == "register" and shape[1] in (*_INT32, "pred", ""))
         return "" if fits else "a size or a predicate"
     if kind == "imm":
-        return "" if shape in (("literal", "int"), ("symbol",)) else "an integer constant"
+        return "" if shape == ("literal", "int") else "an integer constant"
     if kind == "pointer":
         return "" if shape[0] == "register" and shape[1] in _POINTERS else "an integer register of 32 or 64 bits"
     if kind == "int32":
         return _unfit_int32(shape, place)
-    if name in ("vec", "flat") or "*" in kind:
+    if name == "vec" or "*" in kind:
         return _unfit_vector(name, argument or kind, shape, filled, place)
     type_name = filled.get(argument or kind, argument or kind)
     if name == "wide":
@@ -110,7 +112,7 @@ def _unfit_address(shape: Shape) -> str:
 
 
 def _unfit_int32(shape: Shape, place: Place) -> str:
-    if shape in (("literal", "int"), ("symbol",)) and not place.written:
+    if shape == ("literal", "int") and not place.written:
         return ""
     fits = shape[0] == "register" and shape[1] in (*_INT32, "")
     return "" if fits else f"a 32-bit integer register{'' if place.written else ' or literal'}"
@@ -123,17 +125,38 @@ def _unfit_vector(name: str, argument: str, shape: Shape, filled: dict[str, str]
     else:
         count, _, inner = argument.partition("*")
         length = int(count)
-    if shape[0] != "vector":
-        bare = name != "" and length == 1
-        vector_register = shape[0] == "register" and shape[1] == ""
-        return _unfit_kind(inner, shape, filled, place) if bare else "" if vector_register else f"a vector of {length}"
-    elements = cast("tuple[Shape, ...]", shape[1:])
     if name == "vec" and length == 1:
-        return "one operand, not a vector"
-    if len(elements) != length:
+        return "one operand, not a vector" if shape[0] == "vector" else _unfit_kind(inner, shape, filled, place)
+    if shape == ("register", ""):
+        return ""  # it may have been declared as a vector
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "vector" or len(elements) != length:
         return f"a vector of {length}"
-    unfit = (_unfit_kind(inner, element, filled, place) for element in elements if element[0] != "sink")
+    present = [element for element in elements if element[0] != "sink"]
+    if _are_mixed(present):
+        return "a vector of one kind of elements: all integer, or all floating-point"
+    unfit = (_unfit_element(inner, element, filled, place) for element in present)
     return next((wanted for wanted in unfit if wanted), "")
+
+
+def _are_mixed(elements: list[Shape]) -> bool:
+    """Tell whether a vector has elements that ptxas won't see side by side: of two sizes, or integer and floating."""
+    registers = [str(element[1]) for element in elements if element[0] == "register" and element[1] in SIZES]
+    literals = [str(element[1]) for element in elements if element[0] == "literal"]
+    sizes = {SIZES[register] for register in registers}
+    floating = any(map(is_float, registers)) or any(kind != "int" for kind in literals)
+    whole = any(map(is_integer, registers)) or "int" in literals
+    return len(sizes) > 1 or (floating and whole)
+
+
+def _unfit_element(kind: str, element: Shape, filled: dict[str, str], place: Place) -> str:
+    """As for a scalar; but a floating-point vector may lie in integer registers of its size (ptxas, not the manual)."""
+    wanted = _unfit_kind(kind, element, filled, place)
+    inner = kind.removeprefix("relaxed(").removesuffix(")")
+    type_name = filled.get(inner, inner)
+    if wanted and element[0] == "register" and is_float(type_name) and is_integer(str(element[1])):
+        return "" if SIZES[str(element[1])] == SIZES[type_name] else wanted
+    return wanted
 
 
 def _unfit_type(type_name: str, shape: Shape, place: Place, *, relaxed: bool) -> str:
@@ -142,10 +165,8 @@ def _unfit_type(type_name: str, shape: Shape, place: Place, *, relaxed: bool) ->
         fits = shape[1] == "" or takes(type_name, str(shape[1]), relaxed=relaxed)
     elif shape[0] == "literal":
         fits = not place.written and takes_immediate(type_name, str(shape[1]))
-    elif shape[0] == "symbol":
-        fits = True  # a register declared in a scope that the caller does not know, as far as we can tell
     elif shape[0] == "special":
-        fits = place.symbol and not place.written and _takes_special(type_name, str(shape[1]))
+        fits = place.special and not place.written and _takes_special(type_name, str(shape[1]))
     return "" if fits else f"a {_registers(type_name, relaxed=relaxed)}{_literals(type_name, place)}"
 
 

@@ -140,8 +140,8 @@ def _spell(kind: str, place: Place, index: int, filled: dict[str, str]) -> str:
     if name == "vec":
         length = next((int(word[1]) for word in filled.values() if word in ("v2", "v4", "v8")), 1)
         return _vector(length, argument, index, filled, bare=True)
-    if name == "flat" or "*" in kind:
-        count, _, inner = (argument if name == "flat" else kind).partition("*")
+    if "*" in kind:
+        count, _, inner = kind.partition("*")
         return _vector(int(count), inner, index, filled, bare=False)
     type_name = filled.get(argument or kind, argument or kind)
     type_name = doubled(type_name) if name == "wide" else type_name
@@ -157,4 +157,7 @@ def _vector(length: int, kind: str, index: int, filled: dict[str, str], *, bare:
 def _address(place: Place, filled: dict[str, str]) -> str:
     if place.name == "src":
         return "gmem"
-    return next((ADDRESSES[word] for word in filled.values() if word in ADDRESSES), "%u64_9")
+    spaces = [word for word in filled.values() if word in ADDRESSES]
+    if spaces and spaces[0] == "param" and place.written:
+        return ADDRESSES["param::func"]
+    return ADDRESSES[spaces[0]] if spaces else "%u64_9"

@@ -14,18 +14,18 @@ def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] 
     """Return the word of every slot that is filled, by its name, or None if `words` do not spell a form of the row.
 
     Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`); other words may stand anywhere, as for
-    ptxas, unless the row is `ordered`.
+    ptxas, but for the first of a `leading` row.
     """
     items = pattern.items
     if len(words) > len(items):
         return None
-    taken = _assign(items, words, (), ordered=pattern.row.ordered)
-    if taken is None:
+    taken = _assign(items, words, ())
+    if taken is None or (pattern.row.leading and taken[:1] != (0,)):
         return None
     return {items[place].name: word for word, place in zip(words, taken, strict=True)}
 
 
-def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, ...], *, ordered: bool) -> tuple[int, ...] | None:
+def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, ...]) -> tuple[int, ...] | None:
     if len(taken) == len(words):
         return taken if _complete(items, taken) else None
     word = words[len(taken)]
@@ -33,10 +33,9 @@ def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, .
     for place in range(len(items)):
         if word not in items[place].words or place in taken:
             continue
-        later = (earlier for earlier, used in zip(words, taken, strict=False) if used > place)
-        if any(ordered or (is_type and earlier in TYPES) for earlier in later):
+        if is_type and any(used > place and earlier in TYPES for earlier, used in zip(words, taken, strict=False)):
             continue
-        found = _assign(items, words, (*taken, place), ordered=ordered)
+        found = _assign(items, words, (*taken, place))
         if found is not None:
             return found
     return None

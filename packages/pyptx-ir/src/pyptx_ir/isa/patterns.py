@@ -8,11 +8,11 @@ or else `type`, or the type that the line spells out) unless the row says otherw
     pointer       a register that can hold an address
     int32         a 32-bit integer, whatever the type suffix says: shift amounts, masks, barrier numbers
     imm           an integer constant    label, symbol, list, any
-    vec(kind)     a vector of as many as the modifier v2, v4 or v8 says, or one without it
-    n*kind        a vector of n          flat(n*kind)    a vector of n, or without braces if n is 1
+    vec(kind)     a vector of as many as the modifier v2, v4 or v8 says, or one operand without it
+    n*kind        a vector of n
 
-and behind it `or _` (the sink is allowed), `or !` (a negated predicate is), `or symbol` (a variable's name is), or
-`with WORD` (present exactly if the modifier is).
+and behind it `or _` (the sink is allowed), `or !` (a negated predicate is), `or symbol` (a variable's name is),
+`or special` (a special register is), or `with WORD` (present exactly if the modifier is).
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Place:
     sink: bool = False
     negated: bool = False
     symbol: bool = False
+    special: bool = False
     written: bool = False
     second: str = ""
     optional_second: bool = False
@@ -105,6 +106,7 @@ def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Pla
                 sink="_" in flags,
                 negated="!" in flags,
                 symbol="symbol" in flags,
+                special="special" in flags,
                 written=row.access[index : index + 1] in ("w", "x"),
                 second=second and (kinds.get(second) or _default_kind(second, row, items)),
                 optional_second=match["maybe"] is not None,

@@ -20,9 +20,9 @@ class InstructionRow:
 
     `slots` holds the values of each modifier slot; `operands` says what an operand must be where its name does not
     (see `pyptx_ir.isa.patterns`). `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the
-    PTX version; `targets` are alternatives, each covering what the lattice says (empty: any), and from `before` on the
-    form is gone. `ordered` rows take their modifiers in the order of the syntax line; ptxas takes others in any order,
-    types apart. `manual` names the manual's section.
+    PTX version; `targets` are alternatives, each covering what the lattice says (empty: any). A form that was removed
+    has `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in any order, types apart; but in a `leading` row the first stays in front.
+    `manual` names the manual's section.
     """
 
     syntax: str
@@ -31,8 +31,8 @@ class InstructionRow:
     access: str = ""
     since: tuple[int, int] = (1, 0)
     targets: tuple[str, ...] = ()
-    before: str = ""
-    ordered: bool = False
+    before: tuple[str, tuple[int, int]] | None = None
+    leading: bool = False
     manual: str = ""
 
     @property
@@ -58,8 +58,8 @@ def row(
     access: str = "",
     since: tuple[int, int] = (1, 0),
     targets: Sequence[str] = (),
-    before: str = "",
-    ordered: bool = False,
+    before: tuple[str, tuple[int, int]] | None = None,
+    leading: bool = False,
     manual: str = "",
     operands: Mapping[str, str] | None = None,
     **slots: Sequence[str],
@@ -76,7 +76,7 @@ def row(
         since,
         tuple(targets),
         before,
-        ordered,
+        leading,
         manual,
     )
 

@@ -83,7 +83,9 @@ def _fits(type_name: str, register: str, *, relaxed: bool) -> bool:
 
 
 def takes_immediate(type_name: str, literal: str) -> bool:
-    """Tell whether an operand of `type_name` may be a literal: `"int"` or `"float"`."""
-    if literal == "float":
-        return type_name in ("f32", "f64", "b32", "b64", "b16", "b8")
+    """Tell whether an operand of `type_name` may be a literal: `"int"`, `"single"` (`0f…`) or `"double"`."""
+    if literal == "single":
+        return type_name in ("f32", "f64", "b32")
+    if literal == "double":
+        return type_name in ("f32", "f64", "b64")
     return is_integer(type_name) or is_bits(type_name) or type_name == "pred"

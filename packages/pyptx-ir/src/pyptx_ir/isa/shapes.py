@@ -1,6 +1,6 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
-A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "float")`, `("symbol", "")`,
+A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "single" | "double")`, `("symbol", "")`,
 `("address", type of its base)`, `("sink", "")`, `("negated", shape)`, `("pair", a, b)`, `("vector", …)`, `("list", "")`,
 `("expression", "")`. A register whose type nobody knows has the type `""`, which fits everywhere.
 """
@@ -65,13 +65,13 @@ def shape_of(operand: Operand, register_type: Callable[[str], str | None]) -> Sh
 
 
 def literal_kind(text: str) -> str:
-    """Tell `"int"` from `"float"`: `0f…`, `0d…` and what has a point or an exponent."""
+    """Tell `"int"`, `"single"` (`0f…`) and `"double"` (`0d…`, and what has a point or an exponent) apart."""
     digits = text.lstrip("+-").lower()
-    if digits.startswith(("0f", "0d")):
-        return "float"
+    if digits.startswith("0f"):
+        return "single"
     if digits.startswith("0x") or digits == "warp_sz":
         return "int"
-    return "float" if "." in digits or "e" in digits else "int"
+    return "double" if digits.startswith("0d") or "." in digits or "e" in digits else "int"
 
 
 def _named(name: str, declared: str | None, otherwise: str) -> Shape:

@@ -6,7 +6,7 @@ from pyptx_ir.isa.rows import ptx, row
 
 SHARED = ("shared", "shared::cta")
 PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
-COPY = {"size": "imm", "source": "size_or_pred", "policy": "b64 with L2::cache_hint"}
+COPY = {"size": "imm", "source": "size_or_pred or !", "policy": "b64 with L2::cache_hint"}
 
 ROWS = (
     *(

@@ -69,8 +69,8 @@ def _half_setp(boolean: str) -> tuple[InstructionRow, ...]:
     rest = ", c" if boolean else ""
     kinds = BOTH if boolean else {}
     lines = (
-        ("{.ftz}.f16 p{|q}", ptx(4, 2), "sm_53"),
-        (".bf16 p{|q}", ptx(7, 8), "sm_90"),
+        ("{.ftz}.f16 p", ptx(4, 2), "sm_53"),
+        (".bf16 p", ptx(7, 8), "sm_90"),
         ("{.ftz}.f16x2 p|q", ptx(4, 2), "sm_53"),
         (".bf16x2 p|q", ptx(7, 8), "sm_90"),
     )

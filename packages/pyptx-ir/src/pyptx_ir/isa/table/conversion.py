@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyptx_ir.isa.rows import ptx, row
 from pyptx_ir.isa.table.type_sets import ROUNDINGS
 
@@ -9,16 +11,34 @@ INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 TO_INTEGER = ("rni", "rzi", "rmi", "rpi")
 NARROWING = ("rn", "rz")
 FP8X2 = ("e4m3x2", "e5m2x2")
+# What `.sat` is for: the types whose values may lie outside the result's range.
+CLAMPED = {
+    result: tuple(
+        source
+        for source in INTEGERS
+        if (source[0] != result[0] and int(source[1:]) >= int(result[1:]))
+        or int(source[1:]) > int(result[1:])
+        or (source[0] == "s" and result[0] == "u")
+    )
+    for result in INTEGERS
+}
 RELAXED = {"d": "relaxed(dtype)", "a": "relaxed(atype)"}
+FROM_SPECIAL = {"d": "relaxed(dtype)", "a": "relaxed(atype) or special"}
 FROM_PAIR = {"a": "f32", "b": "f32"}
+FULL_INTEGERS = tuple(name for name in INTEGERS if not name.endswith("8"))
+BRAIN: dict[str, Any] = {"since": ptx(7, 8), "targets": ("sm_90",), "manual": "cvt"}
 
 ROWS = (
-    row("cvt{.sat}.dtype.atype d, a", dtype=INTEGERS, atype=INTEGERS, operands=RELAXED, manual="cvt"),
+    row("cvt.dtype.atype d, a", dtype=INTEGERS, atype=INTEGERS, operands=FROM_SPECIAL, manual="cvt"),
+    *(
+        row("cvt.sat.dtype.atype d, a", dtype=(result,), atype=sources, operands=FROM_SPECIAL, manual="cvt")
+        for result, sources in CLAMPED.items()
+    ),
     row(
         "cvt.irnd{.ftz}{.sat}.dtype.atype d, a",
         irnd=TO_INTEGER,
         dtype=INTEGERS,
-        atype=("f16", "f32"),
+        atype=("f32",),
         operands=RELAXED,
         manual="cvt",
     ),
@@ -26,14 +46,14 @@ ROWS = (
         "cvt.irnd{.sat}.dtype.atype d, a",
         irnd=TO_INTEGER,
         dtype=INTEGERS,
-        atype=("f64",),
+        atype=("f16", "f64"),
         operands=RELAXED,
         manual="cvt",
     ),
     row(
         "cvt.frnd{.ftz}{.sat}.dtype.atype d, a",
         frnd=ROUNDINGS,
-        dtype=("f16", "f32"),
+        dtype=("f32",),
         atype=INTEGERS,
         operands=RELAXED,
         manual="cvt",
@@ -41,7 +61,7 @@ ROWS = (
     row(
         "cvt.frnd{.sat}.dtype.atype d, a",
         frnd=ROUNDINGS,
-        dtype=("f64",),
+        dtype=("f16", "f64"),
         atype=INTEGERS,
         operands=RELAXED,
         manual="cvt",
@@ -81,7 +101,7 @@ ROWS = (
         manual="cvt",
     ),
     row(
-        "cvt{.irnd}{.ftz}{.sat}.f16.f16 d, a",
+        "cvt{.irnd}{.sat}.f16.f16 d, a",
         irnd=TO_INTEGER,
         operands={"d": "relaxed(f16)", "a": "relaxed(f16)"},
         manual="cvt",
@@ -105,14 +125,60 @@ ROWS = (
         targets=("sm_80",),
         manual="cvt",
     ),
-    row("cvt.rna.tf32.f32 d, a", operands={"a": "f32"}, since=ptx(7, 0), targets=("sm_80",), manual="cvt"),
-    row("cvt.rn{.relu}.tf32.f32 d, a", operands={"a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
-    row("cvt.rz{.relu}.tf32.f32 d, a", operands={"a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
+    row("cvt.rna.tf32.f32 d, a", operands={"d": "tf32", "a": "f32"}, since=ptx(7, 0), targets=("sm_80",), manual="cvt"),
+    row("cvt.rn{.relu}.tf32.f32 d, a", operands={"d": "tf32", "a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
+    row("cvt.rz{.relu}.tf32.f32 d, a", operands={"d": "tf32", "a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
+    row(
+        "cvt.frnd{.relu}.satfinite.type.f32 d, a",
+        frnd=NARROWING,
+        type=("f16", "bf16"),
+        operands={"d": "type", "a": "f32"},
+        since=ptx(8, 1),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.frnd{.relu}.satfinite.type.f32 d, a, b",
+        frnd=NARROWING,
+        type=("f16x2", "bf16x2"),
+        operands={"d": "relaxed(type)", **FROM_PAIR},
+        since=ptx(8, 1),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.rna.satfinite.tf32.f32 d, a",
+        operands={"d": "tf32", "a": "f32"},
+        since=ptx(8, 1),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
     row("cvt.f32.bf16 d, a", operands={"d": "f32", "a": "bf16"}, since=ptx(7, 1), targets=("sm_80",), manual="cvt"),
+    row(
+        "cvt.frnd{.ftz}.bf16.f32 d, a",
+        frnd=("rm", "rp", *NARROWING),
+        operands={"d": "bf16", "a": "f32"},
+        since=ptx(7, 0),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.frnd.bf16.atype d, a",
+        frnd=ROUNDINGS,
+        atype=(*FULL_INTEGERS, "f16", "f64"),
+        operands={"d": "bf16"},
+        **BRAIN,
+    ),
+    row("cvt.irnd.dtype.bf16 d, a", irnd=TO_INTEGER, dtype=FULL_INTEGERS, operands={"a": "bf16"}, **BRAIN),
+    row("cvt.ftz.f32.bf16 d, a", operands={"d": "f32", "a": "bf16"}, **BRAIN),
+    row("cvt.f64.bf16 d, a", operands={"d": "f64", "a": "bf16"}, **BRAIN),
+    row("cvt.bf16.atype d, a", atype=("f16", "bf16"), operands={"d": "bf16"}, **BRAIN),
+    row("cvt{.frnd}.f16.bf16 d, a", frnd=ROUNDINGS, operands={"d": "f16", "a": "bf16"}, **BRAIN),
+    row("cvt.irnd.bf16.bf16 d, a", irnd=TO_INTEGER, operands={"d": "bf16", "a": "bf16"}, **BRAIN),
     row(
         "cvt.rn.satfinite{.relu}.type.f32 d, a, b",
         type=FP8X2,
-        operands=FROM_PAIR,
+        operands={"d": "type", **FROM_PAIR},
         since=ptx(7, 8),
         targets=("sm_89",),
         manual="cvt",
@@ -138,5 +204,4 @@ ROWS = (
 # Forms with one of these words are not described yet.
 PARTIAL = (
     *(("cvt", word) for word in ("rs", "pack", "ue8m0x2", "e2m1x2", "e2m3x2", "e3m2x2", "s2f6x2")),
-    *(("cvt", other, "bf16") for other in (*INTEGERS, "f16", "f64", "bf16", *TO_INTEGER)),
 )

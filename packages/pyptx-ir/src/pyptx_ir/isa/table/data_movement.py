@@ -6,7 +6,8 @@ from pyptx_ir.isa.rows import InstructionRow, ptx, row
 from pyptx_ir.isa.table.type_sets import BITS, INTEGERS
 
 ADDRESSES = ("u32", "u64")
-SPACES = ("const", "global", "local", "shared", "shared::cta", "shared::cluster", "param", "param::entry")
+SPACES = ("const", "global", "local", "shared", "shared::cta", "shared::cluster")
+PARAMETERS = ("param", "param::entry")
 SHUFFLE = {"b": "int32", "c": "int32", "membermask": "int32"}
 
 # How mov splits and joins: the whole, the number of parts, their type.
@@ -31,7 +32,7 @@ def _splits() -> tuple[InstructionRow, ...]:
             found.append(
                 row(
                     f"mov.{whole} {operands}",
-                    operands={"d": whole, "a": whole, name: f"{count}*{part}"},
+                    operands={"d": whole, "a": f"{whole} or special", name: f"{count}*{part}"},
                     access="wr",
                     since=since,
                     targets=targets,
@@ -41,19 +42,48 @@ def _splits() -> tuple[InstructionRow, ...]:
     return tuple(found)
 
 
+def _address_conversions(spaces: tuple[str, ...], since: tuple[int, int]) -> tuple[InstructionRow, ...]:
+    """Return isspacep and cvta for these state spaces."""
+    return (
+        row("isspacep.space p, a", space=spaces, operands={"a": "pointer"}, since=since, manual="isspacep"),
+        row(
+            "cvta.space.size p, a",
+            space=spaces,
+            size=ADDRESSES,
+            operands={"p": "size", "a": "size or symbol"},
+            since=since,
+            manual="cvta",
+        ),
+        row(
+            "cvta.to.space.size p, a",
+            space=spaces,
+            size=ADDRESSES,
+            operands={"p": "size", "a": "size"},
+            leading=True,
+            since=since,
+            manual="cvta",
+        ),
+    )
+
+
 ROWS = (
-    row("mov.type d, a", type=(*BITS, *INTEGERS, "f32", "f64"), operands={"a": "type or symbol"}, manual="mov"),
+    row("mov.type d, a", type=(*BITS, *INTEGERS, "f32", "f64"), operands={"a": "type or symbol or special"}, manual="mov"),
     *_splits(),
     row("mov.pred d, a", operands={"a": "pred or !"}, manual="mov"),
     row("mov.b128 d, a", since=ptx(8, 3), targets=("sm_70",), manual="mov"),
     row(
-        "mov.vec.type d, a",
-        vec=("v2", "v4"),
+        "mov.v2.type d, a",
         type=(*BITS, *INTEGERS, "f32", "f64"),
         operands={"d": "vec(type)", "a": "vec(type)"},
         manual="mov",
     ),
-    row("shfl.mode.b32 d{|p}, a, b, c", mode=("up", "down", "bfly", "idx"), operands=SHUFFLE, before="sm_70"),
+    row(
+        "mov.v4.type d, a",
+        type=("b16", "b32", "u16", "u32", "s16", "s32", "f32"),
+        operands={"d": "vec(type)", "a": "vec(type)"},
+        manual="mov",
+    ),
+    row("shfl.mode.b32 d{|p}, a, b, c", mode=("up", "down", "bfly", "idx"), operands=SHUFFLE, before=("sm_70", ptx(6, 4))),
     row(
         "shfl.sync.mode.b32 d{|p}, a, b, c, membermask",
         mode=("up", "down", "bfly", "idx"),
@@ -78,9 +108,8 @@ ROWS = (
         manual="prefetch",
     ),
     row("prefetchu.L1 [a]", since=ptx(2, 0), manual="prefetch"),
-    row("isspacep.space p, a", space=SPACES, operands={"a": "pointer"}, since=ptx(2, 0), manual="isspacep"),
-    row("cvta.space.size p, a", space=SPACES, size=ADDRESSES, operands={"p": "size", "a": "size or symbol"}, since=ptx(2, 0), manual="cvta"),
-    row("cvta.to.space.size p, a", space=SPACES, size=ADDRESSES, operands={"p": "size", "a": "size"}, since=ptx(2, 0), manual="cvta"),
+    *_address_conversions(SPACES, ptx(2, 0)),
+    *_address_conversions(PARAMETERS, ptx(7, 7)),
     row("mapa.type d, a, b", type=ADDRESSES, operands={"b": "int32"}, since=ptx(7, 8), targets=("sm_90",), manual="mapa"),
     row(
         "mapa.shared::cluster.type d, a, b",

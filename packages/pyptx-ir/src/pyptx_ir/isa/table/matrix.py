@@ -42,8 +42,8 @@ PRODUCTS = (
     Product("m16n8k16", ("f32",), ("bf16",), ("bf16",), (4, 4, 2, 4), ptx(7, 0), "sm_80"),
     Product("m16n8k4", ("f32",), ("tf32",), ("tf32",), (4, 2, 1, 4), ptx(7, 0), "sm_80"),
     Product("m16n8k8", ("f32",), ("tf32",), ("tf32",), (4, 4, 2, 4), ptx(7, 0), "sm_80"),
-    Product("m16n8k16", ("f32",), FP8, FP8, (4, 4, 2, 4), ptx(8, 7), "sm_89"),
-    Product("m16n8k16", ("f16",), FP8, FP8, (2, 4, 2, 2), ptx(8, 7), "sm_89"),
+    Product("m16n8k16", ("f32",), FP8, FP8, (4, 2, 1, 4), ptx(8, 7), "sm_89"),
+    Product("m16n8k16", ("f16",), FP8, FP8, (2, 2, 1, 2), ptx(8, 7), "sm_89"),
     Product("m16n8k32", ("f32",), FP8, FP8, (4, 4, 2, 4), ptx(8, 4), "sm_89"),
     Product("m16n8k32", ("f16",), FP8, FP8, (2, 4, 2, 2), ptx(8, 7), "sm_89"),
     Product("m8n8k4", ("f64",), ("f64",), ("f64",), (2, 1, 1, 2), ptx(7, 0), "sm_80"),
@@ -62,7 +62,7 @@ PRODUCTS = (
 def _product(product: Product) -> InstructionRow:
     """Return the row of one shape: row by column, and c of d's type."""
     accumulator = {"f16": "f16x2", "s32": "int32"}.get(product.d[0], product.d[0])
-    factor = "f64" if product.a == ("f64",) else "b32" if product.d == ("f32",) and product.a == ("tf32",) else "b32"
+    factor = {"f64": "f64", "f16": "f16x2"}.get(product.a[0], "b32")
     kinds = {"d": accumulator, "a": factor, "b": factor, "c": accumulator}
     count = dict(zip("dabc", product.counts, strict=True))
     saturate = "{.satfinite}" if product.saturates else ""
@@ -72,7 +72,7 @@ def _product(product: Product) -> InstructionRow:
         atype=product.a,
         btype=product.b,
         ctype=product.d,
-        operands={name: f"flat({count[name]}*{kind})" for name, kind in kinds.items()},
+        operands={name: f"{count[name]}*{kind}" for name, kind in kinds.items()},
         since=product.since,
         targets=(product.target,),
         manual="mma",
@@ -104,7 +104,8 @@ ROWS = (
 
 # Not described yet: sparse, block-scaled, single-bit and m8n8k4 f16 products, and the matrices of 8-bit elements.
 PARTIAL = (
-    *(("mma", word) for word in ("sp", "sp::ordered_metadata", "block_scale", "b1", "kind::f8f6f4", "m8n8k4")),
+    *(("mma", word) for word in ("sp", "sp::ordered_metadata", "block_scale", "b1", "kind::f8f6f4")),
+    ("mma", "m8n8k4", "f16"),
     ("mma", "kind::mxf8f6f4"),
     ("mma", "kind::mxf4"),
     ("mma", "kind::mxf4nvf4"),

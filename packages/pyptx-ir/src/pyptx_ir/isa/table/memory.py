@@ -37,7 +37,7 @@ WIDTHS = (
     Width(".b128", (), ptx(8, 3), ("sm_70",)),
     Width(".v2", (*NARROW, *OF_64)),
     Width(".v4", NARROW),
-    Width(".v8", ("b8", "u8", "s8")),
+    Width(".v8", ("b8", "b16", "u8", "u16", "s8", "s16")),
 )
 # 256 bits at once, for global and generic addresses.
 WIDE = (
@@ -64,6 +64,7 @@ def _forms(
         row(
             f"{name}{modifiers}{width.words}{'.type' if width.types else ''} {operands}",
             operands=kinds if width.types else {**kinds, value: "b128"},
+            access="wrr" if name == "st" else "",
             since=max(since, width.since),
             targets=width.targets or targets,
             manual=name,

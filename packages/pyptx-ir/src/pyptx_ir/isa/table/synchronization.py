@@ -35,26 +35,33 @@ def _atomic(name: str) -> tuple[InstructionRow, ...]:
     """Return the forms of atom or red."""
     result = "d, " if name == "atom" else ""
     access = "wxrr" if name == "atom" else "xrr"
-    head = f"{name}{{.sem}}{{.scope}}{{.space}}"
+    head = f"{name}{{.sem}}{{.scope}}"
     kinds = {"d": "type or _", "b": "type", "policy": "b64 with L2::cache_hint"}
-    slots = {"sem": ORDERS[name], "scope": SCOPES, "hint": ("L2::cache_hint",)}
+    slots = {"sem": ORDERS[name], "scope": SCOPES}
+    hint = {"hint": ("L2::cache_hint",)}
+    # A cache policy goes with global (and generic) addresses.
+    places: tuple[tuple[str, dict[str, tuple[str, ...]], str], ...] = (
+        ("{.space}", {"space": SPACES}, ""),
+        ("{.global}.hint", hint, ", policy"),
+    )
     operations = list(OPERATIONS)
     if name == "atom":
         operations += [(("exch",), ("b32", "b64"), ptx(1, 1), ()), (("exch",), ("b128",), ptx(8, 3), ("sm_90",))]
     scalar = (
         row(
-            f"{head}.{'op' if '.' not in names[0] else names[0]}{{.hint}}.type {result}[a], b{{, policy}}",
+            f"{head}{place}.{'op' if '.' not in names[0] else names[0]}.type {result}[a], b{policy}",
             type=types,
-            space=SPACES,
             operands=kinds,
             access=access,
             since=since,
             targets=targets,
             manual=name,
             **slots,
+            **more,
             **({"op": names} if "." not in names[0] else {}),
         )
         for names, types, since, targets in operations
+        for place, more, policy in places
     )
     vector = (
         row(
@@ -67,6 +74,7 @@ def _atomic(name: str) -> tuple[InstructionRow, ...]:
             targets=("sm_90",),
             manual=name,
             **slots,
+            **hint,
             **({"op": ("add", "min", "max")} if operation != "add" else {}),
         )
         for operation, lengths, types in VECTORS
@@ -100,12 +108,12 @@ def _compare_and_swap() -> tuple[InstructionRow, ...]:
 def _barrier(name: str, aligned: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
     """Return the forms of bar or barrier."""
     return (
-        row(f"{name}.sync{aligned} a{{, b}}", operands=BARRIER, access="rr", ordered=True, since=since, manual=name),
-        row(f"{name}.arrive{aligned} a, b", operands=BARRIER, access="rr", ordered=True, since=since, manual=name),
+        row(f"{name}.sync{aligned} a{{, b}}", operands=BARRIER, access="rr", leading=True, since=since, manual=name),
+        row(f"{name}.arrive{aligned} a, b", operands=BARRIER, access="rr", leading=True, since=since, manual=name),
         row(
             f"{name}.red.popc{aligned}.u32 d, a{{, b}}, c",
             operands={**BARRIER, **SIGN, "d": "int32"},
-            ordered=True,
+            leading=True,
             since=since,
             manual=name,
         ),
@@ -113,7 +121,7 @@ def _barrier(name: str, aligned: str, since: tuple[int, int]) -> tuple[Instructi
             f"{name}.red.op{aligned}.pred p, a{{, b}}, c",
             op=("and", "or"),
             operands={**BARRIER, **SIGN},
-            ordered=True,
+            leading=True,
             since=since,
             manual=name,
         ),
@@ -125,7 +133,7 @@ ROWS = (
     *_barrier("bar.cta", "", ptx(7, 8)),
     *_barrier("barrier", "{.aligned}", ptx(6, 0)),
     *_barrier("barrier.cta", "{.aligned}", ptx(7, 8)),
-    row("bar.warp.sync membermask", operands=MASK, access="r", ordered=True, since=ptx(6, 0), manual="bar.warp.sync"),
+    row("bar.warp.sync membermask", operands=MASK, access="r", leading=True, since=ptx(6, 0), manual="bar.warp.sync"),
     row("barrier.cluster.arrive{.aligned}", since=ptx(7, 8), targets=("sm_90",), manual="barrier.cluster"),
     row(
         "barrier.cluster.arrive.sem{.aligned}",
@@ -144,8 +152,8 @@ ROWS = (
     *_atomic("atom"),
     *_compare_and_swap(),
     *_atomic("red"),
-    row("vote.mode.pred p, a", mode=VOTES, operands={"a": "pred or !"}, before="sm_70", manual="vote"),
-    row("vote.ballot.b32 d, a", operands={"d": "b32", "a": "pred or !"}, before="sm_70", manual="vote"),
+    row("vote.mode.pred p, a", mode=VOTES, operands={"a": "pred or !"}, before=("sm_70", ptx(6, 4)), manual="vote"),
+    row("vote.ballot.b32 d, a", operands={"d": "b32", "a": "pred or !"}, before=("sm_70", ptx(6, 4)), manual="vote"),
     row(
         "vote.sync.mode.pred p, a, membermask",
         mode=VOTES,
@@ -170,7 +178,7 @@ ROWS = (
     row(
         "match.all.sync.type d{|p}, a, membermask",
         type=("b32", "b64"),
-        operands={"d": "int32", **MASK},
+        operands={"d": "int32 or _", **MASK},
         since=ptx(6, 0),
         targets=("sm_70",),
         manual="match.sync",
