@@ -11,6 +11,7 @@ python corpus/build.py --write         compile what has its compiler here; write
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 VERSIONS = {producer.name: producer.version for producer in PRODUCERS}
 JOBS = 2
+FOLDER = {"PWD": "/proc/self/cwd"}  # what compilers write down as the folder they were run in
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def compile_one(build: Build, tool: Tool) -> Compiled:
         stage(Path(folder), CORPUS, tool.toolkit)
         output = Path(folder) / "module.ptx"
         line = command(build, tool.program, output)
-        done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(line, cwd=folder, env=os.environ | FOLDER, capture_output=True, text=True, check=False)
         if done.returncode or not output.exists():
             return Compiled(build, complaint=(done.stderr or done.stdout).strip())
         return Compiled(build, output.read_bytes())
@@ -77,10 +79,7 @@ def objections(compiled: Iterable[Compiled]) -> list[str]:
     for item in compiled:
         if item.complaint:
             found.append(f"{item.build.path}: {item.complaint.splitlines()[0]}")
-        leak = manifest.MACHINE_PATHS.search(item.data)
-        if leak is not None:
-            line = item.data[: leak.start()].count(b"\n") + 1
-            found.append(f"{item.build.path}:{line}: holds a path of this machine ({leak[0].decode()}…)")
+        found += [f"{item.build.path}: {leak}" for leak in manifest.machine_paths(item.data)]
     return found
 
 

@@ -59,6 +59,20 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def machine_paths(data: bytes) -> list[str]:
+    """Return the paths of a machine that a module names, in its text or as bytes of its debug sections."""
+    spots = [(data.count(b"\n", 0, match.start()) + 1, match[0]) for match in MACHINE_PATHS.finditer(data)]
+    shown = [f"line {line} names {path.decode()}…" for line, path in spots]
+    hidden = [f"its debug sections name {m[0].decode()}…" for m in MACHINE_PATHS.finditer(section_bytes(data))]
+    return shown + hidden
+
+
+def section_bytes(data: bytes) -> bytes:
+    """Return all bytes of a module's `.b8` lines in a row: the strings of debug sections can be read in them."""
+    lines = re.findall(rb"^\.b8[ \t]+([-\d, \t]+)$", data, re.MULTILINE)
+    return bytes(int(value) & 0xFF for line in lines for value in line.split(b","))
+
+
 def ptx_version(data: bytes) -> tuple[int, int]:
     """Return what the first `.version` of a module says, (0, 0) if there is none."""
     match = re.search(rb"^\s*\.version\s+(\d+)\.(\d+)", _without_comments(data), re.MULTILINE)
