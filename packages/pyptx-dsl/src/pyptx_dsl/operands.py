@@ -302,7 +302,7 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
         return _lower_float(number, trace, opcode)
     if isinstance(value, tuple):
         return _lower_tuple(cast("Sequence[object]", value), trace, opcode)
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return _lower_list(cast("Sequence[object]", value), trace, opcode)
     raise OperandError(
         f"{type(value).__name__} {value!r} is no operand",
