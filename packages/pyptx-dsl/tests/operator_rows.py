@@ -108,18 +108,39 @@ SECTIONS = (
         (
             Row("P + u * 4096", "mul.wide.u32 %rd0, %u, 4096; add.s64 %rd1, %P, %rd0"),
             Row("P + s * -4", "mul.wide.s32 %rd0, %s, -4; add.s64 %rd1, %P, %rd0"),
-            Row("P + u * -4", "cvt.u64.u32 %rd0, %u; mul.lo.s64 %rd0, %rd0, -4; add.s64 %rd1, %P, %rd0", "no `mul.wide` is unsigned times negative"),
+            Row(
+                "P + u * -4",
+                "cvt.u64.u32 %rd0, %u; mul.lo.s64 %rd0, %rd0, -4; add.s64 %rd1, %P, %rd0",
+                "no `mul.wide` is unsigned times negative",
+            ),
             Row("P + u * v", "mul.wide.u32 %rd0, %u, %v; add.s64 %rd1, %P, %rd0"),
-            Row("P + u * s", "cvt.u64.u32 %rd0, %u; cvt.s64.s32 %rd1, %s; mul.lo.s64 %rd0, %rd0, %rd1; add.s64 %rd2, %P, %rd0"),
+            Row(
+                "P + u * s",
+                "cvt.u64.u32 %rd0, %u; cvt.s64.s32 %rd1, %s; mul.lo.s64 %rd0, %rd0, %rd1; add.s64 %rd2, %P, %rd0",
+            ),
             Row("P + (u << 4)", "mul.wide.u32 %rd0, %u, 16; add.s64 %rd1, %P, %rd0"),
             Row("P + (u << v)", "cvt.u64.u32 %rd0, %u; shl.b64 %rd0, %rd0, %v; add.s64 %rd1, %P, %rd0"),
             Row("P + ((u << 4) + 2048)", "mul.wide.u32 %rd1, %u, 16; add.s64 %rd0, %rd1, 2048; add.s64 %rd2, %P, %rd0"),
-            Row("P + (u * 8 + v)", "mul.wide.u32 %rd1, %u, 8; cvt.u64.u32 %rd0, %v; add.s64 %rd0, %rd1, %rd0; add.s64 %rd2, %P, %rd0"),
-            Row("P + (u * 8 - v * 4)", "mul.wide.u32 %rd1, %u, 8; mul.wide.u32 %rd2, %v, 4; sub.s64 %rd0, %rd1, %rd2; add.s64 %rd3, %P, %rd0"),
+            Row(
+                "P + (u * 8 + v)",
+                "mul.wide.u32 %rd1, %u, 8; cvt.u64.u32 %rd0, %v; add.s64 %rd0, %rd1, %rd0; add.s64 %rd2, %P, %rd0",
+            ),
+            Row(
+                "P + (u * 8 - v * 4)",
+                "mul.wide.u32 %rd1, %u, 8; mul.wide.u32 %rd2, %v, 4; sub.s64 %rd0, %rd1, %rd2; add.s64 %rd3, %P, %rd0",
+            ),
             Row("P + (u + v) * 4", "add.u32 %r0, %u, %v; mul.wide.u32 %rd0, %r0, 4; add.s64 %rd1, %P, %rd0"),
             Row("P - u * 4", "mul.wide.u32 %rd0, %u, 4; sub.s64 %rd1, %P, %rd0"),
-            Row("o = u * 4; P + o; o + 1", "mul.lo.u32 %r0, %u, 4; mul.wide.u32 %rd0, %u, 4; add.s64 %rd1, %P, %rd0; add.u32 %r1, %r0, 1", "used both ways"),
-            Row("o = u * 4; o += 8; P + o", "mul.lo.u32 %r0, %u, 4; add.u32 %r0, %r0, 8; cvt.u64.u32 %rd0, %r0; add.s64 %rd1, %P, %rd0", "written to, it is a plain register"),
+            Row(
+                "o = u * 4; P + o; o + 1",
+                "mul.lo.u32 %r0, %u, 4; mul.wide.u32 %rd0, %u, 4; add.s64 %rd1, %P, %rd0; add.u32 %r1, %r0, 1",
+                "used both ways",
+            ),
+            Row(
+                "o = u * 4; o += 8; P + o",
+                "mul.lo.u32 %r0, %u, 4; add.u32 %r0, %r0, 8; cvt.u64.u32 %rd0, %r0; add.s64 %rd1, %P, %rd0",
+                "written to, it is a plain register",
+            ),
         ),
     ),
     Section(

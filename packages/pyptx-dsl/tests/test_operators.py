@@ -22,9 +22,32 @@ from pyptx_ir.syntax.nodes import Label
 from .operator_rows import ROWS, Row, page
 
 NAMES = {
-    "u": u32, "v": u32, "s": s32, "t": s32, "b": b32, "c": b32, "h": u16, "i": s16, "U": u64, "V": u64, "S": s64,
-    "T": s64, "P": b64, "x": f32, "y": f32, "d": f64, "e": f64, "m": f16, "n": f16, "k": bf16, "l": bf16,
-    "xx": f16x2, "yy": f16x2, "p": pred, "q": pred, "z": b8,
+    "u": u32,
+    "v": u32,
+    "s": s32,
+    "t": s32,
+    "b": b32,
+    "c": b32,
+    "h": u16,
+    "i": s16,
+    "U": u64,
+    "V": u64,
+    "S": s64,
+    "T": s64,
+    "P": b64,
+    "x": f32,
+    "y": f32,
+    "d": f64,
+    "e": f64,
+    "m": f16,
+    "n": f16,
+    "k": bf16,
+    "l": bf16,
+    "xx": f16x2,
+    "yy": f16x2,
+    "p": pred,
+    "q": pred,
+    "z": b8,
 }
 
 
@@ -46,7 +69,11 @@ def emitted(*statements: str, arch: str = "sm_90a") -> list[str]:
         active().emit(("ret",))
 
     lines = [line.strip() for line in body.ptx().splitlines()]
-    return [line.removesuffix(";") for line in lines[lines.index("{") + 1 : lines.index("ret;")] if line and not line.startswith(".reg")]
+    return [
+        line.removesuffix(";")
+        for line in lines[lines.index("{") + 1 : lines.index("ret;")]
+        if line and not line.startswith(".reg")
+    ]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.python for row in ROWS])

@@ -57,7 +57,15 @@ def test_lines_without_an_origin_are_the_declarations_and_the_header() -> None:
     traced = trace_kernel(example._declaration, {}, {})
     bare = [line.strip() for number, line in enumerate(traced.text.split("\n"), 1) if number not in traced.origins]
     assert [line for line in bare if line] == [
-        *(".version 8.5", ".target sm_90a", ".address_size 64", ".visible .entry example()", "{", ".reg .b32 %r<3>;", "}"),
+        *(
+            ".version 8.5",
+            ".target sm_90a",
+            ".address_size 64",
+            ".visible .entry example()",
+            "{",
+            ".reg .b32 %r<3>;",
+            "}",
+        ),
     ]
     assert len(traced.origins) == len(list(traced.origins))
 

@@ -38,10 +38,21 @@ def test_every_type_has_a_register_and_a_zero(dtype: types.PtxType) -> None:
 @pytest.mark.parametrize(
     ("dtype", "init", "literal"),
     [
-        *((f32, 0, "0f00000000"), (f32, -0.0, "0f80000000"), (f32, 1e-6, "0f358637BD"), (f32, float("-inf"), "0fFF800000")),
+        *(
+            (f32, 0, "0f00000000"),
+            (f32, -0.0, "0f80000000"),
+            (f32, 1e-6, "0f358637BD"),
+            (f32, float("-inf"), "0fFF800000"),
+        ),
         *((f64, 1, "0d3FF0000000000000"), (f16, 1.5, "0x3E00"), (f16, 1e9, "0x7C00"), (bf16, 1, "0x3F80")),
         *((bf16, 3.14159, "0x4049"), (bf16, float("nan"), "0x7FFF"), (tf32, 2, "0x40000000"), (u32, 7, "7")),
-        *((s32, -7, "-7"), (pred, 1, "1"), (pred, True, "1"), (b32, 0xFFFFFFFF, "4294967295"), (f32, 1e300, "0f7F800000")),
+        *(
+            (s32, -7, "-7"),
+            (pred, 1, "1"),
+            (pred, True, "1"),
+            (b32, 0xFFFFFFFF, "4294967295"),
+            (f32, 1e300, "0f7F800000"),
+        ),
     ],
 )
 def test_initial_values_are_spelt_exactly(dtype: types.PtxType, init: object, literal: str) -> None:
@@ -174,7 +185,12 @@ def test_arrays_behave_like_sequences() -> None:
                 array[wrong]  # type: ignore[call-overload]
 
     assert lines(k)[1:] == [
-        *("mov.f32 %f4, 0f40000000;", "mov.f32 %f0, %f4;", "mov.f32 %f1, 0f00000000;", "add.rn.f32 %f2, %f2, 0f3F800000;"),
+        *(
+            "mov.f32 %f4, 0f40000000;",
+            "mov.f32 %f0, %f4;",
+            "mov.f32 %f1, 0f00000000;",
+            "add.rn.f32 %f2, %f2, 0f3F800000;",
+        ),
     ]
 
 

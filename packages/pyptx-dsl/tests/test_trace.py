@@ -253,7 +253,10 @@ def test_scopes_nest_and_keep_order() -> None:
         reg.scalar(u32, init=4)
 
     text = k.ptx()
-    assert "\tmov.u32 %r0, 1;\n\t{\n\t\tmov.u32 %r1, 2;\n\t\t{\n\t\t\tmov.u32 %r2, 3;\n\t\t}\n\t}\n\tmov.u32 %r3, 4;\n" in text
+    assert (
+        "\tmov.u32 %r0, 1;\n\t{\n\t\tmov.u32 %r1, 2;\n\t\t{\n\t\t\tmov.u32 %r2, 3;\n\t\t}\n\t}\n\tmov.u32 %r3, 4;\n"
+        in text
+    )
 
 
 def test_other_statements_and_ready_instructions_can_be_appended() -> None:
@@ -266,7 +269,12 @@ def test_other_statements_and_ready_instructions_can_be_appended() -> None:
         reg.scalar(b32, name="%other")
         trace.append(ready)
 
-    assert body_lines(k) == ["mov.u32 %r0, 1;", "mul.lo.u32 %r1, %r0, 4;", '.pragma "nounroll";', "mov.b32 %other, %r1;"]
+    assert body_lines(k) == [
+        "mov.u32 %r0, 1;",
+        "mul.lo.u32 %r1, %r0, 4;",
+        '.pragma "nounroll";',
+        "mov.b32 %other, %r1;",
+    ]
 
 
 def test_nothing_can_be_emitted_into_a_trace_that_has_ended() -> None:

@@ -41,7 +41,7 @@ def check_arguments(
         )
     env: dict[str, int] = {}
     owners: dict[str, str] = {}
-    for name, tile, argument in zip(names, tiles, arguments, strict=True):
+    for name, tile, argument in zip(names, tiles, arguments, strict=False):
         _check_dtype(kernel, name, tile, argument)
         _check_shape(kernel, name, tile, argument, env, owners)
         _check_strides(kernel, name, tile, argument)
@@ -126,7 +126,7 @@ def _check_alignment(kernel: str, name: str, tile: Tile, argument: Argument) -> 
 
 
 def _check_devices(kernel: str, names: Sequence[str], arguments: Sequence[Argument]) -> None:
-    for name, argument in zip(names, arguments, strict=True):
+    for name, argument in zip(names, arguments, strict=False):
         if argument.device != arguments[0].device:
             raise DeviceError(
                 f"{kernel}: {names[0]} is on {arguments[0].device}, and {name} on {argument.device}",

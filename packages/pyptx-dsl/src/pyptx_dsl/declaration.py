@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.arch import detect_arch
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
-from pyptx_dsl.launch import Dims, check_block, check_cluster, three
+from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid, three
 from pyptx_dsl.operands import as_integer, as_items
 from pyptx_dsl.parameters import RawParameter, parse_raw_parameters
 from pyptx_dsl.specs import Tile
@@ -107,7 +107,7 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
         tensors=tensors,
         templates=templates,
         raw=raw,
-        grid=_grid(options.grid),
+        grid=_grid(options.grid, cluster),
         block=block,
         cluster=cluster,
         shared_bytes=_shared_bytes(options.smem, target),
@@ -181,10 +181,12 @@ def _unique(kernel: str, names: Sequence[str]) -> None:
             raise SpecError(f"kernel {kernel!r}: {name!r} cannot name a PTX parameter", hint="use ASCII names")
 
 
-def _grid(grid: object) -> Dims | Callable[..., object]:
-    if grid is None:
-        return (1, 1, 1)
-    return grid if callable(grid) else three("grid", grid)
+def _grid(grid: object, cluster: Dims) -> Dims | Callable[..., object]:
+    if callable(grid):
+        return grid
+    sizes = cluster if grid is None else three("grid", grid)
+    check_grid(sizes, cluster)
+    return sizes
 
 
 def _block(options: Options) -> Dims:

@@ -192,8 +192,9 @@ class Kernel:
                         f"{self.name}: {dimension}={size} was given, and the arrays say {found[dimension]}"
                     )
             env = found
-        traced = self._traced_for(self._bound(env, templates), templates)
-        grid = self._grid({**templates, **{name: env[name] for name in declaration.dimensions if name in env}})
+        env = self._bound(env, templates)
+        traced = self._traced_for(env, templates)
+        grid = self._grid({name: env[name] for name in declaration.dimensions if name in env}, templates)
         return Specialization(
             entry=self.name,
             text=traced.text,
@@ -273,9 +274,9 @@ class Kernel:
                 self._traced[key] = traced
             return traced
 
-    def _grid(self, names: Mapping[str, object]) -> Dims:
+    def _grid(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
         grid = self._declaration.grid
-        sizes = call_grid(grid, names) if callable(grid) else grid
+        sizes = call_grid(grid, env, templates) if callable(grid) else grid
         check_grid(sizes, self._declaration.cluster)
         return sizes
 

@@ -70,7 +70,7 @@ def _check_limits(what: str, sizes: Dims, limits: Sequence[int]) -> None:
             raise LaunchError(f"{what}.{axis} is {size}, and may be at most {limit} ({what}={sizes})")
 
 
-def call_grid(grid: Callable[..., object], names: Mapping[str, object]) -> Dims:
+def call_grid(grid: Callable[..., object], dimensions: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
     """Ask a grid callable, with the dimensions and template values that its parameters name.
 
     A callable whose parameters have other names gets the dimensions by position, if their count fits.
@@ -78,16 +78,16 @@ def call_grid(grid: Callable[..., object], names: Mapping[str, object]) -> Dims:
     from inspect import Parameter, signature
 
     parameters = signature(grid).parameters.values()
+    names = {**templates, **dimensions}
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
         return three("grid", grid(**names))
-    wanted = [parameter for parameter in parameters if parameter.kind is not Parameter.VAR_POSITIONAL]
-    missing = [
-        parameter.name for parameter in wanted if parameter.name not in names and parameter.default is Parameter.empty
-    ]
-    if wanted and not missing:
-        return three("grid", grid(**{each.name: names[each.name] for each in wanted if each.name in names}))
-    if len(wanted) == len(names) or not wanted:
-        return three("grid", grid(*names.values()) if wanted or list(parameters) else grid())
+    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
+        return three("grid", grid(*dimensions.values()))
+    missing = [each.name for each in parameters if each.name not in names and each.default is Parameter.empty]
+    if not missing:
+        return three("grid", grid(**{each.name: names[each.name] for each in parameters if each.name in names}))
+    if len(parameters) == len(dimensions) and not any(each.name in names for each in parameters):
+        return three("grid", grid(*dimensions.values()))
     raise LaunchError(
         f"the grid asks for {', '.join(missing)}, and this kernel has {', '.join(names) or 'no dimensions'}",
         hint="name its parameters like the Tiles' dimensions",

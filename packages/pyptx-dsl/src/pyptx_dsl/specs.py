@@ -80,15 +80,15 @@ class Tile:
         tma_padding: bool = False,
     ) -> None:
         """Take dimensions, then the element type, then the layout; the last two also as keywords."""
-        shape = list[Dim]()
+        shape, behind = list[Dim](), False
         for item in dims_and_dtype:
             match item:
                 case PtxType():
-                    dtype = _once(dtype, item)
+                    dtype, behind = _once(dtype, item), True
                 case Layout():
-                    layout = item
-                case _ if dtype is not None and shape:
-                    raise SpecError(f"Tile{dims_and_dtype!r}: dimensions come before the dtype")
+                    layout, behind = item, True
+                case _ if behind:
+                    raise SpecError(f"Tile{dims_and_dtype!r}: dimensions come before dtype and layout")
                 case _:
                     shape.append(_dim(item))
         if dtype is None:
