@@ -346,6 +346,14 @@ RACES = (
         "red.global.add.u32 [%rd2], 1;",
     ),
     swap(
+        "the first and the last of many blocks store to one word",
+        "global-race",
+        "setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nsetp.eq.u32 %p3, %r2, 0;\nsetp.eq.or.u32 %p4, %r2, 599, %p3;\nFAULT",
+        "@%p4 st.global.u32 [%rd2], %r2; // !",
+        "@%p4 red.global.add.u32 [%rd2], %r2;",
+        blocks=600,
+    ),
+    swap(
         "a message without a fence",
         "global-race",
         """
