@@ -241,8 +241,8 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def corpus(session: nox.Session) -> None:
-    """Compile corpus/sources again with the compilers that are here, and compare with the manifest."""
-    install(session, *group("test"))
+    """Compile corpus/sources again with the compilers that are here, compare with the manifest, and ask ptxas."""
+    session.install(*group("corpus"))
     session.run("python", "corpus/build.py", *session.posargs)
 
 
