@@ -201,7 +201,7 @@ def _check_range(place: Placement, value: int | float) -> None:
         if place.type[0] in "us":
             raise LaunchError(f"parameter {place.name} is .{place.type} and got the float {value!r}", hint="pass an int")
         return
-    low = 0 if place.type[0] == "u" else -(1 << (bits - 1))
-    high = (1 << (bits - 1)) if place.type[0] == "s" else 1 << bits
+    # Compilers declare a C int as .u32, so an unsigned parameter takes negative numbers too.
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) if place.type[0] == "s" else 1 << bits
     if not low <= int(value) < high:
         raise LaunchError(f"parameter {place.name} is .{place.type}, which cannot hold {value}")

@@ -96,15 +96,15 @@ class Arena:
         for part in range(size // unit):
             words[index + part if part else index] = ones
 
-    def written(self, offsets: IntArray, size: int) -> NDArray[np.bool_] | None:
-        """Return for each offset whether all `size` bytes there were written; None if that is not tracked."""
+    def written(self, offsets: IntArray, size: int, *, partly: bool) -> NDArray[np.bool_] | None:
+        """Return for each offset whether all `size` bytes there (`partly`: any) were written; None if untracked."""
         if self.initialised is None:
             return None
         unit = min(size, 8)
         ones = int.from_bytes(b"\1" * unit, "little")
         words = self.initialised.view(np.dtype(f"<u{unit}"))
         index = offsets >> (unit.bit_length() - 1)
-        known = words.take(index) == ones
-        for part in range(1, size // unit):
-            known &= words.take(index + part) == ones
-        return known
+        parts = [words.take(index + part if part else index) for part in range(size // unit)]
+        if partly:
+            return np.logical_or.reduce([part != 0 for part in parts])
+        return np.logical_and.reduce([part == ones for part in parts])

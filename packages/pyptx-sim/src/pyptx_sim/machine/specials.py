@@ -72,6 +72,8 @@ _SCALARS: dict[str, Callable[[Geometry], Array]] = {
     "reserved_smem_offset_begin": lambda _: _one(0),
     "reserved_smem_offset_end": lambda _: _one(SHARED_BASE),
     "reserved_smem_offset_cap": lambda _: _one(SHARED_BASE),
+    "reserved_smem_offset_0": lambda _: _one(0),
+    "reserved_smem_offset_1": lambda _: _one(SHARED_BASE // 2),
     "current_graph_exec": lambda _: _one(0),
 }
 
