@@ -64,9 +64,7 @@ def _integer_to_float(match: Match) -> Operation:
     if "sat" not in match:
         return Operation((target,), (match["atype"],), lambda a: casts.from_integer(a, target, mode))
     # Every integer from 1 up becomes 1, and every other one 0.
-    return Operation(
-        (target,), (match["atype"],), lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn")
-    )
+    return Operation((target,), (match["atype"],), lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
 
 
 def _float_to_integer(match: Match) -> Operation:
@@ -137,9 +135,7 @@ def _pair_of_halves(match: Match) -> Operation:
     target, mode = match["type"], match["frnd"]
     half = PACKED_HALVES[target]
     limit: Step | None = (lambda v: casts.limited(v, half.name)) if "satfinite" in match else None
-    convert = _chain(
-        rectified if "relu" in match else None, limit, lambda v: casts.from_float(v, half.name, mode)
-    )
+    convert = _chain(rectified if "relu" in match else None, limit, lambda v: casts.from_float(v, half.name, mode))
     register = dtype_of(target)
 
     def compute(a: Array, b: Array) -> Array:
@@ -181,7 +177,9 @@ def _from_minifloats(match: Match) -> Operation:
     relu = "relu" in match
 
     def compute(a: Array) -> Array:
-        codes = np.stack((a & np.uint8(15), a >> np.uint8(4)), axis=-1) if layout.bits == 4 else split(a, np.dtype("<u1"))
+        codes = (
+            np.stack((a & np.uint8(15), a >> np.uint8(4)), axis=-1) if layout.bits == 4 else split(a, np.dtype("<u1"))
+        )
         halves = decode(codes, layout)
         if relu:
             halves = np.where((halves & np.uint16(0x8000)) != 0, np.uint16(0), halves)
@@ -231,9 +229,7 @@ _TWO_ROUNDINGS = ("rn", "rz")
 FORMS = (
     form("cvt{.sat}.dtype.atype", _integers, dtype=INTEGERS, atype=INTEGERS),
     form("cvt.frnd{.ftz}{.sat}.dtype.atype", _integer_to_float, frnd=ROUNDING, dtype=FLOATS, atype=INTEGERS),
-    form(
-        "cvt.irnd{.ftz}{.sat}.dtype.atype", _float_to_integer, irnd=INTEGER_ROUNDING, dtype=INTEGERS, atype=FLOATS
-    ),
+    form("cvt.irnd{.ftz}{.sat}.dtype.atype", _float_to_integer, irnd=INTEGER_ROUNDING, dtype=INTEGERS, atype=FLOATS),
     form("cvt{.frnd}{.ftz}{.sat}.dtype.atype", _floats, frnd=ROUNDING, dtype=FLOATS, atype=FLOATS),
     form(
         "cvt.frnd{.relu}{.satfinite}.dtype.atype",
@@ -246,9 +242,7 @@ FORMS = (
     form("cvt.frnd{.satfinite}.tf32.f32", _tf32, frnd=("rna",)),
     form("cvt.frnd{.relu}{.satfinite}.tf32.f32", _tf32, frnd=_TWO_ROUNDINGS),
     form("cvt.frnd{.relu}{.satfinite}.type.f32", _pair_of_halves, frnd=_TWO_ROUNDINGS, type=PACKED_HALVES),
-    form(
-        "cvt.rn.satfinite{.relu}.dtype.atype", _to_minifloats, dtype=_PAIRS, atype=("f32", "f16x2", "bf16x2")
-    ),
+    form("cvt.rn.satfinite{.relu}.dtype.atype", _to_minifloats, dtype=_PAIRS, atype=("f32", "f16x2", "bf16x2")),
     form("cvt.rn{.relu}.f16x2.atype", _from_minifloats, atype=_PAIRS),
     form("cvt.rn.bf16x2.ue8m0x2", _from_exponents),
     form("cvt+pack.sat.type.s32", _pack, type=("u16", "s16")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from pyptx_sim.semantics.numerics.packed import join, split
 from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pyptx_ir.syntax.operands import Operand
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)

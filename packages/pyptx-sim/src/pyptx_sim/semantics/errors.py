@@ -1,7 +1,7 @@
 """The error of the semantics.
 
-    MissingSemantics (pyptx_sim.errors)
-    └── NoSemantics   the opcode is known, but not with these modifiers, types or operands
+MissingSemantics (pyptx_sim.errors)
+└── NoSemantics   the opcode is known, but not with these modifiers, types or operands
 """
 
 from __future__ import annotations

@@ -29,10 +29,11 @@ _F32, _U64 = np.dtype(np.float32), np.dtype(np.uint64)
 
 def finished(core: Core, *, ftz: bool = False, sat: bool = False) -> Core:
     """Return float32 `core` with flushed inputs and results, and the result saturated or made canonical."""
-    if sat:
-        return (lambda *sources: saturated(core(*map(flushed, sources)))) if ftz else (lambda *s: saturated(core(*s)))
     if ftz:
-        return lambda *sources: canonical(flushed(core(*map(flushed, sources))))
+        last = saturated if sat else canonical
+        return lambda *sources: last(flushed(core(*map(flushed, sources))))
+    if sat:
+        return lambda *sources: saturated(core(*sources))
     return lambda *sources: canonical(core(*sources))
 
 

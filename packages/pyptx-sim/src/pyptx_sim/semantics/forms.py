@@ -1,8 +1,8 @@
 """Instruction forms: rows spelt like the manual's syntax lines, each with the function that binds it.
 
 `form("add{.rnd}{.ftz}{.sat}.f32", bind, rnd=ROUNDING)` answers for every `add` whose words fill the slots: a slot `.name`
-takes one of the words given as `name=`, or the word itself if there is no such list; braces make it optional. Words may come
-in any order, as for ptxas, but slots of the same kind are filled from left to right (`cvt.u32.f32`: destination first).
+takes one of the words given as `name=`, or the word itself if there is no such list; braces make it optional. Modifiers
+may come in any order, as for ptxas; types may not (`cvt.u32.f32`: destination first).
 An instruction that leaves a word over, or a slot empty, has no semantics.
 """
 
@@ -15,14 +15,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.plugins.rows import Semantics
-
 from pyptx_sim.program.constants import parse_literal
 from pyptx_sim.semantics.errors import NoSemantics
+from pyptx_sim.types import is_type
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.operation import Operation
 
 _SLOT = re.compile(r"(?P<brace>\{)?\.(?P<name>[A-Za-z0-9_:]+)(?(brace)\})")
@@ -97,16 +96,18 @@ class Form:
 
     def fill(self, opcode: tuple[str, ...]) -> Mapping[str, str] | None:
         """Return the word of each slot for `opcode` read as this form, or None if it does not fit."""
-        left = list(opcode[self.opcode.count(".") + 1 :])
+        words = opcode[self.opcode.count(".") + 1 :]
+        left = dict(enumerate(words))
         filled: dict[str, str] = {}
+        types: list[int] = []
         for slot in self.slots:
-            word = next((word for word in left if word in slot.words), None)
-            if word is not None:
-                left.remove(word)
-                filled[slot.name] = word
+            place = next((place for place, word in left.items() if word in slot.words), None)
+            if place is not None:
+                filled[slot.name] = left.pop(place)
+                types += [place] if is_type(words[place]) else []
             elif not slot.optional:
                 return None
-        return None if left else filled
+        return None if left or types != sorted(types) else filled
 
 
 def form(spelling: str, bind: Bind, **words: Iterable[str]) -> Form:

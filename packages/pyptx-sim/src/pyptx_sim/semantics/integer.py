@@ -91,9 +91,7 @@ def _multiply_add(match: Match) -> Operation:
     kind, mode = match["type"], match["mode"]
     if mode == "wide":
         wide = double_width(dtype_of(kind))
-        return Operation(
-            (WIDER[kind],), (kind, kind, WIDER[kind]), lambda a, b, c: a.astype(wide) * b.astype(wide) + c
-        )
+        return Operation((WIDER[kind],), (kind, kind, WIDER[kind]), lambda a, b, c: a.astype(wide) * b.astype(wide) + c)
     if mode == "lo":
         return Operation((kind,), (kind,) * 3, lambda a, b, c: a * b + c)
     add: Core = _saturated_sum(1) if "sat" in match else np.add

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -10,6 +9,10 @@ import numpy as np
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.forms import Bind, Match, form
 from pyptx_sim.types import dtype_of
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BITS = ("b16", "b32", "b64")
 _U32, _U64 = np.uint32, np.uint64

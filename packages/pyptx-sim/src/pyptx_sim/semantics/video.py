@@ -139,11 +139,15 @@ def _multiply_add(match: Match) -> Operation:
     _, a_operand, b_operand, c_operand = match.operands
     extract_a = _part(match, selector(a_operand), match["atype"])
     extract_b = _part(match, selector(b_operand), match["btype"])
-    product_negated, c_negated, plus_one = is_negated(a_operand) != is_negated(b_operand), is_negated(c_operand), "po" in match
+    product_negated, c_negated, plus_one = (
+        is_negated(a_operand) != is_negated(b_operand),
+        is_negated(c_operand),
+        "po" in match,
+    )
     if (product_negated and c_negated) or (plus_one and any(map(is_negated, match.operands))):
         raise match.refuse("either the product or c is negated, and neither with .po")
     signed = "s32" in (match["atype"], match["btype"]) or product_negated or c_negated
-    third = _element("s32" if signed and not _unsigned_minus(match, c_negated) else "u32", 4)
+    third = _element("s32" if signed else "u32", 4)
     low, high = _bounds("s32" if signed else "u32", 4)
     shift = int(match["scale"][3:] or 0)
 
@@ -157,11 +161,6 @@ def _multiply_add(match: Match) -> Operation:
         return _scaled(upper, lower, shift, (low, high) if "sat" in match else None)
 
     return Operation(("b32",), ("b32",) * 3, compute)
-
-
-def _unsigned_minus(match: Match, c_negated: bool) -> bool:  # noqa: FBT001 - read at its only call
-    """Tell whether this is `(u32 * u32) - u32`: the result is signed, what is subtracted is not."""
-    return c_negated and match["atype"] == match["btype"] == "u32"
 
 
 def _wide_product(a: Array, b: Array) -> tuple[Array, Array]:
@@ -265,7 +264,13 @@ FORMS = (
     ),
     form("vset.atype.btype.cmp{.op2}", _compare, cmp=_COMPARE, atype=_TYPES, btype=_TYPES, op2=_SECOND),
     *(
-        form(f"{name}{lanes}.dtype.atype.btype{{.{last}}}", _simd_arithmetic(lanes), dtype=_TYPES, atype=_TYPES, btype=_TYPES)
+        form(
+            f"{name}{lanes}.dtype.atype.btype{{.{last}}}",
+            _simd_arithmetic(lanes),
+            dtype=_TYPES,
+            atype=_TYPES,
+            btype=_TYPES,
+        )
         for name in _SIMD
         for lanes in (2, 4)
         for last in ("sat", "add")

@@ -1,7 +1,7 @@
 """Exchange between the lanes of a warp. Manual: 9.7.9.5, 9.7.9.6 (shfl) and 9.7.13.8 to 9.7.13.14.
 
-Every function gets the active mask first. A lane counts only if it is active and in the asking lane's member mask, so several
-groups of one warp may execute one instruction with masks of their own.
+Every function gets the active mask first. A lane counts only if it is active and in the asking lane's member mask, so
+several groups of one warp may execute one instruction with masks of their own.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _uniform(mask: Mask, membermask: Array) -> Array | None:
 
 
 def _source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
-    """Return the lane that each lane reads, and whether it is in range; `b` and `c` are int64, broadcast against lanes."""
+    """Return the lane that each lane reads, and whether it is in range; `b` and `c` are int64."""
     distance, clamp, segment = b & 31, c & 31, (c >> 8) & 31
     last = (_LANES & segment) | (clamp & ~segment)
     lane = {

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx_sim.operation import Array
 from pyptx_sim.semantics.numerics.nan import F64_HIGH_NAN
 from pyptx_sim.semantics.numerics.rounding import F32, F64
 from pyptx_sim.semantics.numerics.single import reciprocal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
 
 _QUOTIENT_LIMIT = np.float32(2.0**126)
 _HIGH_WORD = np.uint64(0xFFFFFFFF00000000)

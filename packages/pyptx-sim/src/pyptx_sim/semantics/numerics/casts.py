@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 
 import numpy as np
 
-from pyptx_sim.operation import Array
 from pyptx_sim.semantics.numerics.directed import nudged
 from pyptx_sim.semantics.numerics.formats import HALVES
 from pyptx_sim.semantics.numerics.nan import F32_NAN, canonical, has_nan
 from pyptx_sim.semantics.numerics.rounding import F32, F64, PRECISIONS, rounded, sum_error, sum_to_odd, to_f32
-from pyptx_sim.types import DType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.types import DType
+    from pyptx_sim.operation import Array
+    from collections.abc import Callable
 
 INTEGRAL: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 

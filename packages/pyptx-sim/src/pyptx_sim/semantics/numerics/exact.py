@@ -26,7 +26,12 @@ def round_quotient(numerator: int, denominator: int, exponent: int, mode: str) -
     quotient |= bool(rest)  # two spare bits and a sticky one: enough for every mode
     drop = max(quotient.bit_length() - _PRECISION, _LEAST - unit)
     kept, lost, half = quotient >> drop, quotient & ((1 << drop) - 1), 1 << (drop - 1)
-    away = {"rn": lost > half or (lost == half and kept & 1), "rz": False, "rm": lost and negative, "rp": lost and not negative}
+    away = {
+        "rn": lost > half or (lost == half and kept & 1),
+        "rz": False,
+        "rm": lost and negative,
+        "rp": lost and not negative,
+    }
     return _assemble(kept + bool(away[mode]), unit + drop, negative, mode)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.nan import has_nan
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
+    
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
@@ -32,7 +36,10 @@ class Extreme:
         return np.copysign(result, _sign_product(a, b)) if self.xorsign else result
 
     def _pair(self, a: Array, b: Array) -> Array:
-        result = _FUNCTIONS[self.largest, self.nan](a, b)
+        result = np.maximum(a, b) if self.largest else np.minimum(a, b)
+        if not self.nan and has_nan(result):
+            # Not np.fmin: it takes the C library's word that a signalling NaN is a result.
+            result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
         same = a == b
         if not np.count_nonzero(same):
             return result
@@ -40,14 +47,6 @@ class Extreme:
         bits = np.dtype(f"<u{a.dtype.itemsize}")
         merge = np.bitwise_and if self.largest else np.bitwise_or
         return np.where(same, merge(a.view(bits), b.view(bits)), result.view(bits)).view(a.dtype)
-
-
-_FUNCTIONS: dict[tuple[bool, bool], Callable[[Array, Array], Array]] = {
-    (False, False): np.fmin,
-    (False, True): np.minimum,
-    (True, False): np.fmax,
-    (True, True): np.maximum,
-}
 
 
 def _sign_product(a: Array, b: Array) -> Array:

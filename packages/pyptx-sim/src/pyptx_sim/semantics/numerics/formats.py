@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx_sim.operation import Array
 from pyptx_sim.semantics.numerics.nan import F16_NAN, has_nan
 from pyptx_sim.semantics.numerics.rounding import F32, narrowed_to_odd
 from pyptx_sim.semantics.numerics.subnormals import flushed_half
-from pyptx_sim.types import DType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.types import DType
+    from pyptx_sim.operation import Array
+    from collections.abc import Callable
 
 _16 = np.uint32(16)
 _HALF_UNIT = np.uint32(0x7FFF)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx_sim.operation import Array
 from pyptx_sim.semantics.numerics.directed import nudged, patched
 from pyptx_sim.semantics.numerics.exact import fma_exact
 from pyptx_sim.semantics.numerics.rounding import (
@@ -20,6 +19,10 @@ from pyptx_sim.semantics.numerics.rounding import (
     zero_sign,
 )
 from pyptx_sim.semantics.numerics.subnormals import has_subnormal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
 
 _HALFWAY = np.iinfo(np.int64).min
 _F32_TAIL = 35  # shifts the 29 bits that float32 drops from a float64 to the top
@@ -61,6 +64,8 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     high_tail = sum_error(product, low_sum, high_sum)
     rest = sum_to_odd(tail, high_tail)
     result = high_sum + rest
+    # The error's zero is positive: a zero result takes its sign from the operands.
+    result = np.where(result == 0, product + c, result)
     if mode != "rn":
         result = zero_sign(nudged(result, sum_error(high_sum, rest, result), mode), product, c, mode)
     return _repaired(result, a, b, c, mode)
@@ -74,8 +79,10 @@ def _repaired(result: Array, a: Array, b: Array, c: Array, mode: str) -> Array:
     fits &= (product >= PRODUCT_LEAST) | (size_a == 0) | (size_b == 0)
     if fits.all():
         return result
-    special = ~(np.isfinite(size_a) & np.isfinite(size_b) & np.isfinite(size_c))
-    result = np.where(special, a * b + c, result)
+    finite = np.isfinite(product) | (np.isfinite(size_a) & np.isfinite(size_b))
+    special = ~(finite & np.isfinite(size_c))
+    # A finite product may overflow by itself; then an infinite addend is the result all the same.
+    result = np.where(special, np.where(finite, c, a * b + c), result)
     return patched(result, ~(fits | special), lambda x, y, z: fma_exact(x, y, z, mode), a, b, c)
 
 

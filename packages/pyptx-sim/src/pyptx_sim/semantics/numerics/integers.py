@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx_sim.operation import Array
-from pyptx_sim.types import DType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.types import DType
+    from pyptx_sim.operation import Array
 
 _U64_LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

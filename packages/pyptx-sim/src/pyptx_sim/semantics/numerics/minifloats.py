@@ -7,8 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from pyptx_sim.operation import Array
 from pyptx_sim.semantics.numerics.nan import F16_NAN
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
 
 
 @dataclass(frozen=True, slots=True)

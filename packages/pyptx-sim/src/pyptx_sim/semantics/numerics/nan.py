@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx_sim.operation import Array
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
 
 F32_NAN = 0x7FFFFFFF
 F16_NAN = 0x7FFF

@@ -6,13 +6,15 @@ along lanes, because the new axis is last.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.operation import Array
-from pyptx_sim.types import DType
+
+if TYPE_CHECKING:
+    from pyptx_sim.types import DType
+    from pyptx_sim.operation import Array
+    from collections.abc import Callable
 
 
 def split(bits: Array, element: DType) -> Array:

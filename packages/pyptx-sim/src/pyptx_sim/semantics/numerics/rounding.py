@@ -6,12 +6,15 @@ double rounding. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx_sim.operation import Array
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
+    from collections.abc import Callable
 
 F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
 

@@ -1,7 +1,7 @@
 """float32 arithmetic in every rounding mode; NaN results are not canonical yet.
 
-Rounding to nearest is NumPy's own. The directed modes go through float64, where products are exact, sums are rounded to odd,
-and a quotient or root of floats is never so near to a float that its own rounding could hide on which side it lies.
+Rounding to nearest is NumPy's own. The directed modes go through float64, where products are exact, sums are rounded to
+odd, and a quotient or root of floats is never so near to a float that its own rounding could hide on which side it lies.
 """
 
 from __future__ import annotations

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx_sim.operation import Array
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
 
 _SIGN = np.uint32(0x80000000)
 _EXPONENT = np.uint32(0x7F800000)
