@@ -1,8 +1,8 @@
 """Every operator on registers, and exactly what it emits: the rows of `docs/operators.md`, as data.
 
-Registers are named by type: `u v` u32, `s t` s32, `b c` b32, `h` u16, `i` s16, `U V` u64, `S T` s64, `P` b64 (a pointer), `x y`
-f32, `d e` f64, `m n` f16, `k l` bf16, `xx yy` f16x2, `p q` predicates; `tid` is the special register `%tid.x`. What is fresh
-takes the next name of its bank.
+Registers are named by type: `u v` u32, `s t` s32, `b c` b32, `h` u16, `i` s16, `U V` u64, `S T` s64, `P` b64 (a
+pointer), `x y` f32, `d e` f64, `m n` f16, `k l` bf16, `xx yy` f16x2, `p q` predicates; `tid` is the special register
+`%tid.x`. What is fresh takes the next name of its bank.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Section:
 SECTIONS = (
     Section(
         "Integers: 32 bits",
-        "The type is the left operand's; untyped bits (b32) count as unsigned. Python and NumPy integers are literals, and must fit.",
+        "The type is the left operand's; untyped bits (b32) count as unsigned. Python and NumPy "
+        "integers are literals, and must fit.",
         (
             Row("u + v", "add.u32 %r0, %u, %v"),
             Row("u + 5", "add.u32 %r0, %u, 5"),
@@ -101,9 +102,12 @@ SECTIONS = (
     ),
     Section(
         "Offsets",
-        "A product (`*`, `<<`) of a 32-bit register, and a sum with one in it, is an offset: a 32-bit register whose exact 64-bit "
-        "value can be asked for too. Where the operator stands, the trace puts the 32-bit form if the register is used as one, "
-        "the 64-bit form if it meets a 64-bit register, both if both. So an offset added to a pointer never wraps at 2^32, and "
+        "A product (`*`, `<<`) of a 32-bit register, and a sum with one in it, is an offset: a 32-bit "
+        "register whose exact 64-bit "
+        "value can be asked for too. Where the operator stands, the trace puts the 32-bit form if the "
+        "register is used as one, "
+        "the 64-bit form if it meets a 64-bit register, both if both. So an offset added to a pointer "
+        "never wraps at 2^32, and "
         "shared addresses stay 32 bits. Factors are 32-bit values.",
         (
             Row("P + u * 4096", "mul.wide.u32 %rd0, %u, 4096; add.s64 %rd1, %P, %rd0"),
@@ -168,7 +172,8 @@ SECTIONS = (
     ),
     Section(
         "Floating point",
-        "Rounding is written out (`.rn`), so ptxas fuses nothing behind your back. Both operands have one type; literals are exact.",
+        "Rounding is written out (`.rn`), so ptxas fuses nothing behind your back. Both operands have "
+        "one type; literals are exact.",
         (
             Row("x + y", "add.rn.f32 %f0, %x, %y"),
             Row("x + 1", "add.rn.f32 %f0, %x, 0f3F800000"),
@@ -192,7 +197,8 @@ SECTIONS = (
     ),
     Section(
         "Predicates",
-        "`~p` is the negation `!p` and emits nothing; beside `& | ^` it takes one `not`. A pair of destinations `p|q` is `reg.PipeRef(p, q)`.",
+        "`~p` is the negation `!p` and emits nothing; beside `& | ^` it takes one `not`. A pair of "
+        "destinations `p|q` is `reg.PipeRef(p, q)`.",
         (
             Row("p & q", "and.pred %p0, %p, %q"),
             Row("p | q", "or.pred %p0, %p, %q"),

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
+
 from pyptx_dsl import arch as arch_module
 from pyptx_dsl import reg
 from pyptx_dsl.errors import (
@@ -53,7 +54,7 @@ def scale(X: TensorSpec, W: TensorSpec, Y: TensorSpec, *, factor: float = 1.0, u
 
 
 def row(*shape: int) -> Argument:
-    return Argument(shape, "f32", tuple(shape[1:]) + (1,), 256)
+    return Argument(shape, "f32", (*tuple(shape[1:]), 1), 256)
 
 
 def test_members_say_what_was_declared() -> None:
@@ -211,7 +212,7 @@ def test_parameters_stand_in_order_and_the_mini_language_is_spelt() -> None:
     ]
 
     @kernel(in_specs=(Tile(4, f32),), raw_params=raw)
-    def k(A: TensorSpec) -> None:
+    def k(A: TensorSpec) -> None:  # noqa: ARG001  a kernel names its arrays and templates
         assert active().array_parameters == {"map"}
         ret()
 
@@ -224,7 +225,7 @@ def test_parameters_stand_in_order_and_the_mini_language_is_spelt() -> None:
 
 def test_raw_parameters_take_their_values_from_keywords_dimensions_and_templates() -> None:
     @kernel(in_specs=(Tile("M", f32),), raw_params=[("u32", "M"), ("s32", "shift"), ("f32", "eps"), ("u8", "flag")])
-    def k(A: TensorSpec, *, eps: float = 0.5) -> None:
+    def k(A: TensorSpec, *, eps: float = 0.5) -> None:  # noqa: ARG001  a kernel names its arrays and templates
         ret()
 
     rows = {each.name: each for each in k.specialize([row(7)], {"shift": -3, "flag": 1}).parameters}
@@ -293,7 +294,7 @@ GRIDS: list[tuple[object, tuple[int, int, int]]] = [
 
 @pytest.mark.parametrize(("grid", "expected"), GRIDS, ids=[str(number) for number in range(len(GRIDS))])
 def test_a_grid_may_be_sizes_or_compute_them(grid: object, expected: tuple[int, int, int]) -> None:
-    def k(X: TensorSpec, *, factor: int = 2, unroll: int = 4) -> None:
+    def k(X: TensorSpec, *, factor: int = 2, unroll: int = 4) -> None:  # noqa: ARG001  a kernel names its arrays and templates
         ret()
 
     built = kernel(in_specs=(Tile("M", "N", f32),), grid=grid)(k)  # type: ignore[call-overload]
@@ -304,7 +305,7 @@ def test_a_grid_may_be_sizes_or_compute_them(grid: object, expected: tuple[int, 
     "grid", [lambda M: (M - 6,), lambda K: K, lambda a, b, c: a, lambda M, K: K, lambda M: "x", lambda M: (1, 2, 3, 4)]
 )
 def test_grids_that_compute_nonsense_are_refused(grid: Callable[..., object]) -> None:
-    def k(X: TensorSpec, Y: TensorSpec) -> None:
+    def k(X: TensorSpec, Y: TensorSpec) -> None:  # noqa: ARG001  a kernel names its arrays and templates
         ret()
 
     with pytest.raises(LaunchError):

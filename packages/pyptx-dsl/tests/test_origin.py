@@ -7,6 +7,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
+
 from pyptx_dsl import reg
 from pyptx_dsl.errors import RegisterTypeError
 from pyptx_dsl.intrinsic import intrinsic

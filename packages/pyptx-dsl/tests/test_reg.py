@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from pyptx_dsl import reg, types
 from pyptx_dsl.errors import (
     DuplicateNameError,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from pyptx_dsl import reg, smem
 from pyptx_dsl.errors import (
     DuplicateNameError,
@@ -152,13 +153,11 @@ def test_static_and_dynamic_layouts_give_the_same_offsets() -> None:
     moved = {"smem_0": 0, "smem_1": 128, "mbar_0": 128 + 60_000}
 
     def offsets(build: Kernel, bases: dict[str, int]) -> list[int]:
-        found = []
+        found: list[int] = []
         for line in body(build):
-            if line.startswith((".reg", ".shared")):
-                continue
             for name, base in {**bases, "dyn_smem": 0}.items():
-                for offset in re.findall(rf"\b{name}(?:\+(\d+))?", line):
-                    found.append(base + int(offset or 0))
+                places = [] if line.startswith((".reg", ".shared")) else re.findall(rf"\b{name}(?:\+(\d+))?", line)
+                found += [base + int(offset or 0) for offset in places]
         return found
 
     static = offsets(small, places)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
 from pyptx_dsl import reg, smem
 from pyptx_dsl.errors import (
     DuplicateNameError,
@@ -25,6 +26,9 @@ from pyptx_dsl.types import b32, f32, f64, pred, u32, u64
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Instruction, Label, Pragma
 from pyptx_ir.syntax.operands import Register
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXAMPLE = """
 from pyptx_dsl import reg, smem

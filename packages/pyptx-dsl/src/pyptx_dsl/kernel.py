@@ -11,24 +11,22 @@ from __future__ import annotations
 
 import functools
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
-from pyptx_dsl import inspection, runtimes
-from pyptx_dsl.contract import check_arguments
-from pyptx_dsl.declaration import Declaration, Options, declare
+from pyptx_dsl import runtimes
 from pyptx_dsl.errors import KeywordError, ShapeError, UnboundDimensionsError, close
-from pyptx_dsl.keys import freeze
-from pyptx_dsl.launch import Dims, call_grid, check_grid
 from pyptx_dsl.operands import as_integer
-from pyptx_dsl.specialize import Traced, trace_kernel
 from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
-from pyptx_ir.plugins.rows import Argument, Specialization
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pyptx_dsl.declaration import Declaration
+    from pyptx_dsl.launch import Dims
+    from pyptx_dsl.parameters import RawParameter
+    from pyptx_dsl.specialize import Traced
     from pyptx_dsl.specs import Tile
+    from pyptx_ir.plugins.rows import Argument, Specialization
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.toolchain import Resources
 
@@ -61,6 +59,9 @@ class Kernel:
         tma_slots: str = "value",
     ) -> None:
         """Check the declaration; raise a KernelError for the first fault in it."""
+        # Imported here and below, where they are first needed: `import pyptx` must cost next to nothing.
+        from pyptx_dsl.declaration import Options, declare
+
         options = Options(
             arch, version, in_specs, out_specs, grid, block, cluster, smem, raw_params, extern_smem, reqntid,
             raw_directives, lineinfo, tma_slots,
@@ -146,18 +147,26 @@ class Kernel:
         What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise
         AssemblyFailed at the line that ptxas refuses, and ToolchainError when there is no ptxas.
         """
+        from pyptx_dsl import inspection
+
         return inspection.assembled(self._declaration, self._trace(kwargs)).cubin
 
     def sass(self, **kwargs: object) -> str:
         """Return the disassembled cubin: what the GPU executes."""
+        from pyptx_dsl import inspection
+
         return inspection.disassembled(self.cubin(**kwargs))
 
     def resources(self, **kwargs: object) -> Resources:
         """Return registers, spills, stack and shared memory, as ptxas reports them."""
+        from pyptx_dsl import inspection
+
         return inspection.assembled(self._declaration, self._trace(kwargs)).resources[self.name]
 
     def explain(self, **kwargs: object) -> str:
         """Return the PTX with the line of Python in front of the instructions that it wrote."""
+        from pyptx_dsl import inspection
+
         return inspection.interleaved(self._trace(kwargs))
 
     # --- running it ---------------------------------------------------------------------------------
@@ -181,6 +190,9 @@ class Kernel:
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Check the inputs against the kernel's contract and return all that a runtime needs to launch it."""
+        from pyptx_dsl.contract import check_arguments
+        from pyptx_dsl.specialize import specialization
+
         declaration = self._declaration
         templates, env, raw = self._split(keywords)
         if declaration.tiles:
@@ -195,22 +207,8 @@ class Kernel:
         env = self._bound(env, templates)
         traced = self._traced_for(env, templates)
         grid = self._grid({name: env[name] for name in declaration.dimensions if name in env}, templates)
-        return Specialization(
-            entry=self.name,
-            text=traced.text,
-            module=traced.module,
-            target=self.arch,
-            grid=grid,
-            block=declaration.block,
-            cluster=declaration.cluster,
-            shared_bytes=traced.shared_bytes,
-            parameters=tuple(
-                replace(row, value=self._scalar(row.name, raw, env, templates)) if row.kind == "scalar" else row
-                for row in traced.parameters
-            ),
-            outputs=traced.outputs,
-            origins=traced.origins,
-        )
+        scalars = {row.name: self._scalar(row, raw, env, templates) for row in declaration.raw}
+        return specialization(declaration, traced, grid, scalars)
 
     # --- tracing ------------------------------------------------------------------------------------
 
@@ -261,6 +259,9 @@ class Kernel:
 
     def _traced_for(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
         """Return the trace for these values, made once; values that cannot be compared are traced anew each time."""
+        from pyptx_dsl.keys import freeze
+        from pyptx_dsl.specialize import trace_kernel
+
         frozen = freeze(templates)
         key = None if frozen is None else (tuple(env[name] for name in self._declaration.dimensions), frozen)
         known = self._traced.get(key) if key is not None else None
@@ -275,16 +276,22 @@ class Kernel:
             return traced
 
     def _grid(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
+        from pyptx_dsl.launch import call_grid, check_grid
+
         grid = self._declaration.grid
         sizes = call_grid(grid, env, templates) if callable(grid) else grid
         check_grid(sizes, self._declaration.cluster)
         return sizes
 
     def _scalar(
-        self, name: str, raw: Mapping[str, object], env: Mapping[str, int], templates: Mapping[str, object]
+        self,
+        parameter: RawParameter,
+        raw: Mapping[str, object],
+        env: Mapping[str, int],
+        templates: Mapping[str, object],
     ) -> int | float:
         """Return the value of a raw parameter: given by name, or a dimension or template value of that name."""
-        (parameter,) = [each for each in self._declaration.raw if each.name == name]
+        name = parameter.name
         if not parameter.is_scalar:
             raise KeywordError(
                 f"{self.name}: the raw parameter {name!r} is no scalar, so a call cannot pass it",

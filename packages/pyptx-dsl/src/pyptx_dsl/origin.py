@@ -12,8 +12,10 @@ import os.path
 import sys
 from bisect import bisect_right
 from types import CodeType, FrameType
+from typing import TYPE_CHECKING
 
-from pyptx_ir.plugins.rows import Frame
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.rows import Frame
 
 Site = tuple[tuple[CodeType, int], ...]
 
@@ -70,6 +72,8 @@ class Recorder:
 
     def frames(self, site: Site) -> tuple[Frame, ...]:
         """Return the file, line and function of each frame of a site, innermost first."""
+        from pyptx_ir.plugins.rows import Frame
+
         return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in site)
 
     def _line(self, code: CodeType, offset: int) -> int:

@@ -13,7 +13,7 @@ from pyptx_dsl.lineinfo import LineTable
 from pyptx_dsl.parameters import entry_parameters
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
 from pyptx_dsl.trace import Trace, tracing
-from pyptx_ir.plugins.rows import EntryParameter, Frame, Output
+from pyptx_ir.plugins.rows import EntryParameter, Frame, Output, Specialization
 from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
@@ -83,6 +83,27 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
     if not trace.statement_count:
         _warn_empty(declaration)
     return _assembled(declaration, trace, env)
+
+
+def specialization(
+    declaration: Declaration, traced: Traced, grid: tuple[int, int, int], scalars: Mapping[str, int | float]
+) -> Specialization:
+    """Join a trace with what one call adds to it: the grid, and the values of raw parameters."""
+    return Specialization(
+        entry=declaration.name,
+        text=traced.text,
+        module=traced.module,
+        target=declaration.target.name,
+        grid=grid,
+        block=declaration.block,
+        cluster=declaration.cluster,
+        shared_bytes=traced.shared_bytes,
+        parameters=tuple(
+            replace(row, value=scalars[row.name]) if row.kind == "scalar" else row for row in traced.parameters
+        ),
+        outputs=traced.outputs,
+        origins=traced.origins,
+    )
 
 
 def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpec]:

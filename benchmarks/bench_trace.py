@@ -1,0 +1,126 @@
+"""How long tracing takes: it must be linear, with 100,000 instructions in 1.5 s and 8,000 pairs of `setp` in 0.3 s.
+
+    python benchmarks/bench_trace.py [--repeat N] [--older PYTHON]
+
+Prints the best wall time of N runs, in seconds, for tracing and emitting together. `--older` is the interpreter of
+another environment with `pyptx==0.1.1`, which is then measured in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZES = {"fma": (10_000, 100_000), "setp": (1_000, 8_000), "pointer": (10_000, 50_000), "straight": (1_000, 16_000)}
+LIMITS = {("fma", 100_000): 1.5, ("setp", 8_000): 0.3}
+
+
+def fma(count: int) -> Callable[[], str]:
+    """One instruction call each, in a loop."""
+    from pyptx import kernel, ptx, reg
+    from pyptx.types import f32
+
+    @kernel
+    def body() -> None:
+        a = reg.array(f32, 64)
+        for i in range(count):
+            ptx.inst.fma.rn.f32(a[i % 64], a[(i + 1) % 64], a[(i + 2) % 64], a[i % 64])
+
+    return body.ptx
+
+
+def setp(count: int) -> Callable[[], str]:
+    """Two comparisons each, every one into a fresh predicate."""
+    from pyptx import kernel, reg
+    from pyptx.types import u32
+
+    @kernel
+    def body() -> None:
+        r = reg.scalar(u32, init=0)
+        for i in range(count):
+            _ = r < i
+            _ = r == i
+
+    return body.ptx
+
+
+def pointer(count: int) -> Callable[[], str]:
+    """Add a product to a pointer: two instructions each."""
+    from pyptx import kernel, reg
+    from pyptx.types import u32, u64
+
+    @kernel
+    def body() -> None:
+        p, r = reg.scalar(u64, init=0), reg.scalar(u32, init=0)
+        for _ in range(count):
+            p += r * 4
+
+    return body.ptx
+
+
+def straight(count: int) -> Callable[[], str]:
+    """One long function, as a transpiled kernel is: a line of Python for each instruction."""
+    from pyptx import kernel, ptx, reg
+    from pyptx.types import u32
+
+    source = "def body():\n    r = reg.scalar(u32, init=0)\n" + "    ptx.inst.add.u32(r, r, 1)\n" * count
+    names = {"ptx": ptx, "reg": reg, "u32": u32}
+    exec(compile(source, "<straight>", "exec"), names)  # noqa: S102 - the source is above
+    return kernel(names["body"]).ptx
+
+
+CASES = {"fma": fma, "setp": setp, "pointer": pointer, "straight": straight}
+
+
+def seconds(case: str, count: int, repeat: int) -> float:
+    """Return the best time of `repeat` traces of fresh kernels."""
+    best = float("inf")
+    for _ in range(repeat):
+        trace = CASES[case](count)
+        started = time.perf_counter()
+        text = trace()
+        best = min(best, time.perf_counter() - started)
+        assert text.count("\n") > count
+    return best
+
+
+def older_seconds(python: str, case: str, count: int) -> float:
+    """Measure one case with another interpreter's pyptx."""
+    done = subprocess.run(
+        [python, __file__, "--case", case, "--count", str(count)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+def main() -> int:
+    """Print a line for each case and size; return 1 if a limit is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--older", metavar="PYTHON")
+    parser.add_argument("--case", help=argparse.SUPPRESS)
+    parser.add_argument("--count", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.case:
+        print(seconds(options.case, options.count, 1))
+        return 0
+    broken = 0
+    for case, sizes in SIZES.items():
+        for count in sizes:
+            taken, limit = seconds(case, count, options.repeat), LIMITS.get((case, count))
+            line = f"{case:10} {count:8,} {taken:8.3f} s {taken / count * 1e6:7.2f} us each"
+            line += f"   limit {limit} s" if limit else ""
+            if options.older and count <= 8_000:
+                line += f"   older {older_seconds(options.older, case, count):8.3f} s"
+            print(line)
+            broken += bool(limit and taken > limit)
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
