@@ -1,0 +1,90 @@
+"""Hold laws L1 and L2 on the PTX inside published wheels.
+
+    python -m tests.wild                       five wheels, at most 100 modules of each
+    python -m tests.wild --all                 every module of them
+    python -m tests.wild xgboost warp-lang     these wheels
+    … --cache FOLDER                           where wheels are kept (default: .cache/wild)
+    … --keep FOLDER                            write every module that breaks a law there
+
+Needs pip, the packages lz4 and zstandard, and a network for what isn't cached. Exits with 1 if a law is broken, a wheel
+can't be had, or a wheel holds no PTX.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .laws import judge
+from .wheels import FetchError, Sample, fetch, take
+
+WHEELS = ("nvidia-nccl-cu13", "torchvision", "xgboost", "warp-lang", "numba-cuda")
+LIMIT = 100
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def say(line: str) -> None:
+    """Print a line at once: a run takes minutes."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def check(requirement: str, options: argparse.Namespace) -> int:
+    """Hold the laws on one wheel, print what came of it, and return the number of faults."""
+    try:
+        wheel = fetch(requirement, options.cache)
+    except FetchError as error:
+        say(str(error))
+        return 1
+    sample = take(wheel, None if options.all else options.limit)
+    say(described(wheel, sample))
+    return report(sample, options.keep)
+
+
+def described(wheel: Path, sample: Sample) -> str:
+    """Return the line that says what was taken out of a wheel, and that it is a sample if it is one."""
+    size = wheel.stat().st_size / 1e6
+    line = f"{wheel.name} ({size:.0f} MB): {sample.distinct} distinct modules in {sample.files} files"
+    if len(sample.modules) < sample.distinct:
+        line += f"; SAMPLE of {len(sample.modules)}, those of the smallest hashes (--all takes every one)"
+    return line
+
+
+def report(sample: Sample, keep: Path | None) -> int:
+    """Hold the laws on every module of a sample, print faults and figures, and return the number of faults."""
+    faults = 0
+    size = parsing = emitting = 0.0
+    for module in sample.modules:
+        outcome = judge(module.text, f"{module.file}#{module.digest[:12]}")
+        size += len(module.text) / 1e6
+        parsing += outcome.parsing
+        emitting += outcome.emitting
+        if outcome.fault:
+            faults += 1
+            say(f"  {module.file} {module.digest[:12]}: {outcome.fault}")
+            if keep is not None:
+                keep.mkdir(parents=True, exist_ok=True)
+                (keep / f"{module.digest[:12]}.ptx").write_bytes(module.text)
+    rates = f"parsed at {size / (parsing or 1e-9):.1f} MB/s, emitted at {size / (emitting or 1e-9):.0f} MB/s"
+    say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} break a law; {rates}")
+    if not sample.modules:
+        say("  a wheel without PTX proves nothing: name another version")
+        return 1
+    return faults
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Carry out the command line; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wheels", nargs="*", default=WHEELS, metavar="REQUIREMENT")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--limit", type=int, default=LIMIT)
+    parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "wild")
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args(argv)
+    return 1 if sum([check(requirement, options) for requirement in options.wheels]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

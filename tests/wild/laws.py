@@ -1,0 +1,49 @@
+"""Laws L1 and L2 on one module, with what they cost."""
+
+from __future__ import annotations
+
+import gc
+import time
+from dataclasses import dataclass
+
+from pyptx_ir.syntax import PtxSyntaxError, decode, emit, parse, spell
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the laws fared on a module: what broke (`""`: nothing), and the seconds that parsing and emitting took."""
+
+    fault: str
+    parsing: float
+    emitting: float
+
+
+def judge(data: bytes, name: str) -> Outcome:
+    """Hold `emit(parse(text)) == text` (L1) and `parse(spell(tree)) == tree` (L2) on one module."""
+    text = decode(data)
+    gc.collect()
+    started = time.perf_counter()
+    try:
+        tree = parse(text, name)
+    except PtxSyntaxError as error:
+        return Outcome(f"does not parse: {error}", time.perf_counter() - started, 0.0)
+    parsed = time.perf_counter()
+    again = emit(tree)
+    emitted = time.perf_counter()
+    fault = "" if again == text else f"L1: {first_difference(text, again)}"
+    if not fault:
+        canonical = spell(tree)
+        try:
+            fault = "" if parse(canonical, name) == tree else "L2: the canonical text reads as another tree"
+        except PtxSyntaxError as error:
+            fault = f"L2: the canonical text does not parse: {error}"
+    return Outcome(fault, parsed - started, emitted - parsed)
+
+
+def first_difference(text: str, other: str) -> str:
+    """Return the first line on which two texts differ, both ways."""
+    lines, others = text.split("\n"), other.split("\n")
+    for number, (line, changed) in enumerate(zip(lines, others, strict=False), 1):
+        if line != changed:
+            return f"line {number}: {line[:120]!r} became {changed[:120]!r}"
+    return f"{len(lines)} lines became {len(others)}"

@@ -1,0 +1,119 @@
+"""Published wheels: fetching them once, and taking the PTX modules out of their files."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .fatbin import Image, bare_texts, images, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ELF = b"\x7fELF"
+ARCHIVE = b"!<arch>\n"
+WINDOWS = b"MZ"
+TEXT_SUFFIXES = (".ptx", ".cubin.ptx", ".fatbin", ".o", ".a", ".bc")
+
+
+class FetchError(Exception):
+    """A wheel could not be fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One PTX module of a wheel: the file that holds it, the bytes of its text, and their hash."""
+
+    file: str
+    text: bytes
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The modules taken from a wheel, out of how many `distinct` ones; `files` held PTX."""
+
+    modules: tuple[Found, ...]
+    distinct: int
+    files: int
+
+
+def fetch(requirement: str, cache: Path) -> Path:
+    """Return the wheel of `requirement`, from `cache` or else fetched into it.
+
+    Raises FetchError, with pip's own words, if it can't be had: no network is an error, never an empty run.
+    """
+    folder = cache / requirement
+    present = sorted(folder.glob("*.whl"))
+    if present:
+        return present[-1]
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    done = subprocess.run([*command, "--dest", str(folder), requirement], capture_output=True, text=True, check=False)
+    present = sorted(folder.glob("*.whl"))
+    if done.returncode or not present:
+        words = (done.stderr or done.stdout).strip().splitlines()
+        raise FetchError(f"{requirement} could not be fetched: {words[-1] if words else 'pip said nothing'}")
+    return present[-1]
+
+
+def take(wheel: Path, limit: int | None) -> Sample:
+    """Take the distinct PTX modules out of a wheel; no more than `limit`, if given: those of the smallest hashes.
+
+    Members are unpacked one at a time into a temporary file and mapped, so that memory holds one text at a time.
+    """
+    kept: dict[str, Found] = {}
+    seen: set[str] = set()
+    files: set[str] = set()
+    for file, text in _texts(wheel):
+        digest = hashlib.sha256(text).hexdigest()
+        files.add(file)
+        if digest in seen:
+            continue
+        seen.add(digest)
+        kept[digest] = Found(file, text, digest)
+        if limit is not None and len(kept) > limit:
+            del kept[max(kept)]
+    return Sample(tuple(kept[digest] for digest in sorted(kept)), len(seen), len(files))
+
+
+def _texts(wheel: Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            if not member.file_size:
+                continue
+            with archive.open(member) as stream:
+                head = stream.read(len(ARCHIVE))
+            if member.filename.endswith(TEXT_SUFFIXES) or head.startswith((ELF, ARCHIVE, WINDOWS)):
+                yield from _texts_of_member(archive, member)
+
+
+def _texts_of_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[tuple[str, bytes]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(archive.extract(member, folder))
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            if member.filename.endswith(".ptx"):
+                yield member.filename, data[:].rstrip(b"\0")
+                return
+            payloads: set[bytes] = set()
+            for image in images(data):
+                if _is_new(data, image, payloads):
+                    yield member.filename, text_of(data, image)
+            for text in bare_texts(data):
+                yield member.filename, text
+
+
+def _is_new(data: mmap.mmap, image: Image, payloads: set[bytes]) -> bool:
+    """Tell whether a payload is met for the first time: libraries repeat theirs, and unpacking costs the most."""
+    digest = hashlib.sha256(data[image.start : image.end]).digest()
+    if digest in payloads:
+        return False
+    payloads.add(digest)
+    return True
