@@ -176,10 +176,11 @@ def alone(session: nox.Session, package: str) -> None:
     session.install(*built, *test_needs(package), *toolchain())
     strangers = [name.replace("-", "_") for name in PACKAGES if name not in closure(package)]
     session.run("python", "tools/check_alone.py", package.replace("-", "_"), *strangers)
-    away = temporary(session, "tests")
-    shutil.copytree(ROOT / "packages" / package / "tests", away)
+    away = temporary(session, "away")
+    shutil.copytree(ROOT / "packages" / package / "tests", away / "tests")
     options = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(away), "-p", "no:cacheprovider")
-    session.run("pytest", *options, "--hypothesis-profile=ci", "-m", "not torch and not jax and not gpu", str(away))
+    selection = ("-m", "not torch and not jax and not gpu", str(away / "tests"))
+    session.run("pytest", *options, "--hypothesis-profile=ci", *selection)
 
 
 @nox.session(reuse_venv=False)
