@@ -2,8 +2,8 @@
 
     python benchmarks/bench_sim.py [--repeat N] [--profile]
 
-Prints the best wall time of N runs in seconds, without and with checks, beside what the repository promises, and the error
-against a float64 reference. The first run, which parses and lowers, is timed by itself.
+Prints the best wall time of N runs in seconds, without and with checks, beside what the repository promises, and the
+error against a float64 reference. The first run, which parses and lowers, is timed by itself.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ import cProfile
 import pstats
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
 from pyptx_sim import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
 ROWS, COLUMNS, THREADS = 256, 4096, 128
 VECTORS = COLUMNS // (4 * THREADS)

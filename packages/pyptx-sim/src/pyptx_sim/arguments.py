@@ -95,7 +95,7 @@ def pack_arguments(
     end = aligned(len(program.globals.data) + RED_ZONE, _BUFFER_ALIGNMENT)
     for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
         array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
-        if not isinstance(array, np.ndarray) or array.ndim == 0 and byte_size(place.type) < 8:  # noqa: PLR2004
+        if not isinstance(array, np.ndarray) or (array.ndim == 0 and byte_size(place.type) < 8):
             packed = _pack(place, value)
         else:
             _check_buffer(place, array)
@@ -127,7 +127,7 @@ def _arguments(
     memories = {
         "global": FlatMemory("global", arena, buffers),
         "const": _flat("const", program.constants, checked=checked),
-        "param": _bank(program, bank, checked=checked),
+        "param": _bank(bank, checked=checked),
     }
     return Arguments(memories, Heap(end, heap_end, buffers), placed)
 
@@ -145,7 +145,7 @@ def _flat(space: str, image: Image, *, checked: bool) -> FlatMemory:
     return FlatMemory(space, arena, Buffers([_named(place) for place in image.placements]))
 
 
-def _bank(program: Program, bank: bytes, *, checked: bool) -> FlatMemory:
+def _bank(bank: bytes, *, checked: bool) -> FlatMemory:
     arena = Arena(len(bank), track=checked)
     _fill(arena, 0, bank)
     whole = [Buffer(0, len(bank), "the parameters")] if bank else []
@@ -163,7 +163,7 @@ def _same_storage(one: Array, other: Array) -> bool:
 
 
 def _check_buffer(place: Placement, array: Array) -> None:
-    if byte_size(place.type) != 8 or place.size != 8:  # noqa: PLR2004 - a pointer
+    if byte_size(place.type) != 8 or place.size != 8:
         raise LaunchError(
             f"parameter {place.name} is a .{place.type} of {place.size} bytes, and got an array",
             hint="arrays are passed to 64-bit parameters, as pointers",
@@ -199,7 +199,9 @@ def _check_range(place: Placement, value: int | float) -> None:
         return
     if isinstance(value, float):
         if place.type[0] in "us":
-            raise LaunchError(f"parameter {place.name} is .{place.type} and got the float {value!r}", hint="pass an int")
+            raise LaunchError(
+                f"parameter {place.name} is .{place.type} and got the float {value!r}", hint="pass an int"
+            )
         return
     # Compilers declare a C int as .u32, so an unsigned parameter takes negative numbers too.
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) if place.type[0] == "s" else 1 << bits

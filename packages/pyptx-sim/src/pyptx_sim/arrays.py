@@ -1,4 +1,7 @@
-"""Arrays of callers: NumPy's, and torch tensors on the CPU, seen as NumPy arrays of raw storage. Torch is never imported."""
+"""Arrays of callers: NumPy's, and torch tensors on the CPU, seen as NumPy arrays of raw storage.
+
+Torch is never imported: whoever has a tensor has imported it.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
-from pyptx_ir.plugins.rows import Argument
 
+from pyptx_ir.plugins.rows import Argument
 from pyptx_sim.errors import LaunchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import Output
-
     from pyptx_sim.operation import Array
 
 # PTX names of element types by their name in NumPy (with ml_dtypes) and torch.

@@ -1,17 +1,17 @@
 """The errors and warnings of pyptx-sim.
 
-    PyptxError
-    └── SimulationError
-        ├── ProgramError          the module cannot be run: no such entry, an undeclared name, a missing body
-        │   └── MissingSemantics  an instruction that no plugin gives a meaning
-        ├── LaunchError           grid, block or arguments do not fit the entry
-        ├── MemoryFault           an access outside every buffer, or misaligned, in a run without checks
-        ├── Deadlock              no warp can ever go on
-        ├── StepLimitExceeded     the kernel ran longer than the caller allowed
-        └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
+PyptxError
+└── SimulationError
+    ├── ProgramError          the module cannot be run: no such entry, an undeclared name, a missing body
+    │   └── MissingSemantics  an instruction that no plugin gives a meaning
+    ├── LaunchError           grid, block or arguments do not fit the entry
+    ├── MemoryFault           an access outside every buffer, or misaligned, in a run without checks
+    ├── Deadlock              no warp can ever go on
+    ├── StepLimitExceeded     the kernel ran longer than the caller allowed
+    └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
 
-    UserWarning
-    └── SimulatedExecution        CPU tensors were given to a kernel, and it runs on the simulator
+UserWarning
+└── SimulatedExecution        CPU tensors were given to a kernel, and it runs on the simulator
 """
 
 from __future__ import annotations
@@ -56,5 +56,5 @@ class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
     """`trap`, or a failed device assertion."""
 
 
-class SimulatedExecution(UserWarning):  # noqa: N818 - read in "SimulatedExecution: rms_norm runs on the CPU"
+class SimulatedExecution(UserWarning):
     """A kernel runs on the simulator because its tensors are on the CPU."""

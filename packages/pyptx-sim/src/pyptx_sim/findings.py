@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pyptx_ir.plugins.rows import Frame
 
 # The rules that the engine itself checks; those of the checkers stand in `pyptx_sim.checks`.
@@ -27,9 +28,9 @@ ENGINE_RULES = frozenset(
 class Finding:
     """One fault of a kernel.
 
-    `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault, innermost
-    first; `other_line` and `other_origin` those of the second instruction, where two are involved. `count` says how many
-    lanes met it.
+    `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault,
+    innermost first; `other_line` and `other_origin` those of the second instruction, where two are involved. `count`
+    says how many lanes met it.
     """
 
     rule: str

@@ -3,10 +3,10 @@
 A checker is made once per run by a factory, gets a `RunView` and then events in execution order. It reports through
 `RunView.report`. Positions are `pc`s: indices into the program's instruction list; `RunView.site(pc)` makes them lines.
 
-Offsets are flat byte offsets in the arena of the space: `"global"` one arena for the whole launch, `"shared"` one arena in
-which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`; the other spaces are constant or a thread's own. Warps are
-numbered over the warps that run together (a wave); `wave_started` comes before each wave. A release is told as a `fence`
-in front of the access, an acquire as one behind it.
+Offsets are flat byte offsets in the arena of the space: `"global"` one arena for the whole launch, `"shared"` one
+arena in which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`; the other spaces are constant or a thread's
+own. Warps are numbered over the warps that run together (a wave); `wave_started` comes before each wave. A release is
+told as a `fence` in front of the access, an acquire as one behind it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# "atomic" is every strong access: `atom`, `red`, and `ld`/`st` that are `.volatile`, `.relaxed`, `.acquire`, `.release` or
-# `.mmio`; they may meet each other without a race. Manual: "Memory Consistency Model".
+# "atomic" is every strong access: `atom`, `red`, and `ld`/`st` that are `.volatile`, `.relaxed`, `.acquire`,
+# `.release` or `.mmio`; they may meet each other without a race. Manual: "Memory Consistency Model".
 AccessKind: TypeAlias = Literal["read", "write", "atomic"]
 Space: TypeAlias = Literal["global", "shared"]
 Offsets: TypeAlias = NDArray[np.int64]

@@ -4,11 +4,12 @@ A semantics row binds one instruction to an `Operation`: which types its operand
 function over arrays. The engine does everything else: it flattens operands, reads registers, applies guards and masks,
 and writes results.
 
-Operand 0 holds the destinations (a `Pair` `p|q` or a `Vector` flattens to several); all further operands, flattened the
-same way, are the sources, in order. An instruction without a destination sets `results=()`, and then operand 0 is a source.
+Operand 0 holds the destinations (a `Pair` `p|q` or a `Vector` flattens to several); all further operands, flattened
+the same way, are the sources, in order. An instruction without a destination sets `results=()`, and then operand 0 is
+a source.
 
-Arrays are `[warps, 32]`, `[warps, 1]` or `[1, 1]` (uniform), and broadcast against each other. Their dtype is that of the
-PTX type, see `pyptx_sim.types.dtype_of`. `compute` must never change its arguments in place.
+Arrays are `[warps, 32]`, `[warps, 1]` or `[1, 1]` (uniform), and broadcast against each other. Their dtype is that of
+the PTX type, see `pyptx_sim.types.dtype_of`. `compute` must never change its arguments in place.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class Operation:
     `results` and `sources` are PTX type names without the dot, one for each flattened operand. A result is written with
     the width of its type; into a wider register it is extended by its type (signed: sign, else zero).
 
-    `warp`: the lanes see each other; `compute` gets the active mask, bool `[warps, 32]`, first, and every source as a full
-    `[warps, 32]` array. `reads_carry`: the carry flag (bool) is the last source. `writes_carry`: it is the last result.
+    `warp`: the lanes see each other; `compute` gets the active mask, bool `[warps, 32]`, first, and every source as a
+    full `[warps, 32]` array. `reads_carry`: the carry flag (bool) is the last source. `writes_carry`: it is the last
+    result.
     """
 
     results: tuple[str, ...]

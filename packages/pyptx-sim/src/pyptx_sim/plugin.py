@@ -21,7 +21,7 @@ def pyptx_api_version() -> int:
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
     """Return what the instructions of the manual's ordinary chapters compute."""
-    from pyptx_sim.semantics import ROWS  # noqa: PLC0415 - needs NumPy
+    from pyptx_sim.semantics import ROWS
 
     return ROWS
 
@@ -29,6 +29,6 @@ def pyptx_semantics() -> Sequence[Semantics]:
 @hookimpl
 def pyptx_runtimes() -> Sequence[Runtime]:
     """Return the runtime that claims NumPy arrays and CPU tensors, behind every other."""
-    from pyptx_sim.runtime import RUNTIME  # noqa: PLC0415 - needs NumPy
+    from pyptx_sim.runtime import RUNTIME
 
     return (RUNTIME,)

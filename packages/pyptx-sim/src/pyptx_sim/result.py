@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Statistics:
     """What a run counted.
 
-    `instructions` are warp instructions, as a GPU counts them; `steps` are the basic blocks that the simulator executed, each
-    for many warps at once; `waves` is how many times it filled itself with CTAs.
+    `instructions` are warp instructions, as a GPU counts them; `steps` are the basic blocks that the simulator
+    executed, each for many warps at once; `waves` is how many times it filled itself with CTAs.
     """
 
     instructions: int

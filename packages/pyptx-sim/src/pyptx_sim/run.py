@@ -6,8 +6,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import parse
-from pyptx_ir.syntax.nodes import Module
-
 from pyptx_sim.arguments import pack_arguments
 from pyptx_sim.checks import OBSERVERS, RULES
 from pyptx_sim.errors import LaunchError
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Frame
-
+    from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.arguments import Arguments, Uninitialised, Value
 
 Checks: TypeAlias = "str | Iterable[str]"
@@ -50,12 +48,13 @@ def run(
 ) -> Result:
     """Run one entry of a module over a grid, and return what was found and counted.
 
-    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for scalars,
-    bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
-    `shared_bytes` is the dynamic shared memory. `checks` is "all", "none" or names of rules; with checks, faults become
-    findings and the kernel goes on, without them they raise MemoryFault or Deadlock. `seed` 0 runs warps in a fixed order,
-    any other number in a random one. `step_limit` bounds the basic blocks executed, None lifts the bound. `origins` maps PTX
-    lines to the user's frames, and `names` are the user's names of the arguments; both are for messages only.
+    `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for
+    scalars, bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
+    `shared_bytes` is the dynamic shared memory. `checks` is "all", "none" or names of rules; with checks, faults
+    become findings and the kernel goes on, without them they raise MemoryFault or Deadlock. `seed` 0 runs warps in a
+    fixed order, any other number in a random one. `step_limit` bounds the basic blocks executed, None lifts the
+    bound. `origins` maps PTX lines to the user's frames, and `names` are the user's names of the arguments; both are
+    for messages only.
 
     Raises PtxSyntaxError for text that is no PTX, ProgramError (MissingSemantics) for a module that cannot be run,
     LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
@@ -107,7 +106,7 @@ def _rules(checks: Checks) -> frozenset[str]:
     asked = frozenset((checks,) if isinstance(checks, str) else checks)
     unknown = sorted(asked - known)
     if unknown:
-        raise LaunchError(f"there is no check named {unknown[0]}", hint=f"the checks: all, none, {', '.join(sorted(known))}")
+        raise LaunchError(
+            f"there is no check named {unknown[0]}", hint=f"the checks: all, none, {', '.join(sorted(known))}"
+        )
     return asked
-
-

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_ir.plugins.rows import Launchable, Runtime
-
 from pyptx_sim.arguments import Uninitialised
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
-
     from pyptx_sim.arguments import Value
     from pyptx_sim.findings import Finding
     from pyptx_sim.result import Result, Statistics
@@ -124,7 +122,9 @@ def _outputs(
     return tuple(Given.check(array, output).array for array, output in zip(given, special.outputs, strict=True))
 
 
-def _value(kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Value | Uninitialised]) -> Value | Uninitialised:
+def _value(
+    kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Value | Uninitialised]
+) -> Value | Uninitialised:
     if parameter.kind == "tensor" and parameter.index is not None:
         return tensors[parameter.index]
     if parameter.kind == "scalar" and parameter.value is not None:

@@ -19,7 +19,8 @@ B128: DType = np.dtype([("lo", "<u8"), ("hi", "<u8")])
 _EXACT: dict[str, str] = {"pred": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "tf32": "<u4"}
 _INTEGER_KINDS = {"u": "u", "b": "u", "s": "i"}
 
-# Formats of PTX that a register holds as raw bits. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
+# Formats of PTX that a register holds as raw bits. Manual: "Alternate Floating-Point Data Formats", "Packed Data
+# Types".
 _RAW_BITS: dict[str, int] = {
     "bf16": 16,
     "f16x2": 32,

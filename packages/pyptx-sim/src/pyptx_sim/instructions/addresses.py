@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Symbol
-
 from pyptx_sim.instructions.registers import Reader, read_register
 from pyptx_sim.machine.access import by_space
 from pyptx_sim.machine.lanes import IntArray, Lanes
@@ -20,7 +19,6 @@ from pyptx_sim.program.windows import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, S
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.code import Step
     from pyptx_sim.operation import Array
@@ -56,7 +54,8 @@ def target(operands: Operands, operand: Operand, space: str) -> Target:
     if register is None:
         return _symbol_target(operands, address.base, delta, space)
     read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
-    # Addresses in parameter memory that registers hold are generic ones: frames of functions and the entry's bank differ.
+    # Addresses in parameter memory that registers hold are generic ones: frames of functions and the entry's bank
+    # differ.
     if space in {"generic", "param"}:
         return _generic(_biased(read, delta, register.width))
     if space == "global":
@@ -66,7 +65,7 @@ def target(operands: Operands, operand: Operand, space: str) -> Target:
 
 def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], IntArray]:
     """Add a constant to a 32- or 64-bit address with its wrap-around, and widen it."""
-    if width == 8:  # noqa: PLR2004 - .b64
+    if width == 8:
         bias = np.uint64(delta & _MASK64)
         if not delta:
             return lambda wave, lanes: read(wave, lanes).view(np.int64)
@@ -201,7 +200,10 @@ def compile_mapa(operands: Operands) -> Step:
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
     write, read_rank = operands.write(destination, ptx_type), operands.read(rank, "u32")
     dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
-    keep, shift = dtype.type((SHARED_WINDOW if dtype.itemsize == 8 else 0) | ((1 << RANK_SHIFT) - 1)), dtype.type(RANK_SHIFT)  # noqa: PLR2004
+    keep, shift = (
+        dtype.type((SHARED_WINDOW if dtype.itemsize == 8 else 0) | ((1 << RANK_SHIFT) - 1)),
+        dtype.type(RANK_SHIFT),
+    )
 
     def step(wave: Wave, lanes: Lanes) -> None:
         write(wave, lanes, (read(wave, lanes) & keep) | (read_rank(wave, lanes).astype(dtype) << shift))

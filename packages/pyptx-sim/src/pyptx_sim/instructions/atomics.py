@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.syntax.operands import Sink
-
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.transfers import scope_of
 from pyptx_sim.machine.access import Access
@@ -15,8 +14,6 @@ from pyptx_sim.machine.atomics import BF16_UPDATES, FLOAT_UPDATES, GLOBAL_F32_AD
 from pyptx_sim.types import B128, dtype_of, is_type
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader
     from pyptx_sim.machine.access import Places

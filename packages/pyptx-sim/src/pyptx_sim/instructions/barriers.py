@@ -14,7 +14,6 @@ from pyptx_sim.machine.lanes import WARP, all_lanes, pick
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader, Writer
     from pyptx_sim.machine.code import Group, Step, Terminator
@@ -174,7 +173,8 @@ class MaskGate:
         values = self.mask(wave, lanes)
         first = lanes.full_mask.argmax(axis=1)
         bits = pick(values, np.arange(lanes.height), first).astype(np.uint32)
-        return (np.broadcast_to(bits, (lanes.height,))[:, None] & _LANE_BITS) != 0
+        members: Mask = (np.broadcast_to(bits, (lanes.height,))[:, None] & _LANE_BITS) != 0
+        return members
 
 
 def compile_gate(operands: Operands) -> MaskGate:

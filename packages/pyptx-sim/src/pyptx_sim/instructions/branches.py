@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.syntax.operands import Register, Symbol
-
 from pyptx_sim.errors import KernelTrap
 from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.program.scopes import LabelBinding, TargetsBinding

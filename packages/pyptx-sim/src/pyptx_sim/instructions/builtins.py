@@ -14,18 +14,21 @@ import numpy as np
 
 from pyptx_sim.errors import KernelTrap, SimulationError
 from pyptx_sim.machine.lanes import WARP, Lanes, pick, spread
-from pyptx_sim.machine.wave import Wave
 from pyptx_sim.operation import Array
 from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS, space_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyptx_sim.machine.wave import Wave
+
 # Gets the wave, the lanes and one array for each argument; returns the result for the lanes.
 Builtin: TypeAlias = Callable[..., Array]
 
 # %[flags][width][.precision][length]conversion; CUDA knows no `*`.
-_DIRECTIVE = re.compile(r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>.)")
+_DIRECTIVE = re.compile(
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>.)"
+)
 _WIDE = frozenset({"l", "ll", "j", "z", "t"})
 _LONGEST_STRING = 1 << 16
 
@@ -117,7 +120,9 @@ def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
     return spread(np.array(counts, np.uint32), positions, columns, lanes.height)
 
 
-def _assert_fail(wave: Wave, lanes: Lanes, message: Array, file: Array, line: Array, function: Array, _: Array) -> Array:
+def _assert_fail(
+    wave: Wave, lanes: Lanes, message: Array, file: Array, line: Array, function: Array, _: Array
+) -> Array:
     """Stop the kernel with the assertion's words."""
     warp, lane, thread = next(_threads(wave, lanes))
     positions, columns = lanes.active

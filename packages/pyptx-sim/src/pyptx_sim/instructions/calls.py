@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.syntax.operands import CallList, Register, Sink, Symbol
-
 from pyptx_sim.errors import SimulationError
 from pyptx_sim.instructions.builtins import BUILTINS
 from pyptx_sim.instructions.registers import merged, read_register, write_register
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader, Writer
     from pyptx_sim.machine.code import Step, Terminator
@@ -91,10 +89,11 @@ class CallSite:
 
     def _check_stack(self, wave: Wave, lanes: Lanes, callee: IntArray) -> None:
         top = int(pick(lanes.select(callee), *lanes.active).max()) + self.callee.frame_size
-        if top > wave.machine.program.local_size:
+        program = wave.machine.program
+        if top > program.local_size:
             raise SimulationError(
-                f"the stack overflows when {self.callee.name} is called ({wave.machine.program.local_size} bytes a thread)",
-                where=wave.machine.program.where(self.pc),
+                f"the stack of {program.local_size} bytes a thread overflows when {self.callee.name} is called",
+                where=program.where(self.pc),
                 hint="look for a recursion that does not end",
             )
 
@@ -155,9 +154,10 @@ def _fetch_bytes(place: Placement) -> _Fetch:
         start = memory.flat(lanes.select(base) + np.int64(place.offset), lanes)
         where = start[:, :, None] + np.arange(place.size)
         if memory.arena.initialised is None:
-            return memory.arena.data[where]
+            return np.asarray(memory.arena.data[where])
         # The lower byte travels with the mark that it is initialised.
-        return memory.arena.data[where].astype(np.uint16) | (memory.arena.initialised[where].astype(np.uint16) << 8)
+        marks = memory.arena.initialised[where].astype(np.uint16) << 8
+        return np.asarray(memory.arena.data[where].astype(np.uint16) | marks)
 
     return fetch
 

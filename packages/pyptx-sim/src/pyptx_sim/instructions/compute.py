@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from pyptx_sim.instructions.registers import Reader, Writer, write_slot
 from pyptx_sim.machine.lanes import WARP, Lanes
-from pyptx_sim.machine.wave import Wave
 from pyptx_sim.program.program import CARRY_SLOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Compute, Operation
 
 _CLEAR = np.zeros((1, 1), np.bool_)
@@ -50,8 +52,9 @@ def _read_carry(wave: Wave, lanes: Lanes) -> Array:
     return _CLEAR if value is None else lanes.select(value)
 
 
-def _single(readers: tuple[Reader, ...], write: Writer, compute: Compute) -> Step:
+def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Step:
     """Return a step with one result; the usual numbers of sources are spelt out, since this runs most of all."""
+    compute = cast("Callable[..., Array]", of_any)
     match readers:
         case (a,):
             return lambda wave, lanes: write(wave, lanes, compute(a(wave, lanes)))

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.syntax.operands import Symbol
-
 from pyptx_sim.instructions.addresses import read_address
 from pyptx_sim.program.scopes import FunctionBinding, LabelBinding
-from pyptx_sim.types import B128
+from pyptx_sim.types import B128, DType
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader, Writer
     from pyptx_sim.machine.code import Step
@@ -38,7 +36,10 @@ def compile_move(operands: Operands) -> Step:
 
 
 def _copy(operands: Operands, outs: tuple[Operand, ...], ins: tuple[Operand, ...], ptx_type: str) -> Step:
-    pairs = [(operands.write(out, ptx_type), _source(operands, given, ptx_type)) for out, given in zip(outs, ins, strict=True)]
+    pairs = [
+        (operands.write(out, ptx_type), _source(operands, given, ptx_type))
+        for out, given in zip(outs, ins, strict=True)
+    ]
     if len(pairs) == 1:
         write, read = pairs[0]
         return lambda wave, lanes: write(wave, lanes, read(wave, lanes))
@@ -82,7 +83,7 @@ def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...], pt
     return step
 
 
-def _joined(values: list[Array], dtype: np.dtype[np.unsignedinteger], shift: int) -> Array:  # type: ignore[type-arg]
+def _joined(values: list[Array], dtype: DType, shift: int) -> Array:
     total = values[0].astype(dtype)
     for position, value in enumerate(values[1:], 1):
         total = total | (value.astype(dtype) << dtype.type(position * shift))
@@ -90,7 +91,7 @@ def _joined(values: list[Array], dtype: np.dtype[np.unsignedinteger], shift: int
 
 
 def _pack128(values: list[Array]) -> Array:
-    if len(values) != 2:  # noqa: PLR2004 - words of 32 bits first become two of 64
+    if len(values) != 2:
         words = np.dtype(np.uint64)
         values = [_joined(values[:2], words, 32), _joined(values[2:], words, 32)]
     packed = np.empty(np.broadcast_shapes(*(value.shape for value in values)), B128)
@@ -119,14 +120,16 @@ def _unpack128(read: Reader, writers: list[Writer]) -> Step:
     def step(wave: Wave, lanes: Lanes) -> None:
         value = read(wave, lanes)
         halves = [value["lo"], value["hi"]]
-        if len(writers) != 2:  # noqa: PLR2004 - four words of 32 bits
-            halves = [part for half in halves for part in (half.astype(np.uint32), (half >> np.uint64(32)).astype(np.uint32))]
+        if len(writers) != 2:
+            halves = [
+                part for half in halves for part in (half.astype(np.uint32), (half >> np.uint64(32)).astype(np.uint32))
+            ]
         for write, half in zip(writers, halves, strict=True):
             write(wave, lanes, half)
 
     return step
 
 
-def _integer(ptx_type: str) -> np.dtype[np.unsignedinteger]:  # type: ignore[type-arg]
+def _integer(ptx_type: str) -> DType:
     bits = int(ptx_type.lstrip("busf"))
-    return B128 if bits == 128 else np.dtype(f"<u{bits // 8}")  # noqa: PLR2004
+    return B128 if bits == 128 else np.dtype(f"<u{bits // 8}")

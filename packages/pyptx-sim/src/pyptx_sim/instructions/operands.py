@@ -17,11 +17,10 @@ from pyptx_ir.syntax.operands import (
     Symbol,
     Vector,
 )
-
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.instructions.registers import Reader, Writer, read_register, write_register
 from pyptx_sim.machine.specials import is_special
-from pyptx_sim.program.constants import encode, evaluate, literal_bits
+from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
 from pyptx_sim.program.images import symbol_address
 from pyptx_sim.program.scopes import (
     DYNAMIC_OFFSET,
@@ -36,7 +35,6 @@ from pyptx_sim.types import byte_size, dtype_of, is_signed
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
@@ -107,15 +105,15 @@ class Operands:
                 return tuple(Register(component.name) for component in found.components)
         return (operand,)
 
-    def address_of(self, name: str, generic: bool = False) -> int:  # noqa: FBT001, FBT002 - the protocol of evaluate
+    def address_of(self, name: str, form: Form = "relative") -> int:
         """Return the address of a variable or function, relative to its space; frame variables are no constants."""
         binding = self.find(name)
         if isinstance(binding, Placement) and binding.offset == DYNAMIC_OFFSET:
             binding = self.dynamic(binding)
         if isinstance(binding, FunctionBinding | Placement):
             functions = {function.name: function.index for function in self.program.functions.values()}
-            return symbol_address(binding, functions, generic=generic)
-        self.fail(f"{name} has no address")
+            return symbol_address(binding, functions, generic=form == "generic")
+        return self.fail(f"{name} has no address")
 
     def dynamic(self, placement: Placement) -> Placement:
         """Return the placement of a dynamic shared variable."""
@@ -151,7 +149,7 @@ class Operands:
         register = self.scope.find(base) if selector in _SELECTORS else None
         if isinstance(register, RegisterBinding):
             return _selected(read_register(register, "b32", checked=self.checked), _SELECTORS[selector], ptx_type)
-        self.fail(f"{name} is neither a declared register nor a special one")
+        return self.fail(f"{name} is neither a declared register nor a special one")
 
     def _read_constant(self, operand: Operand, ptx_type: str) -> Reader:
         exact = literal_bits(operand.text) if isinstance(operand, Immediate) else None

@@ -73,7 +73,7 @@ def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -
     store = write_slot(register.slot, checked=checked)
     if not width or dtype.itemsize == width:
         return store
-    if width == 16:  # noqa: PLR2004 - .b128 has no arithmetic to extend with
+    if width == 16:
         raise ProgramError(f"a .{ptx_type} result cannot be extended into the .b128 register {register.name}")
     bits, narrow = bits_dtype(width), bits_dtype(dtype.itemsize)
     signed = np.dtype(f"<i{dtype.itemsize}") if is_signed(ptx_type) else None

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyptx_ir.plugins.rows import Semantics
-
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.program.program import BlockRange, Program
@@ -69,7 +68,7 @@ _OTHERS: Final = frozenset({("red", "async"), ("st", "async"), ("st", "bulk")})
 
 @lru_cache(maxsize=1)
 def _semantics() -> Mapping[tuple[str, ...], Semantics]:
-    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - loads every plugin
+    from pyptx_ir.plugins.manager import manager
 
     return {tuple(row.opcode.split(".")): row for row in manager().semantics()}
 

@@ -13,7 +13,6 @@ from pyptx_sim.types import dtype_of, is_type
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.access import Places
     from pyptx_sim.machine.code import Step

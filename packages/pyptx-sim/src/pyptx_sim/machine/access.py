@@ -97,11 +97,10 @@ class Access:
             positions, columns = lanes.active
             thread = wave.geometry.thread_name(int(lanes.warps(positions[[first]])[0]), int(columns[first]))
             address = int(picked[first])
-            message = (
-                f"{self.size} bytes of {memory.space} memory {verb} by {thread} at {memory.describe(address)}"
-            )
+            message = f"{self.size} bytes of {memory.space} memory {verb} by {thread} at {memory.describe(address)}"
             fault(wave, rule, message, hint, int(np.count_nonzero(bad)))
-        return ~(outside | misaligned)
+        sound: Mask = ~(outside | misaligned)
+        return sound
 
     def before(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
         """Check what is read and tell the observers; before the access takes place."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
-from pyptx_sim.machine.lanes import IntArray
-from pyptx_sim.operation import Array
-from pyptx_sim.types import DType
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Array
+    from pyptx_sim.types import DType
 
 # Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
 _UNIT = 16
@@ -83,7 +87,9 @@ class Arena:
     def holds(self, offsets: IntArray, values: list[Array]) -> bool:
         """Tell whether writing `values` at the offsets would change nothing."""
         present = self.gather(np.asarray(offsets), values[0].dtype, len(values))
-        return all(old.tobytes() == np.broadcast_to(new, old.shape).tobytes() for old, new in zip(present, values, strict=True))
+        return all(
+            old.tobytes() == np.broadcast_to(new, old.shape).tobytes() for old, new in zip(present, values, strict=True)
+        )
 
     def mark(self, offsets: IntArray, size: int) -> None:
         """Note that `size` bytes at each offset are written."""
@@ -105,6 +111,7 @@ class Arena:
         words = self.initialised.view(np.dtype(f"<u{unit}"))
         index = offsets >> (unit.bit_length() - 1)
         parts = [words.take(index + part if part else index) for part in range(size // unit)]
-        if partly:
-            return np.logical_or.reduce([part != 0 for part in parts])
-        return np.logical_and.reduce([part == ones for part in parts])
+        known: NDArray[np.bool_] = (parts[0] != 0) if partly else (parts[0] == ones)
+        for words_of_part in parts[1:]:
+            known = known | (words_of_part != 0) if partly else known & (words_of_part == ones)
+        return known

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 # (old, operand, second operand) → new, all arrays of one dtype.
-Combine: TypeAlias = "Callable[[Array, Array, Array], Array]"
+Combine: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
 
 # Lanes at one address are combined round by round up to this many; more are worth a loop over addresses.
 _ROUNDS = 64
@@ -24,14 +24,18 @@ _ROUNDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An atomic operation: `combine` for lanes at distinct addresses, `ufunc` where one says the same of a whole series."""
+    """An atomic operation: `combine` for lanes at distinct addresses, `ufunc` where one does a whole series."""
 
     combine: Combine
     ufunc: np.ufunc | None = None
 
 
 def _from_ufunc(ufunc: np.ufunc) -> Update:
-    return Update(lambda old, value, _: ufunc(old, value), ufunc)
+    def combine(old: Array, value: Array, _: Array) -> Array:
+        result: Array = ufunc(old, value)
+        return result
+
+    return Update(combine, ufunc)
 
 
 def _increment(old: Array, bound: Array, _: Array) -> Array:
@@ -43,7 +47,7 @@ def _decrement(old: Array, bound: Array, _: Array) -> Array:
 
 
 def _add_bf16(old: Array, value: Array, _: Array) -> Array:
-    total = _widen_bf16(old) + _widen_bf16(value)
+    total: Array = _widen_bf16(old) + _widen_bf16(value)
     bits = total.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     return np.where(np.isnan(total), np.uint16(0x7FFF), rounded.astype(np.uint16))
@@ -55,7 +59,7 @@ def _widen_bf16(bits: Array) -> Array:
 
 def _pick_bf16(choose: np.ufunc) -> Update:
     def combine(old: Array, value: Array, _: Array) -> Array:
-        chosen = choose(_widen_bf16(old), _widen_bf16(value))
+        chosen: Array = choose(_widen_bf16(old), _widen_bf16(value))
         return (chosen.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
 
     return Update(combine)

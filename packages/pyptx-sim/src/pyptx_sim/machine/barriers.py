@@ -29,8 +29,8 @@ class Reduction(Protocol):
 class Barriers:
     """The sixteen named barriers of each CTA of a wave.
 
-    Arrivals count lanes; lanes that do not exist or have exited count with the first of their warp, as on hardware, which
-    counts warps.
+    Arrivals count lanes; lanes that do not exist or have exited count with the first of their warp, as on hardware,
+    which counts warps.
     """
 
     __slots__ = ("_arrivals", "_arrived", "_need", "_wave", "reductions")
@@ -53,12 +53,14 @@ class Barriers:
 
     def keys(self, ids: IntArray, names: IntArray) -> IntArray:
         """Return the barriers of strands `ids` with numbers `names`."""
-        return self._wave.geometry.cta[self._wave.strands.warp[ids]] * PER_CTA + names
+        keys: IntArray = self._wave.geometry.cta[self._wave.strands.warp[ids]] * PER_CTA + names
+        return keys
 
     def _weights(self, ids: IntArray) -> IntArray:
         strands = self._wave.strands
         dead = WARP - np.count_nonzero(self._wave.live[strands.warp[ids]], axis=1)
-        return np.count_nonzero(strands.mask[ids], axis=1) + dead
+        weights: IntArray = np.count_nonzero(strands.mask[ids], axis=1) + dead
+        return weights
 
     def arrive(self, ids: IntArray, names: IntArray, counts: IntArray | None) -> None:
         """Count strands `ids` as arrived; they go on."""
@@ -141,7 +143,7 @@ class Barriers:
         reduction.finish(self._wave, lanes, counts[keys[here]], totals[keys[here]])
 
     def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report barriers that the lanes of a warp meet at different instructions, or that exited threads never reach."""
+        """Report barriers that a warp meets at two instructions, or that exited threads never reach."""
         wave = self._wave
         if not wave.machine.checked:
             return
@@ -164,15 +166,16 @@ class Barriers:
             )
 
     def _check_sites(self, warps: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Different warps may meet at different instructions; the lanes of one only at a barrier without `.aligned`."""
+        """Report a warp whose lanes meet at two `.aligned` instructions; different warps may do so."""
         machine, first = self._wave.machine, dict[int, int]()
         for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):
             other = first.setdefault(warp, site)
             opcode = machine.program.sites[site].instruction.opcode
             if other != site and (opcode[0] == "bar" or "aligned" in opcode):
+                name = self._wave.geometry.warp_name(warp)
                 machine.log.report(
                     "barrier-divergence",
-                    f"the lanes of {self._wave.geometry.warp_name(warp)} meet barrier {key % PER_CTA} at two instructions",
+                    f"the lanes of {name} meet barrier {key % PER_CTA} at two instructions",
                     site,
                     other_pc=other,
                     hint="let all lanes of a warp execute the same barrier instruction",
@@ -191,7 +194,7 @@ class Barriers:
 class ClusterBarriers:
     """The barrier of each cluster, with split arrive and wait."""
 
-    __slots__ = ("_arrived", "_phase", "_wave", "_waits_for")
+    __slots__ = ("_arrived", "_phase", "_waits_for", "_wave")
 
     def __init__(self, clusters: int, height: int) -> None:
         """Begin with nobody arrived."""

@@ -56,10 +56,10 @@ def _describe(wave: Wave, code: Code, strand: int) -> str:
     reasons = {
         State.BARRIER: wave.barriers.describe,
         State.CLUSTER: wave.clusters.describe,
-        State.GATE: lambda _: "waits for other lanes of its warp",
-        State.READY: lambda _: "spins",
     }
-    reason = reasons[State(int(strands.state[strand]))](strand)
+    state = State(int(strands.state[strand]))
+    otherwise = "spins" if state == State.READY else "waits for other lanes of its warp"
+    reason = reasons[state](strand) if state in reasons else otherwise
     pc = _place(wave, code, strand)
     line = program.line(pc)
     frames = wave.machine.log.origins.get(line, ()) if line is not None else ()

@@ -27,7 +27,7 @@ _MAX_THREADS = 1024
 def extent_of(value: int | Sequence[int], what: str) -> Extent:
     """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are positive integers."""
     counts = tuple(value) if isinstance(value, tuple | list) else (value,)
-    if not 1 <= len(counts) <= 3 or not all(_is_count(count) for count in counts):  # noqa: PLR2004 - x, y, z
+    if not 1 <= len(counts) <= 3 or not all(_is_count(count) for count in counts):
         raise LaunchError(f"{what} is {value!r}", hint=f"give {what} one to three positive integers")
     padded = (*(int(count) for count in counts), 1, 1)
     return padded[0], padded[1], padded[2]

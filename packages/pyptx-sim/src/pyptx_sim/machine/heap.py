@@ -16,7 +16,7 @@ _ALIGNMENT = 16
 
 
 class Heap:
-    """Hands out bytes of `[start, end)` of the global arena; freed ones are not used again, so that later use is found."""
+    """Hands out bytes `[start, end)` of the global arena; freed ones are not used again, so later use is found."""
 
     __slots__ = ("_blocks", "_buffers", "_end", "_next")
 

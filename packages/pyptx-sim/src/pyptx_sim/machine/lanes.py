@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptx_sim.operation import Array, Mask
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array, Mask
 
 IntArray: TypeAlias = NDArray[np.int64]
 
@@ -30,12 +31,17 @@ def _every_lane(height: int) -> tuple[IntArray, IntArray]:
     return rows, lanes
 
 
+def _places(mask: Mask) -> tuple[IntArray, IntArray]:
+    positions, lanes = np.nonzero(mask)
+    return positions.astype(np.int64, copy=False), lanes.astype(np.int64, copy=False)
+
+
 class Lanes:
     """The active lanes of one step: some rows (warps) of the wave, and a mask over them.
 
     `rows` None means every row of the wave; then rows of dead warps may be among them, masked out. `mask`, bool
-    `[height, 32]`, None means every lane of these rows. `whole`: no live lane of the wave is missing, so registers may be
-    replaced instead of merged (what dead lanes hold does not matter).
+    `[height, 32]`, None means every lane of these rows. `whole`: no live lane of the wave is missing, so registers
+    may be replaced instead of merged (what dead lanes hold does not matter).
     """
 
     __slots__ = ("_active", "height", "mask", "rows", "whole")
@@ -52,7 +58,7 @@ class Lanes:
     def active(self) -> tuple[IntArray, IntArray]:
         """The active lanes in order, as positions among the rows of this step, and lane numbers."""
         if self._active is None:
-            self._active = _every_lane(self.height) if self.mask is None else np.nonzero(self.mask)
+            self._active = _every_lane(self.height) if self.mask is None else _places(self.mask)
         return self._active
 
     @property
@@ -104,7 +110,8 @@ def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
     """Return the entries of a `[rows|1, 32|1]` array at the given places, one for each."""
     if values.size == 1:
         return np.broadcast_to(values[0], positions.shape)
-    return values[positions if values.shape[0] > 1 else 0, lanes if values.shape[1] > 1 else 0]
+    picked: Array = values[positions if values.shape[0] > 1 else 0, lanes if values.shape[1] > 1 else 0]
+    return picked
 
 
 def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> Array:

@@ -23,7 +23,18 @@ class Watch:
     A machine state that comes back with memory unchanged, after every ready strand has run, comes back for ever.
     """
 
-    __slots__ = ("_block", "_next", "_progress", "_progress_step", "_registers", "_spacing", "_step", "_strands", "_suspect", "_version")
+    __slots__ = (
+        "_block",
+        "_next",
+        "_progress",
+        "_progress_step",
+        "_registers",
+        "_spacing",
+        "_step",
+        "_strands",
+        "_suspect",
+        "_version",
+    )
 
     def __init__(self) -> None:
         """Begin without a snapshot."""
@@ -99,4 +110,6 @@ def _equal(old: Array | None, new: Array | None) -> bool:
     if old.dtype.kind == "f":
         bits = np.dtype(f"<u{old.itemsize}")
         return np.array_equal(old.view(bits), np.asarray(new).view(bits))
-    return np.array_equal(old, new.view(old.dtype)) if old.shape == new.shape else bool((old == new.view(old.dtype)).all())
+    return (
+        np.array_equal(old, new.view(old.dtype)) if old.shape == new.shape else bool((old == new.view(old.dtype)).all())
+    )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.errors import PyptxError
-
 from pyptx_sim.errors import SimulationError, StepLimitExceeded
 from pyptx_sim.machine.arena import Arena
 from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
@@ -42,7 +41,8 @@ _CHAIN = 32
 class Machine:
     """One launch: the program, the memory that outlives waves, and what is counted.
 
-    `checked` says that faults become findings in `log`; without it they raise. `printed` collects what the kernel prints.
+    `checked` says that faults become findings in `log`; without it they raise. `printed` collects what the kernel
+    prints.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Machine:
         return memory.describe_offset(offset)
 
     def run(self, seed: int) -> bool:
-        """Run all waves; seed 0 is the default order, any other one of many. Returns False after a reported deadlock."""
+        """Run all waves; seed 0 is the default order, any other a random one. False after a reported deadlock."""
         random = np.random.default_rng(seed) if seed else None
         with np.errstate(all="ignore"):
             for first in range(0, self.launch.ctas, self.ctas_per_wave):

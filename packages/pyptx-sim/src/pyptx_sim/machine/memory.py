@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from pyptx_sim.program.program import Program
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT, SHARED_BASE
 
 if TYPE_CHECKING:
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.buffers import Buffers
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.operation import Mask
+    from pyptx_sim.program.program import Program
     from pyptx_sim.program.scopes import Placement
 
 _OFFSET_MASK = (1 << RANK_SHIFT) - 1
@@ -85,9 +85,9 @@ class FlatMemory:
 
 
 class SharedMemory:
-    """The shared memory of all CTAs of a wave, `stride` bytes apart; the top byte of an address is a rank in the cluster.
+    """The shared memory of all CTAs of a wave, `stride` bytes apart.
 
-    Manual: "Shared State Space".
+    The top byte of an address is a rank in the cluster. Manual: "Shared State Space".
     """
 
     space = "shared"
@@ -124,7 +124,8 @@ class SharedMemory:
     def _flat(self, addresses: IntArray, first: IntArray) -> IntArray:
         if self._cluster_size == 1:
             return addresses + first * self.stride
-        return (first + (addresses >> RANK_SHIFT)) * self.stride + (addresses & _OFFSET_MASK)
+        offsets: IntArray = (first + (addresses >> RANK_SHIFT)) * self.stride + (addresses & _OFFSET_MASK)
+        return offsets
 
     def describe(self, address: int) -> str:
         """Return the variable that an address lies in, or how far behind the end it is."""

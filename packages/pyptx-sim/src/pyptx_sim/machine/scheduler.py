@@ -24,9 +24,9 @@ _PASS = -2
 class Scheduler:
     """Schedules the strands of one wave.
 
-    Of a warp's strands the one at the lowest block goes first, so that they meet again behind a branch. Of all blocks the
-    one with most warps goes first, plus the square of how long its strands have waited: a spinning majority cannot starve
-    the warp that it waits for. With a generator the choice is random, of the block and of the warps.
+    Of a warp's strands the one at the lowest block goes first, so that they meet again behind a branch. Of all blocks
+    the one with most warps goes first, plus the square of how long its strands have waited: a spinning majority
+    cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
     """
 
     __slots__ = ("_code", "_random", "_wave")
@@ -112,7 +112,8 @@ class Scheduler:
         strands.site[waiting] = self._code[block].first
         strands.value[waiting] = members[lacking]
         strands.key[ids] = -1
-        return ids[~lacking]
+        passing: IntArray = ids[~lacking]
+        return passing
 
     def _open_gates(self) -> None:
         """Let strands go on whose missing lanes have come, or have exited."""
@@ -136,7 +137,7 @@ class Scheduler:
         strands = self._wave.strands
         gates = [self._gate(int(strand)) for strand in waiting]
         meeting = np.array([gate is not None and gate.rendezvous for gate in gates], np.bool_)
-        if np.count_nonzero(meeting) < 2:  # noqa: PLR2004 - nobody to meet
+        if np.count_nonzero(meeting) < 2:
             return
         warps = strands.warp[waiting]
         for warp in np.unique(warps[meeting]):

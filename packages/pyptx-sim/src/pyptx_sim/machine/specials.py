@@ -126,5 +126,3 @@ class Specials:
         if base in {"clock_hi", "globaltimer_hi"}:
             return cycles >> 32
         return cycles & 0xFFFFFFFF if base in {"clock", "globaltimer_lo"} else cycles
-
-

@@ -1,8 +1,8 @@
 """Strands: the groups of lanes of a warp that stand at the same place.
 
-A warp begins as one strand. A branch on which its lanes disagree splits it; strands of a warp that come to the same block
-with the same callers merge again. All strands of a wave stand in parallel arrays, so that splitting, merging and choosing
-are a few array operations for the whole wave.
+A warp begins as one strand. A branch on which its lanes disagree splits it; strands of a warp that come to the same
+block with the same callers merge again. All strands of a wave stand in parallel arrays, so that splitting, merging
+and choosing are a few array operations for the whole wave.
 """
 
 from __future__ import annotations
@@ -85,9 +85,11 @@ class Strands:
         Afterwards strands stand in order of their warps.
         """
         candidates = self.alive()
-        order = np.lexsort((self.frame[candidates], self.block[candidates], self.state[candidates], self.warp[candidates]))
+        order = np.lexsort(
+            (self.frame[candidates], self.block[candidates], self.state[candidates], self.warp[candidates])
+        )
         ids = candidates[order]
-        if len(ids) < 2:  # noqa: PLR2004 - nothing to unite
+        if len(ids) < 2:
             self._keep(ids)
             return
         same = np.zeros(len(ids), np.bool_)

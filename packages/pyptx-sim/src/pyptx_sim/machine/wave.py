@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Wave:
     """Some CTAs (whole clusters) of the grid, one row for each warp.
 
-    `registers` holds one array for each slot, or None for one never written; `partial` says for registers that only some
-    lanes have written which ones (checks only). `live` are the lanes that have not exited. `exited`: some have. `pc` is the instruction
-    being executed, `version` grows with every change of memory (if `watching`, only with real ones), `progress` with every
-    barrier and exit.
+    `registers` holds one array for each slot, or None for one never written; `partial` says for registers that only
+    some lanes have written which ones (checks only). `live` are the lanes that have not exited. `exited`: some have.
+    `pc` is the instruction being executed, `version` grows with every change of memory (if `watching`, only with real
+    ones), `progress` with every barrier and exit.
     """
 
     __slots__ = (

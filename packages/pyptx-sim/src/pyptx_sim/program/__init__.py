@@ -1,1 +1,1 @@
-"""From a module to a program: names resolved, variables placed, instructions in basic blocks. No arrays, no execution."""
+"""From a module to a program: names resolved, variables placed, instructions in basic blocks. Nothing is executed."""

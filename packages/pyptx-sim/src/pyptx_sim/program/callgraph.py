@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Alias, Variable
 from pyptx_ir.syntax.operands import CallList, Symbol
-
 from pyptx_sim.program.params import instructions_of, symbols_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyptx_ir.syntax.operands import (
     Apply,
@@ -17,7 +17,6 @@ from pyptx_ir.syntax.operands import (
     Unary,
     Vector,
 )
-
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.types import byte_size
 
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
 WARP_SIZE = 32
 _MASK64 = (1 << 64) - 1
 
-# Returns the address that a symbol stands for: `(name, generic)`; generic asks for the generic address.
-AddressOf = Callable[[str, bool], int]
+# Returns the address that a symbol stands for, relative to its space or as a generic one.
+Form: TypeAlias = Literal["relative", "generic"]
+AddressOf: TypeAlias = Callable[[str, Form], int]
 
 
 def parse_literal(text: str) -> int | float:
@@ -42,17 +42,17 @@ def _parse_magnitude(body: str) -> int | float:
     lowered = body.lower()
     if lowered == "warp_sz":
         return WARP_SIZE
-    if lowered.startswith("0f") and len(body) == 10:  # noqa: PLR2004 - 0f and eight digits
-        return float(struct.unpack("<f", int(body[2:], 16).to_bytes(4, "little"))[0])
-    if lowered.startswith("0d") and len(body) == 18:  # noqa: PLR2004 - 0d and sixteen digits
-        return float(struct.unpack("<d", int(body[2:], 16).to_bytes(8, "little"))[0])
+    if lowered.startswith("0f") and len(body) == 10:
+        return float(struct.unpack(">f", bytes.fromhex(body[2:]))[0])
+    if lowered.startswith("0d") and len(body) == 18:
+        return float(struct.unpack(">d", bytes.fromhex(body[2:]))[0])
     if lowered.startswith("0x"):
         return int(lowered.rstrip("u"), 16)
     if "." in body or "e" in lowered:
         return float(body)
     digits = lowered.rstrip("u")
     if digits.startswith("0b"):
-        return int(digits[2:], 2)
+        return int(digits, base=0)
     return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
 
 
@@ -64,7 +64,7 @@ def literal_bits(text: str) -> tuple[int, int] | None:
     if not size or len(body) != length:
         return None
     sign = 1 << (size * 8 - 1) if negative else 0
-    return int(body[2:], 16) ^ sign, size
+    return int.from_bytes(bytes.fromhex(body[2:])) ^ sign, size
 
 
 def _quotient(left: int | float, right: int | float) -> int | float:
@@ -131,7 +131,7 @@ def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
         case Ternary(condition, then, otherwise):
             return evaluate(then if evaluate(condition, address_of) else otherwise, address_of)
         case Symbol(name):
-            return address_of(name, False)
+            return address_of(name, "relative")
         case Apply(function, inner):
             return _apply(function, inner, address_of)
         case _:
@@ -141,7 +141,7 @@ def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
 def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | float:
     """Evaluate `generic(sym)`, or `0xFF00(sym)`, which picks the bytes under the mask."""
     if isinstance(function, Symbol) and function.name == "generic":
-        return evaluate(inner, lambda name, _generic: address_of(name, True))
+        return evaluate(inner, lambda name, _form: address_of(name, "generic"))
     mask = int(evaluate(function, address_of))
     if mask == 0:
         raise ProgramError("the byte mask of an initialiser is zero")
@@ -157,7 +157,7 @@ def encode(value: int | float, ptx_type: str) -> bytes:
     if ptx_type == "bf16" and isinstance(value, float):
         return struct.pack("<f", value)[2:]
     if isinstance(value, float):
-        bits = struct.pack("<f" if size <= 4 else "<d", value)  # noqa: PLR2004 - `.b32 x = 0f3F800000`
+        bits = struct.pack("<f" if size <= 4 else "<d", value)
         return bits[:size].ljust(size, b"\0")
     return (int(value) & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
 
@@ -188,4 +188,3 @@ def encode_initializer(
         else:
             image += _encode_element(element, ptx_type, address_of)
     return bytes(image)
-

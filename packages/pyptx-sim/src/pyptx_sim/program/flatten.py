@@ -17,7 +17,6 @@ from pyptx_ir.syntax.nodes import (
     Variable,
 )
 from pyptx_ir.syntax.operands import Symbol
-
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.program.flow import ends_block, is_gate
 from pyptx_sim.program.layout import Region, Shape, SharedRegion, parameter_shape, shape_of
@@ -36,7 +35,6 @@ from pyptx_sim.types import is_type
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Declarator, Function, Parameter, Statement
-
     from pyptx_sim.program.scopes import Binding, Placement
 
 _RETURN = Instruction(opcode=("ret",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pyptx_sim.program.program import BlockRange
@@ -44,8 +45,8 @@ def basic_blocks(
     leaders.update(body.start for body in bodies)
     leaders.update(body.stop for body in bodies)
     bounds = sorted(leaders)
-    blocks = []
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    blocks: list[BlockRange] = []
+    for first, last in pairwise(bounds):
         opcode = sites[last - 1].instruction.opcode
         gate = is_gate(sites[first].instruction.opcode)
         blocks.append(BlockRange(len(blocks), first, last, ends_block(opcode), gate))

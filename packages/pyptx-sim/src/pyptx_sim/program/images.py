@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.operands import Vector
-
 from pyptx_sim.errors import ProgramError
-from pyptx_sim.program.constants import encode_initializer
+from pyptx_sim.program.constants import Form, encode_initializer
 from pyptx_sim.program.layout import Region, Shape, shape_of
 from pyptx_sim.program.program import Image
 from pyptx_sim.program.scopes import FunctionBinding, Placement
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Declarator, Variable
     from pyptx_ir.syntax.operands import Operand
-
     from pyptx_sim.program.scopes import Scope
 
 # Unused bytes behind every variable, so that an access past its end meets no other one.
@@ -72,11 +70,11 @@ class ImageBuilder:
             if declarator.initializer is None:
                 continue
 
-            def address_of(name: str, generic: bool, scope: Scope = scope) -> int:  # noqa: FBT001 - evaluate's protocol
+            def address_of(name: str, form: Form, scope: Scope = scope) -> int:
                 binding = scope.find(name)
                 if binding is None:
                     raise ProgramError(f"the initialiser names {name}, which is not declared")
-                return symbol_address(binding, functions, generic=generic)
+                return symbol_address(binding, functions, generic=form == "generic")
 
             image = encode_initializer(declarator.initializer, shape.type, shape.dimensions, address_of)
             end = placement.offset + len(image)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_sim.errors import ProgramError
-from pyptx_sim.program.constants import evaluate
+from pyptx_sim.program.constants import Form, evaluate
 from pyptx_sim.program.scopes import DYNAMIC_OFFSET, Placement
 from pyptx_sim.types import byte_size
 
@@ -25,7 +25,7 @@ class Shape:
     alignment: int
 
 
-def _no_symbols(name: str, _generic: bool) -> int:
+def _no_symbols(name: str, _form: Form) -> int:
     raise ProgramError(f"the symbol {name} cannot stand in an array bound")
 
 
@@ -40,7 +40,7 @@ def shape_of(
     alignment: int | None,
     elements: int | None = None,
 ) -> Shape:
-    """Return the shape of a declaration; an empty first bracket takes `elements`, or nothing (`.extern .shared x[]`)."""
+    """Return the shape of a declaration; an empty first bracket takes `elements`, or nothing (`.shared x[]`)."""
     extents = [_extent(bound) for bound in dimensions]
     if dimensions and dimensions[0] is None and elements is not None:
         extents[0] = elements

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Alias, Block, Function, Instruction, Module, Target, Variable
-
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.program.callgraph import CallGraph
 from pyptx_sim.program.flatten import Flattener, Numbers
@@ -110,7 +109,9 @@ class _Lowering:
             return
         for declarator in variable.declarators:
             shape = shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment)
-            scope.bind(declarator.name, self._shared.place(declarator.name, shape, dynamic=variable.linking == "extern"))
+            scope.bind(
+                declarator.name, self._shared.place(declarator.name, shape, dynamic=variable.linking == "extern")
+            )
 
     def _flatten(self, graph: CallGraph, order: tuple[str, ...]) -> dict[str, FunctionLayout]:
         ordinals = _first_ordinals(self._module)

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
-
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.program.windows import FIRST_OFFSET
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
-
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 
-# Register slots that no PTX name stands for: the offsets in local memory of the running function's frame and of the first
-# free byte above it, and the carry flag. Manual: "Extended-Precision Integer Arithmetic Instructions".
+# Register slots that no PTX name stands for: the offsets in local memory of the running function's frame and of the
+# first free byte above it, and the carry flag. Manual: "Extended-Precision Integer Arithmetic Instructions".
 FRAME_SLOT, STACK_SLOT, CARRY_SLOT = 0, 1, 2
 FIRST_SLOT = 3
 
@@ -87,7 +85,8 @@ class Image:
 class Program:
     """One entry of a module with all that it can reach, names resolved and variables placed.
 
-    `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs (`alloca`).
+    `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs
+    (`alloca`).
     """
 
     module: Module

@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 
 from pyptx_sim.types import byte_size
 
-
 # The offset of dynamic shared memory, known only when all static variables are placed.
 DYNAMIC_OFFSET: Final = -1
 
@@ -37,10 +36,10 @@ class VectorBinding:
 class Placement:
     """A variable in memory.
 
-    `space` is where it is stored: `global const shared local param`. A `.param` variable of a device function is stored in
-    the thread's `local` frame; only those of the entry are in `param`. `offset` is relative to the start of the space, or,
-    for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`.
-    `parameter`: declared `.param`, so an address of it that a register holds is a generic one.
+    `space` is where it is stored: `global const shared local param`. A `.param` variable of a device function is
+    stored in the thread's `local` frame; only those of the entry are in `param`. `offset` is relative to the start of
+    the space, or, for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`. `parameter`:
+    declared `.param`, so an address of it that a register holds is a generic one.
     """
 
     name: str
@@ -118,11 +117,15 @@ class Scope:
         """Return what `name` is bound to, innermost scope first, or None."""
         scope: Scope | None = self
         while scope is not None:
-            found = scope._names.get(name) or scope._in_range(name)
+            found = scope.own(name)
             if found is not None:
                 return found
             scope = scope.parent
         return self._component(name)
+
+    def own(self, name: str) -> Binding | None:
+        """Return what `name` is bound to in this very scope, or None."""
+        return self._names.get(name) or self._in_range(name)
 
     def _in_range(self, name: str) -> RegisterBinding | None:
         prefix = name.rstrip("0123456789")
