@@ -33,12 +33,13 @@ class Cursor:
     `start` belong to the statement that is being read.
     """
 
-    __slots__ = ("at", "end", "lead", "start", "text")
+    __slots__ = ("_clean", "at", "end", "lead", "start", "text")
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text
         self.at = self.end = self.start = at
         self.lead = ""
+        self._clean = -1
 
     def begin(self) -> str:
         """Begin a statement: take the trivia in front of it, and return its first character (empty at the end)."""
@@ -53,10 +54,11 @@ class Cursor:
 
     def skip(self) -> int:
         """Go to the next lexeme."""
-        found = TRIVIA.match(self.text, self.at)
-        if found is not None:
-            self.at = found.end()
-        return self.at
+        if self.at != self._clean:
+            found = TRIVIA.match(self.text, self.at)
+            self._clean = self.at if found is None else found.end()
+            self.at = self._clean
+        return self._clean
 
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Take the next lexeme if it matches, and return the match."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.lexemes import KEYWORD, NAME
+from pyptx_ir.syntax.lexemes import KEYWORD, NAME, NAME_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Attribute,
     Declarator,
@@ -22,6 +23,13 @@ SPACES = frozenset({"global", "const", "shared", "local", "param", "tex", "sreg"
 LINKING = frozenset({"extern", "visible", "weak", "common"})
 _VECTORS = frozenset({"v2", "v4", "v8"})
 _POINTED = frozenset({"const", "global", "local", "shared"})
+# A parameter as compilers write it; nine of ten match, at a fifth of the cost of reading it word by word.
+_USUAL_PARAMETER = re.compile(
+    rf"\.param[ \t]++\.(pred|[bfsu][0-9]{{1,3}})[ \t]++"
+    rf"(?:(\.ptr)(?:[ \t]++\.(const|global|local|shared))?+[ \t]++\.align[ \t]++([0-9]++)[ \t]++)?+"
+    rf"({NAME_TEXT})(?=\s*+[,)])",
+    re.ASCII,
+)
 
 
 @dataclass(slots=True)
@@ -171,6 +179,15 @@ def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
 
 
 def _parameter(cursor: Cursor) -> Parameter:
+    usual = cursor.find(_USUAL_PARAMETER)
+    if usual is None:
+        return _any_parameter(cursor)
+    kind, ptr, space, alignment, name = usual.groups()
+    pointer = Pointer(space, integer(alignment)) if ptr else None
+    return Parameter(kind, name, pointer=pointer)
+
+
+def _any_parameter(cursor: Cursor) -> Parameter:
     qualifiers = Qualifiers()
     at = cursor.skip()
     qualifiers.read(cursor)

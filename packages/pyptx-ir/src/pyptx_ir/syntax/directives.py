@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.declarations import LINKING, SPACES, Qualifiers, count, declaration
 from pyptx_ir.syntax.functions import argument, arguments, function, prototype
-from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, TARGET_NAME, VERSION
+from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, MODIFIER, TARGET_NAME, VERSION
 from pyptx_ir.syntax.nodes import (
     AddressSize,
     Alias,
@@ -29,22 +29,24 @@ from pyptx_ir.syntax.operands import Operand, Symbol
 
 DATA = frozenset({"b8", "b16", "b32", "b64"})
 # Directives that may also stand as statements of their own, as they did in bodies of early PTX.
-_PLAIN = frozenset({
-    "abi_preserve",
-    "abi_preserve_control",
-    "blocksareclusters",
-    "explicitcluster",
-    "language",
-    "maxclusterrank",
-    "maxnctapersm",
-    "maxnreg",
-    "maxntid",
-    "minnctapersm",
-    "minperctamemory",
-    "noreturn",
-    "reqnctapercluster",
-    "reqntid",
-})
+_PLAIN = frozenset(
+    {
+        "abi_preserve",
+        "abi_preserve_control",
+        "blocksareclusters",
+        "explicitcluster",
+        "language",
+        "maxclusterrank",
+        "maxnctapersm",
+        "maxnreg",
+        "maxntid",
+        "minnctapersm",
+        "minperctamemory",
+        "noreturn",
+        "reqnctapercluster",
+        "reqntid",
+    }
+)
 _QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
 _DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
 
@@ -79,7 +81,7 @@ def dwarf(cursor: Cursor) -> Directive:
     """Read an old debugging line, `@@DWARF .byte 0x2b, 0`."""
     if not (cursor.eat("@@DWARF") or cursor.eat("@@dwarf")):
         cursor.refuse("'@@DWARF'")
-    kind = cursor.find(KEYWORD) or cursor.refuse("the kind of a debugging line", "such as .byte, .4byte or .section")
+    kind = cursor.find(MODIFIER) or cursor.refuse("the kind of a debugging line", "such as .byte, .4byte or .section")
     words = [_dwarf_word(cursor)]
     while cursor.eat(","):
         words.append(_dwarf_word(cursor))

@@ -40,7 +40,9 @@ def _label(cursor: Cursor) -> Label | None:
 
 
 def _opcode(cursor: Cursor) -> tuple[str, ...]:
-    words = [cursor.take(OPCODE) or cursor.refuse("a statement", "such as 'add.s32 %r1, %r2, %r3;', '.reg .b32 %r1;', 'L:'")]
+    words = [
+        cursor.take(OPCODE) or cursor.refuse("a statement", "such as 'add.s32 %r1, %r2, %r3;', '.reg .b32 %r1;', 'L:'")
+    ]
     while modifier := cursor.find(MODIFIER):
         words.append(modifier[1])
     return tuple(words)

@@ -208,15 +208,19 @@ class OperandParser:
         cursor = self._cursor
         if cursor.eat(close):
             return ()
-        out = [self._element()]
+        element = self._element if close == "}" else self._plain
+        out = [element()]
         while cursor.eat(","):
-            out.append(self._element())
+            out.append(element())
         if not cursor.eat(close):
             cursor.refuse(f"',' or '{close}'")
         return tuple(out)
 
+    def _plain(self) -> Operand:
+        return self._expression(_TERNARY)
+
     def _element(self) -> Operand:
-        """Read an element of a list, or a field of an opaque initialiser: `filter_mode = nearest`."""
+        """Read an element of a vector, or a field of an opaque initialiser: `filter_mode = nearest`."""
         operand = self._expression(_TERNARY)
         if isinstance(operand, Symbol) and self._cursor.eat("="):
             return Binary("=", operand, self._expression(_TERNARY))

@@ -283,9 +283,15 @@ class _Parser:
 
 
 def _closed(frame: _Frame, close_lead: str) -> Statement:
-    if isinstance(frame.header, Section):
+    """Make one statement of a closed brace and the header in front of it."""
+    header = frame.header
+    if isinstance(header, Section):
         # `statement` lets nothing else into a section.
         lines = tuple(item for item in frame.items if isinstance(item, SectionData | Label | Invalid))
-        return replace(frame.header, body=lines, close_lead=close_lead)
+        return replace(header, body=lines, close_lead=close_lead)
     block = Block(tuple(frame.items), close_lead, lead=frame.lead)
-    return block if frame.header is None else replace(frame.header, body=block)
+    if header is None:
+        return block
+    # Only the parser has seen this header so far: completing it is part of making it.
+    object.__setattr__(header, "body", block)
+    return header

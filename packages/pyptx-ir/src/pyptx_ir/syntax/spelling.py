@@ -217,9 +217,7 @@ def _loc(node: Loc) -> str:
     if tail is None:
         return text
     offset = f"+{tail.offset}" if tail.offset else ""
-    return (
-        f"{text}, function_name {tail.function_label}{offset}, inlined_at {tail.file} {tail.line} {tail.column}"
-    )
+    return f"{text}, function_name {tail.function_label}{offset}, inlined_at {tail.file} {tail.line} {tail.column}"
 
 
 def _file(node: File) -> str:

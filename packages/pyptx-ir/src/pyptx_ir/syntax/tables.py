@@ -14,7 +14,7 @@ from pyptx_ir.syntax.drafts import draft
 from pyptx_ir.syntax.lexemes import INTEGER_TEXT, NAME_TEXT, NUMBER
 from pyptx_ir.syntax.nodes import Guard
 from pyptx_ir.syntax.operand_parser import OperandParser
-from pyptx_ir.syntax.operands import Address, Immediate, Operand, Register, Sink, Symbol, Vector
+from pyptx_ir.syntax.operands import Address, CallList, Immediate, Operand, Register, Sink, Symbol, Vector
 
 _COMPONENTS = r"(?:\.[A-Za-z_]\w*+)*+"
 _NUMBER = rf"-?+(?:{NUMBER.pattern})"
@@ -42,24 +42,33 @@ class OperandTable(dict[str, Operand]):
         super().__init__({"_": Sink(), "WARP_SZ": Immediate("WARP_SZ")})
 
     def __missing__(self, text: str) -> Operand:
-        operand = self[text] = self._read(text)
-        return operand
+        if text[:1] == "%" and text[1:].isalnum():
+            # `_register`, inlined: compilers name a new register in almost every instruction.
+            operand: Any = _new(_RegisterDraft)
+            operand.name = text
+            operand.__class__ = Register
+        else:
+            operand = self._read(text)
+        self[text] = operand
+        return operand  # type: ignore[no-any-return] # a draft until the class is set
 
     def split(self, text: str) -> tuple[Operand, ...]:
         """Read operands with commas between them."""
-        if "{" not in text:
-            try:
-                return tuple(map(self.__getitem__, text.split(", ")))
-            except Fault:
-                pass  # commas without a blank, or inside brackets
-        items = _ITEM.findall(text)
-        if ",".join(items) != text:
-            raise Fault("brackets inside brackets", 0, 0)
-        return tuple(map(self.__getitem__, items))
+        return tuple(map(self.__getitem__, _items(text)))
+
+    def split_call(self, text: str) -> tuple[Operand, ...]:
+        """Read the operands of a `call`, where parentheses hold lists."""
+        return tuple([self._listed(item.strip()) for item in _items(text)])
+
+    def _listed(self, text: str) -> Operand:
+        if text[:1] != "(":
+            return self[text]
+        inner = text[1:-1]
+        if text[-1] != ")" or not inner.strip():
+            raise Fault("an unusual list", 0, 0)
+        return CallList(self.split(inner))
 
     def _read(self, text: str) -> Operand:
-        if text[:1] == "%" and text[1:].isalnum():
-            return _register(text)
         shape = _SHAPE.fullmatch(text)
         if shape is None:
             return self._unusual(text)
@@ -91,6 +100,13 @@ class LineTable(dict[str, Operand]):
         plain = _INTEGER.fullmatch(text) is not None
         operand = self[text] = _immediate(text) if plain else _careful(text, lines=True)
         return operand
+
+
+def _items(text: str) -> list[str]:
+    items: list[str] = _ITEM.findall(text)
+    if ",".join(items) != text:
+        raise Fault("brackets inside brackets", 0, 0)
+    return items
 
 
 def _careful(text: str, *, lines: bool) -> Operand:
