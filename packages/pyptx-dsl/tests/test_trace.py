@@ -46,7 +46,6 @@ def k():
     for i in range(3):
         p += n * 1000 + i
         s[n, i] = reg.scalar(f32, init=i)
-    trace.emit(("bra",), (trace.new_label("x"),)) if False else None
     (n < 4) & (n > 1)
     trace.emit(("ret",))
 """
@@ -174,6 +173,34 @@ def test_operands_are_spelt_for_their_instruction() -> None:
         "@!%p0 mov.u32 %r0, %tid.x;",
         "call (%r0), f, (%r0, 5);",
     ]
+
+
+def test_strings_are_what_they_spell() -> None:
+    @kernel
+    def k() -> None:
+        trace = active()
+        plain = reg.scalar(u32, init=1, name="plain")
+        trace.emit(("mov", "u32"), (plain, "symbol+4"))
+        trace.emit(("mov", "u32"), (plain, "-1"))
+        trace.emit(("ld", "shared", "u32"), (plain, "[symbol+8]"))
+        trace.emit(("mov", "u32"), (plain, "%laneid"))
+        trace.emit(("st", "shared", "u32"), (AddressOperand("[symbol+8]", 4), plain + 1))
+
+    assert body_lines(k)[1:] == [
+        *("mov.u32 plain, symbol+4;", "mov.u32 plain, -1;", "ld.shared.u32 plain, [symbol+8];", "mov.u32 plain, %laneid;"),
+        *("add.u32 %r0, plain, 1;", "st.shared.u32 [symbol+12], %r0;"),
+    ]
+    assert parse(k.ptx()) == k.module()
+
+
+@pytest.mark.parametrize("text", ["a b", "%r1; trap", "[", "1x", "é"])
+def test_strings_that_spell_no_operand_are_refused(text: str) -> None:
+    @kernel
+    def k() -> None:
+        active().emit(("mov", "u32"), (reg.scalar(u32), text))
+
+    with pytest.raises(OperandError):
+        k.ptx()
 
 
 @pytest.mark.parametrize("value", [None, {}, object(), b"x", "", 1j])

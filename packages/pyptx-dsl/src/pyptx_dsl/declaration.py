@@ -177,7 +177,7 @@ def _unique(kernel: str, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1 or name == kernel:
             raise SpecError(f"kernel {kernel!r}: the name {name!r} is used twice", hint="rename the parameter")
-        if not name.isascii():
+        if not name.isascii() or name == "_":
             raise SpecError(f"kernel {kernel!r}: {name!r} cannot name a PTX parameter", hint="use ASCII names")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ForeignRegisterError
-from pyptx_ir.syntax.operands import Register
+from pyptx_ir.syntax.operands import Register, Symbol
 
 if TYPE_CHECKING:
     from pyptx_dsl.offsets import OffsetSlot
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Handle:
     """A register of one trace; `slot` is set where its value is an offset that also has a 64-bit form."""
 
-    __slots__ = ("_operand", "dtype", "raw_name", "slot", "trace")
+    __slots__ = ("dtype", "operand", "raw_name", "slot", "trace")
 
     readonly = False
 
@@ -27,7 +27,8 @@ class Handle:
         self.dtype = dtype
         self.trace = trace
         self.slot = slot
-        self._operand = Register(name)
+        # The tree tells registers from other names by the %, as the parser does.
+        self.operand: Operand = Register(name) if name.startswith("%") else Symbol(name)
 
     @property
     def name(self) -> str:
@@ -42,4 +43,4 @@ class Handle:
             raise ForeignRegisterError(self.raw_name, self.trace.name, trace.name)
         if self.slot is not None:
             self.slot.need_narrow()
-        return self._operand
+        return self.operand

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import RewrittenOffsetError
 from pyptx_dsl.types import s64
 from pyptx_ir.syntax.nodes import Instruction
-from pyptx_ir.syntax.operands import Immediate, Operand, Register
+from pyptx_ir.syntax.operands import Immediate, Operand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ class Term:
     @property
     def operand(self) -> Operand:
         """The 32-bit form."""
-        return Immediate(str(self.number)) if self.register is None else Register(self.register.raw_name)
+        return Immediate(str(self.number)) if self.register is None else self.register.operand
 
     @property
     def signed(self) -> bool:
@@ -171,12 +171,12 @@ class OffsetSlot:
     def instructions(self) -> Iterator[Instruction]:
         """Yield what the slot came to hold, in order."""
         if self.needs_narrow or self.wide is None:
-            operands = (Register(self.narrow.raw_name), self.left.operand, self.right.operand)
+            operands = (self.narrow.operand, self.left.operand, self.right.operand)
             yield Instruction(opcode=self.narrow_words, operands=operands, lead=self.lead)
         if self.wide is not None:
-            yield from self._wide_instructions(Register(self.wide.raw_name))
+            yield from self._wide_instructions(self.wide.operand)
 
-    def _wide_instructions(self, wide: Register) -> Iterator[Instruction]:
+    def _wide_instructions(self, wide: Operand) -> Iterator[Instruction]:
         if self._is_wide_product():
             factor = Immediate(str(1 << self.right.number)) if self.operation == "shl" else self.right.operand
             word = "s32" if self.left.signed else "u32"
@@ -184,14 +184,14 @@ class OffsetSlot:
             return
         for term, part in zip((self.left, self.right), self._parts, strict=True):
             if part.extend and part.register is not None:
-                yield self._extension(Register(part.register.raw_name), term)
+                yield self._extension(part.register.operand, term)
         words = {"mul": ("mul", "lo", "s64"), "shl": ("shl", "b64")}.get(self.operation, (self.operation, "s64"))
         operands = [
-            term.operand if part.register is None else Register(part.register.raw_name)
+            term.operand if part.register is None else part.register.operand
             for term, part in zip((self.left, self.right), self._parts, strict=True)
         ]
         yield Instruction(opcode=words, operands=(wide, *operands), lead=self.lead)
 
-    def _extension(self, into: Register, term: Term) -> Instruction:
+    def _extension(self, into: Operand, term: Term) -> Instruction:
         words = ("cvt", "s64", "s32") if term.signed else ("cvt", "u64", "u32")
         return Instruction(opcode=words, operands=(into, term.operand), lead=self.lead)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
     from pyptx_dsl.trace import Trace
 
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z|[.$\w]*\Z(?<=[\w$])")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_REGISTER = re.compile(r"%[\w$]+(\.\w+)*\Z", re.ASCII)
 _NODES: tuple[type, ...] = (
     *(tree.Register, tree.Symbol, tree.Immediate, tree.Sink, tree.Unary, tree.Binary, tree.Ternary, tree.Parenthesized),
     *(tree.Index, tree.Apply, tree.Address, tree.TensorAddress, tree.Vector, tree.Pair, tree.Negated, tree.CallList),
@@ -204,13 +205,16 @@ def parse_text(text: str) -> Operand:
     """Return the operand that a string spells."""
     if text == "_":
         return tree.Sink()
-    if text.startswith("%"):
+    if _REGISTER.match(text):
         return tree.Register(text)
-    if _IDENTIFIER.match(text) and not text[0].isdecimal():
+    if _IDENTIFIER.match(text):
         return tree.Symbol(text)
-    from pyptx_ir.syntax import parse_operand
+    from pyptx_ir.syntax import PtxSyntaxError, parse_operand
 
-    return parse_operand(text)
+    try:
+        return parse_operand(text)
+    except PtxSyntaxError as error:
+        raise OperandError(f"{text!r} is no operand: {error.message}", hint=error.hint) from None
 
 
 def _lower_int(value: int, _trace: Trace, opcode: tuple[str, ...]) -> Operand:

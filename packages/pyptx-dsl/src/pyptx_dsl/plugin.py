@@ -1,11 +1,36 @@
-"""The DSL as a plugin."""
+"""The DSL's own plugin: hands in the namespaces of the baseline through the hook that third parties use.
+
+They are attributes of `ptx` already; handing them in lets the manager name both owners when another plugin takes one of
+their names. Nothing of the DSL is imported before somebody asks.
+"""
 
 from __future__ import annotations
 
-from pyptx_ir.plugins import API_VERSION, hookimpl
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins.marker import hookimpl
+from pyptx_ir.plugins.version import API_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["pyptx_api_version", "pyptx_namespaces"]
+
+_NAMESPACES = (
+    *("atom", "bar", "barrier", "createpolicy", "cvta", "inst", "match", "mbarrier", "mma", "red", "redux", "shfl"),
+    *("special", "vote", "warp"),
+)
 
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the hooks that this was written for."""
+    """Return the version of the hooks that this is written for: both are released together."""
     return API_VERSION
+
+
+@hookimpl
+def pyptx_namespaces() -> Mapping[str, object]:
+    """Return the namespaces that are there without any plugin."""
+    from pyptx_dsl import ptx
+
+    return {name: getattr(ptx, name) for name in _NAMESPACES}

@@ -68,7 +68,6 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
     trace = Trace(declaration.name, declaration.target.name, declaration.version)
     trace.tma_slots = declaration.tma_slots
     trace.array_parameters = frozenset(parameter.name for parameter in declaration.raw if parameter.array is not None)
-    trace.array_parameters = frozenset(each.name for each in declaration.raw if each.array is not None)
     trace.shared.base_symbol = declaration.extern_symbol
     trace.shared.dynamic_bytes = declaration.shared_bytes
     trace.shared.force_dynamic = (

@@ -74,7 +74,6 @@ class Trace:
         self.tensor_maps: dict[str, Reg] = {}
         self.array_parameters: frozenset[str] = frozenset()
         self.tma_slots = "value"
-        self.array_parameters: frozenset[str] = frozenset()
         self.notes: dict[object, object] = {}
         """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
         self.label_count = 0
@@ -226,12 +225,17 @@ class Trace:
             name = self.banks.fresh(type, prefix)
         else:
             self.banks.named(name, type)
+            if not name.startswith("%"):
+                self.claim_symbol(name)
         self.register_types[name] = type.checked
         return Reg(name, type, self)
 
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> RegArray:
         """Declare `count` registers in a bank of their own."""
         registers = RegArray(self.banks.array(dtype, count, name), count, dtype, self)
+        if not registers.base.startswith("%"):
+            for register in registers:
+                self.claim_symbol(register.raw_name)
         self.register_types.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
         return registers
 
