@@ -1,1 +1,200 @@
-"""The instruction namespace: one function per instruction."""
+"""Instructions, control flow and special registers of PTX: `from pyptx import ptx`.
+
+- `ptx.inst.<opcode>.<modifier>…(…)` is any instruction, spelt as the manual spells it.
+- `ptx.add(f32, d, a, b)` and its kin are the same with the type first and the modifiers as keywords.
+- `ptx.if_`, `ptx.range_`, `ptx.loop`, … are control flow; `ptx.warp.reduce_sum`, … are helpers of several instructions.
+- Namespaces of installed plugins (`ptx.wgmma`, `ptx.tcgen05`) are attributes too, loaded when first asked for.
+
+One call emits one instruction, unless the docstring says how many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.ptx.address import addr, cvta, global_ptrs, param
+from pyptx_dsl.ptx.arithmetic import abs_ as abs  # noqa: A004  the manual's name, as for all of these
+from pyptx_dsl.ptx.arithmetic import add, addc, div, dp2a, dp4a, fma, mad, mad24, madc, mul, mul24, neg, rem, sad, sub, subc
+from pyptx_dsl.ptx.arithmetic import max_ as max  # noqa: A004
+from pyptx_dsl.ptx.arithmetic import min_ as min  # noqa: A004
+from pyptx_dsl.ptx.async_copy import cp
+from pyptx_dsl.ptx.atomics import atom, red
+from pyptx_dsl.ptx.barrier import NamedBarrier, bar, barrier, named_barrier
+from pyptx_dsl.ptx.bits import (
+    and_,
+    bfe,
+    bfi,
+    bfind,
+    bmsk,
+    brev,
+    clz,
+    cnot,
+    fns,
+    lop3,
+    not_,
+    or_,
+    popc,
+    prmt,
+    shf,
+    shl,
+    shr,
+    szext,
+    xor_,
+)
+from pyptx_dsl.ptx.compare import selp, set_, setp, slct
+from pyptx_dsl.ptx.control import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
+from pyptx_dsl.ptx.control import exit_ as exit  # noqa: A004
+from pyptx_dsl.ptx.convert import cvt, cvt_pack, mov
+from pyptx_dsl.ptx.expr import expr, pipe, scope
+from pyptx_dsl.ptx.fence import fence, membar, nanosleep
+from pyptx_dsl.ptx.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
+from pyptx_dsl.ptx.inst import inst
+from pyptx_dsl.ptx.kloop import kloop
+from pyptx_dsl.ptx.lanes import activemask, match, redux, shfl, vote
+from pyptx_dsl.ptx.loops import break_, continue_, loop, while_
+from pyptx_dsl.ptx.matrix import ldmatrix, movmatrix, stmatrix
+from pyptx_dsl.ptx.mbarrier import mbarrier
+from pyptx_dsl.ptx.memory import applypriority, createpolicy, discard, isspacep, ld, ldu, prefetch, prefetchu, st
+from pyptx_dsl.ptx.mma import mma
+from pyptx_dsl.ptx.pipeline import PipelineState, pipeline
+from pyptx_dsl.ptx.ranges import range_
+from pyptx_dsl.ptx.raw import raw
+from pyptx_dsl.ptx.special import ctaid_x, ctaid_y, ctaid_z, special, sreg
+from pyptx_dsl.ptx.variables import file_, loc, pragma, var
+from pyptx_dsl.ptx.warp import warp
+
+__all__ = [
+    "NamedBarrier",
+    "PipelineState",
+    "abs",
+    "activemask",
+    "add",
+    "addc",
+    "addr",
+    "and_",
+    "applypriority",
+    "atom",
+    "bar",
+    "barrier",
+    "bfe",
+    "bfi",
+    "bfind",
+    "bmsk",
+    "bra",
+    "break_",
+    "brev",
+    "brkpt",
+    "clz",
+    "cnot",
+    "continue_",
+    "copysign",
+    "cos",
+    "cp",
+    "createpolicy",
+    "ctaid_x",
+    "ctaid_y",
+    "ctaid_z",
+    "cvt",
+    "cvt_pack",
+    "cvta",
+    "discard",
+    "div",
+    "dp2a",
+    "dp4a",
+    "elif_",
+    "else_",
+    "ex2",
+    "exit",
+    "expr",
+    "fence",
+    "file_",
+    "fma",
+    "fns",
+    "global_ptrs",
+    "if_",
+    "inst",
+    "isspacep",
+    "kloop",
+    "label",
+    "ld",
+    "ldmatrix",
+    "ldu",
+    "lg2",
+    "loc",
+    "loop",
+    "lop3",
+    "mad",
+    "mad24",
+    "madc",
+    "match",
+    "max",
+    "mbarrier",
+    "membar",
+    "min",
+    "mma",
+    "mov",
+    "movmatrix",
+    "mul",
+    "mul24",
+    "named_barrier",
+    "nanosleep",
+    "neg",
+    "not_",
+    "or_",
+    "param",
+    "pipe",
+    "pipeline",
+    "pmevent",
+    "popc",
+    "pragma",
+    "prefetch",
+    "prefetchu",
+    "prmt",
+    "range_",
+    "raw",
+    "rcp",
+    "red",
+    "redux",
+    "rem",
+    "ret",
+    "rsqrt",
+    "sad",
+    "scope",
+    "selp",
+    "set_",
+    "setp",
+    "shf",
+    "shfl",
+    "shl",
+    "shr",
+    "sin",
+    "slct",
+    "special",
+    "sqrt",
+    "sreg",
+    "st",
+    "stmatrix",
+    "sub",
+    "subc",
+    "szext",
+    "tanh",
+    "testp",
+    "trap",
+    "var",
+    "vote",
+    "warp",
+    "while_",
+    "xor_",
+]
+
+if not TYPE_CHECKING:  # a module that answers to every name would hide every misspelt one from type checkers
+
+    def __getattr__(name: str) -> object:
+        """Return the namespace of a plugin."""
+        from pyptx_dsl.ptx.missing import namespace
+
+        return namespace(name, __all__)
+
+    def __dir__() -> list[str]:
+        """Return the names that are always there."""
+        return sorted(__all__)

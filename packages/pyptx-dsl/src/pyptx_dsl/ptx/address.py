@@ -65,6 +65,8 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     """
     trace = active("ptx.param")
     register = trace.fresh(dtype) if dst is None else dst
+    if not trace.has_symbol(name):
+        raise OperandError(f"kernel {trace.name!r} has no parameter {name!r}", hint="declare it in raw_params=[…]")
     symbol = tree.Symbol(name)
     if name in trace.array_parameters:
         trace.emit(("mov", dtype.move or dtype.name), (register, symbol))
@@ -73,10 +75,6 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
         raise RegisterTypeError(f"a parameter cannot be .{dtype}", hint="declare it u8 or u32, and compare it with 0")
     trace.emit(("ld", "param", dtype.memory), (register, tree.Address(symbol)))
     return register
-
-
-class CvtaTo:
-    """`ptx.cvta.to.<space>`, the direction from generic to a space; called through the methods of `cvta`."""
 
 
 class Cvta:

@@ -1,0 +1,59 @@
+"""Memory fences, and waiting. Manual: "Parallel Synchronization and Communication Instructions: membar, fence"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.ptx.missing import extension
+from pyptx_dsl.ptx.wrapper import choice
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
+
+__all__ = ["Fence", "FenceProxy", "fence", "membar", "nanosleep"]
+
+_SEMANTICS = ("sc", "acq_rel", "acquire", "release")
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+
+
+class FenceProxy:
+    """`ptx.fence.proxy`: order accesses through different proxies."""
+
+    def alias(self, *, pred: Reg | None = None) -> None:
+        """Emit `fence.proxy.alias;`: between virtual addresses of the same memory."""
+        active("ptx.fence.proxy.alias").emit(("fence", "proxy", "alias"), (), pred)
+
+
+class Fence:
+    """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; fences of other proxies come from plugins."""
+
+    proxy = FenceProxy()
+
+    def __call__(self, sem: str = "acq_rel", scope: str = "gpu", *, pred: Reg | None = None) -> None:
+        """Emit `fence.sem.scope;`.
+
+        `sem` is `sc`, `acq_rel`, `acquire` or `release`; `scope` is `cta`, `cluster`, `gpu` or `sys`.
+        """
+        words = ("fence", choice("sem", sem, _SEMANTICS), choice("scope", scope, _SCOPES))
+        active("ptx.fence").emit(words, (), pred)
+
+    def __getattr__(self, name: str) -> object:
+        """Return a fence that a plugin adds, such as `proxy_async`."""
+        return extension("fence", name)
+
+
+fence = Fence()
+
+
+def membar(level: str = "gl", *, pred: Reg | None = None) -> None:
+    """Emit `membar.level;`, the older spelling of `fence.sc`; `level` is `cta`, `gl` or `sys`."""
+    active("ptx.membar").emit(("membar", choice("level", level, ("cta", "gl", "sys"))), (), pred)
+
+
+def nanosleep(nanoseconds: object, *, pred: Reg | None = None) -> None:
+    """Emit `nanosleep.u32 t;`: pause for about `t` nanoseconds (a number or a register), at most 1,000,000.
+
+    Manual: "Miscellaneous Instructions: nanosleep".
+    """
+    active("ptx.nanosleep").emit(("nanosleep", "u32"), (nanoseconds,), pred)

@@ -1,0 +1,67 @@
+"""Names of `ptx` that live elsewhere: namespaces of plugins, and what to say when nothing provides them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyptx_dsl.errors import close
+from pyptx_dsl.ptx.errors import MissingNamespaceError, UnknownNameError
+
+__all__ = ["HOMES", "extension", "namespace"]
+
+_HOPPER = "pyptx-arch-hopper"
+_BLACKWELL = "pyptx-arch-blackwell"
+
+HOMES: dict[str, str] = {
+    **dict.fromkeys(("wgmma", "tma", "cluster", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec", "elect_sync"), _HOPPER),
+    **dict.fromkeys(("griddepcontrol", "multimem", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"), _HOPPER),
+    **dict.fromkeys(("fence.proxy_async", "fence.proxy_async_shared_cta", "fence.mbarrier_init"), _HOPPER),
+    **dict.fromkeys(("cp.async_.bulk", "cp.async_bulk", "cp.reduce"), _HOPPER),
+    **dict.fromkeys(("tcgen05", "clusterlaunchcontrol", "fence.proxy_async_generic_acquire_shared_cluster"), _BLACKWELL),
+}
+"""Which distribution has the names that no installed plugin provides."""
+
+
+def namespace(name: str, known: Sequence[str]) -> object:
+    """Return `ptx.<name>` from the plugin that has it.
+
+    Raise MissingNamespaceError, with the command that installs it, for a name of a package that is not there, and
+    UnknownNameError for one that nobody knows; both are AttributeErrors.
+    """
+    if name.startswith("_"):
+        raise AttributeError(f"module 'pyptx_dsl.ptx' has no attribute {name!r}")
+    found = _provided(name)
+    if found is not None:
+        return found
+    home = HOMES.get(name)
+    if home is not None:
+        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
+    raise UnknownNameError(
+        f"ptx has no {name!r}", hint=f"{close(name, known)} Any instruction can be written as ptx.inst.{name}.…(…)"
+    )
+
+
+def extension(parent: str, name: str) -> object:
+    """Return `ptx.<parent>.<name>`, an attribute of what a plugin provides under the name `parent`."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    provided = _provided(parent)
+    found = None if provided is None else getattr(provided, name, None)
+    if found is not None:
+        return found
+    full = f"{parent}.{name}"
+    home = HOMES.get(full)
+    if home is not None:
+        raise MissingNamespaceError(f"ptx.{full} needs {home}", hint=f"pip install {home}")
+    raise UnknownNameError(f"ptx.{parent} has no {name!r}", hint=f"any instruction can be written as ptx.inst.{full}.…(…)")
+
+
+def _provided(name: str) -> object | None:
+    """Return what an installed plugin provides under a name."""
+    from pyptx_ir.plugins.errors import MissingPluginError
+    from pyptx_ir.plugins.manager import manager
+
+    try:
+        return manager().namespace(name)
+    except MissingPluginError:
+        return None
