@@ -225,9 +225,9 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def wild(session: nox.Session) -> None:
-    """Fetch published wheels that hold PTX, and hold law L1 on every module in them."""
+    """Fetch published wheels that hold PTX, and hold laws L1 and L2 on a sample of it; `-- --all` takes all of it."""
     install(session, "pip", *group("wild"))
-    session.run("python", "tools/wild.py", *session.posargs)
+    session.run("python", "-m", "tests.wild", *session.posargs)
 
 
 # What is made ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ Read off what `fatbinary` 13.0 writes in its four compression modes, and held ag
 
 from __future__ import annotations
 
+import importlib
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -86,13 +87,18 @@ def bare_texts(data: Bytes) -> Iterator[bytes]:
 
 def packaged_decoders() -> dict[str, Decoder]:
     """Return the decoders of the packages lz4 and zstandard."""
-    import lz4.block
     import zstandard
 
-    return {
-        "lz4": lambda payload, size: lz4.block.decompress(payload, uncompressed_size=size),
-        "zstd": lambda payload, size: zstandard.ZstdDecompressor().decompress(payload, max_output_size=size),
-    }
+    block = importlib.import_module("lz4.block")  # by name, since it ships no types
+
+    def lz4(payload: bytes, size: int) -> bytes:
+        text: bytes = block.decompress(payload, uncompressed_size=size)
+        return text
+
+    def zstd(payload: bytes, size: int) -> bytes:
+        return zstandard.ZstdDecompressor().decompress(payload, max_output_size=size)
+
+    return {"lz4": lz4, "zstd": zstd}
 
 
 def _images_between(data: Bytes, at: int, end: int) -> Iterator[Image]:

@@ -10,10 +10,17 @@ from .fatbin import ENTRY, HEADER, LZ4, MAGIC, ZSTD, bare_texts, images, spans, 
 
 MODULE = b"//\n// made here\n//\n\n.version 9.0\n.target sm_75\n.address_size 64\n\n.visible .entry k()\n{\n\tret;\n}\n"
 OTHER = MODULE.replace(b"sm_75", b"sm_90a")
-DECODERS = {
-    "lz4": lambda payload, size: zlib.decompress(payload)[:size],
-    "zstd": lambda payload, size: zlib.decompress(payload.removeprefix(b"Z"))[:size],
-}
+
+
+def inflate(payload: bytes, size: int) -> bytes:
+    return zlib.decompress(payload)[:size]
+
+
+def inflate_marked(payload: bytes, size: int) -> bytes:
+    return inflate(payload.removeprefix(b"Z"), size)
+
+
+DECODERS = {"lz4": inflate, "zstd": inflate_marked}
 
 
 def entry(text: bytes, *, kind: int = 1, flags: int = 0, target: int = 75, extra: int = 16) -> bytes:
