@@ -288,3 +288,23 @@ def test_layouts_travel_with_an_allocation() -> None:
         active().emit(("ret",))
 
     k.ptx()
+
+
+def test_every_operand_that_names_a_variable_moves_with_it() -> None:
+    @kernel(smem=50_000)
+    def k() -> None:
+        trace = active()
+        first, second = smem.alloc(u8, 256), smem.alloc(u8, 256)
+        assert second.byte_offset == 256
+        r = reg.scalar(b32)
+        for text in ("smem_1", "smem_1+4", "smem_1[8]", "[smem_1]", "[smem_1+4]", "[smem_0]", "other+4"):
+            trace.emit(("mov", "b32"), (r, text)) if text[0] != "[" else trace.emit(("ld", "shared", "b32"), (r, text))
+        trace.emit(("call",), (("%r0",), "f", ("smem_1", 5)))
+        trace.emit(("ld", "shared", "b32"), (r, AddressOperand(first, -4)))
+
+    assert shared_lines(k) == [
+        *("mov.b32 %r0, dyn_smem+256;", "mov.b32 %r0, dyn_smem+260;", "mov.b32 %r0, dyn_smem+264;"),
+        *("ld.shared.b32 %r0, [dyn_smem+256];", "ld.shared.b32 %r0, [dyn_smem+260];", "ld.shared.b32 %r0, [dyn_smem];"),
+        *("mov.b32 %r0, other+4;", "ld.shared.b32 %r0, [dyn_smem+-4];"),
+    ]
+    assert "call (%r0), f, (dyn_smem+256, 5);" in k.ptx()

@@ -1,0 +1,87 @@
+"""A call goes to the first installed runtime that claims its arrays; what is missing is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_dsl import reg, runtimes
+from pyptx_dsl.errors import RuntimeMissingError
+from pyptx_dsl.kernel import Kernel, kernel
+from pyptx_dsl.runtimes import differentiable_kernel
+from pyptx_dsl.types import u32
+from pyptx_ir.plugins.rows import Launchable, Runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@kernel
+def one(*, value: int = 1) -> None:
+    reg.scalar(u32, init=value)
+
+
+def claims_words(arrays: Sequence[object]) -> bool:
+    return all(isinstance(array, str) for array in arrays)
+
+
+def call(kernel_: Launchable, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
+    spec = kernel_.specialize([], keywords)
+    return (spec.entry, tuple(arrays), spec.text.count("mov.u32 %r0, 5;"))
+
+
+def simulate(kernel_: Launchable, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
+    return (kernel_.name, tuple(arrays), dict(keywords))
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A runtime row of a later kind, which differentiates."""
+
+    name: str = "framework"
+    priority: int = 1
+    simulate: None = None
+
+    def claims(self, arrays: Sequence[object]) -> bool:
+        return bool(arrays)
+
+    def call(self, *_: object) -> object:
+        return "framework"
+
+    def differentiable(self, forward: Kernel, backward: Kernel, **keywords: object) -> object:
+        return (forward.name, backward.name, keywords)
+
+
+WORDS = Runtime("words", 10, claims_words, call, simulate)
+
+
+def test_the_runtime_that_claims_the_arrays_runs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtimes, "_runtimes", lambda: (WORDS, Framework()))
+    assert one("a", "b", value=5) == ("one", ("a", "b"), 1)
+    assert one(3) == "framework"
+    assert one.simulate("a", checks="none", step_limit=9) == (
+        "one",
+        ("a",),
+        {"checks": "none", "seed": 0, "step_limit": 9},
+    )
+    with pytest.raises(RuntimeMissingError, match="simulates arguments of type int"):
+        one.simulate(3)
+
+
+def test_the_first_runtime_that_differentiates_makes_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtimes, "_runtimes", lambda: (WORDS, Framework()))
+    assert differentiable_kernel(one, one, num_grad_inputs=1) == ("one", "one", {"num_grad_inputs": 1})
+    monkeypatch.setattr(runtimes, "_runtimes", lambda: (WORDS,))
+    with pytest.raises(RuntimeMissingError, match="differentiates one"):
+        differentiable_kernel(one, one)
+
+
+def test_a_missing_runtime_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtimes, "_runtimes", lambda: ())
+    tensor = type("Tensor", (), {"__module__": "torch.cuda"})()
+    with pytest.raises(RuntimeMissingError, match=r"pyptx\[torch\]"):
+        one(tensor)
+    with pytest.raises(RuntimeMissingError, match="no arrays"):
+        one()
