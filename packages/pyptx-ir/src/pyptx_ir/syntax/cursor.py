@@ -39,7 +39,7 @@ class Cursor:
         self.text = text
         self.at = self.end = self.start = at
         self.lead = ""
-        self._clean = -1
+        self._clean: int = -1
 
     def begin(self) -> str:
         """Begin a statement: take the trivia in front of it, and return its first character (empty at the end)."""
@@ -54,11 +54,13 @@ class Cursor:
 
     def skip(self) -> int:
         """Go to the next lexeme."""
-        if self.at != self._clean:
-            found = TRIVIA.match(self.text, self.at)
-            self._clean = self.at if found is None else found.end()
-            self.at = self._clean
-        return self._clean
+        at = self.at
+        if at != self._clean:
+            found = TRIVIA.match(self.text, at)
+            if found is not None:
+                at = found.end()
+            self._clean = self.at = at
+        return at
 
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Take the next lexeme if it matches, and return the match."""

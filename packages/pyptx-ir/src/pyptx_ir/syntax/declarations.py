@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.lexemes import KEYWORD, NAME, NAME_TEXT, integer
@@ -17,7 +18,9 @@ from pyptx_ir.syntax.nodes import (
     Variable,
 )
 from pyptx_ir.syntax.operand_parser import OperandParser
-from pyptx_ir.syntax.operands import Operand
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
 
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex", "sreg"})
 LINKING = frozenset({"extern", "visible", "weak", "common"})
@@ -117,8 +120,7 @@ def declaration(cursor: Cursor, qualifiers: Qualifiers) -> Variable | RegisterDe
     """Read the declared names behind the qualifiers, up to and with the `;`."""
     if qualifiers.type is None:
         cursor.refuse("a type", "such as .b32 or .f64")
-    node = _registers(cursor, qualifiers) if qualifiers.space == "reg" else _variable(cursor, qualifiers)
-    return node
+    return _registers(cursor, qualifiers) if qualifiers.space == "reg" else _variable(cursor, qualifiers)
 
 
 def _registers(cursor: Cursor, qualifiers: Qualifiers) -> RegisterDeclaration:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.declarations import LINKING, SPACES, Qualifiers, count, declaration
-from pyptx_ir.syntax.functions import argument, arguments, function, prototype
+from pyptx_ir.syntax.functions import PERFORMANCE, argument, arguments, closest, function, prototype
 from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, MODIFIER, TARGET_NAME, VERSION
 from pyptx_ir.syntax.nodes import (
     AddressSize,
@@ -27,26 +27,10 @@ from pyptx_ir.syntax.nodes import (
 from pyptx_ir.syntax.operand_parser import OperandParser
 from pyptx_ir.syntax.operands import Operand, Symbol
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 DATA = frozenset({"b8", "b16", "b32", "b64"})
-# Directives that may also stand as statements of their own, as they did in bodies of early PTX.
-_PLAIN = frozenset(
-    {
-        "abi_preserve",
-        "abi_preserve_control",
-        "blocksareclusters",
-        "explicitcluster",
-        "language",
-        "maxclusterrank",
-        "maxnctapersm",
-        "maxnreg",
-        "maxntid",
-        "minnctapersm",
-        "minperctamemory",
-        "noreturn",
-        "reqnctapercluster",
-        "reqntid",
-    }
-)
 _QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
 _DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
 
@@ -57,14 +41,15 @@ def directive(cursor: Cursor) -> Statement:
     read = _READERS.get(word[1])
     if read is not None:
         return read(cursor)
-    if word[1] in _PLAIN:
+    if word[1] in PERFORMANCE:  # as they stood in bodies of early PTX
         return _plain(cursor, word[1])
     if word[1] in {"entry", "func"}:
         return function(cursor, word[1], Qualifiers())
     if word[1].partition("::")[0].partition("[")[0] in _QUALIFIERS:
         cursor.at = word.start()
         return _qualified(cursor)
-    raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), _closest(word[1]))
+    known = [*_READERS, *PERFORMANCE, *_QUALIFIERS, "entry", "func", "section"]
+    raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], known))
 
 
 def data(cursor: Cursor) -> SectionData:
@@ -201,12 +186,3 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "calltargets": _call_targets,
     "callprototype": prototype,
 }
-
-
-def _closest(word: str) -> str | None:
-    """Suggest the directive that a misspelt one may stand for."""
-    from difflib import get_close_matches  # only a wrong text pays for it
-
-    known = [*_READERS, *_PLAIN, *_QUALIFIERS, "entry", "func", "section"]
-    close = get_close_matches(word, known, n=1)
-    return f"did you mean '.{close[0]}'?" if close else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyptx_ir.syntax.nodes import Function, Node, Section
 
 NodeT = TypeVar("NodeT", bound=Node)
 
-# Fields without a meaning, and the body that stands outside of a function's raw: changing them leaves the spelling true.
+# Fields without a meaning: changing them leaves the spelling true.
 _TRIVIA = frozenset({"lead", "raw", "close_lead", "head"})
 _STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _INDENT = re.compile(r"[ \t]*\Z")
@@ -23,13 +23,18 @@ def evolve(node: NodeT, **changes: object) -> NodeT:
     spelling move to the end of its lead. A change of trivia alone, or of a function's body alone, keeps the spelling.
     """
     if changes.keys() <= _kept(node, changes):
-        return replace(node, **changes)
+        return _replaced(node, changes)
     if isinstance(node, Section):
         changes.setdefault("head", None)
     if node.raw is not None:
         lead = changes.get("lead", node.lead)
         changes["lead"] = f"{lead}{_comments(node.raw, str(lead))}"
     changes.setdefault("raw", None)
+    return _replaced(node, changes)
+
+
+def _replaced(node: NodeT, changes: dict[str, Any]) -> NodeT:
+    # Any: the names and types of a node's fields are its class's business, and its constructor checks the names.
     return replace(node, **changes)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.syntax.source import Source
-from pyptx_ir.syntax.spans import Span
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.source import Source
+    from pyptx_ir.syntax.spans import Span
 
 
 class PtxSyntaxError(PyptxError):

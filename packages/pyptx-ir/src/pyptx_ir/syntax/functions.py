@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from pyptx_ir.syntax.cursor import Cursor
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.cursor import Fault
 from pyptx_ir.syntax.declarations import Qualifiers, attributes, parameters
 from pyptx_ir.syntax.lexemes import KEYWORD
 from pyptx_ir.syntax.nodes import Attribute, Block, CallPrototype, Function, HeaderDirective, Parameter
 from pyptx_ir.syntax.operand_parser import OperandParser
-from pyptx_ir.syntax.operands import Operand
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.syntax.cursor import Cursor
+    from pyptx_ir.syntax.operands import Operand
+
+# Manual: "Performance-Tuning Directives", "Cluster Dimension Directives", "Miscellaneous Directives".
+PERFORMANCE = frozenset(
+    {
+        "abi_preserve",
+        "abi_preserve_control",
+        "blocksareclusters",
+        "explicitcluster",
+        "language",
+        "maxclusterrank",
+        "maxnctapersm",
+        "maxnreg",
+        "maxntid",
+        "minnctapersm",
+        "minperctamemory",
+        "noreturn",
+        "reqnctapercluster",
+        "reqntid",
+    }
+)
 # Stands in a header whose body is still to be read.
 PENDING = Block(body=())
 
@@ -53,6 +79,8 @@ def header_directives(cursor: Cursor) -> tuple[HeaderDirective, ...]:
     """Read the directives between a function's parameters and its body."""
     out: list[HeaderDirective] = []
     while word := cursor.find(KEYWORD):
+        if word[1] != "pragma" and word[1] not in PERFORMANCE:
+            raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], PERFORMANCE))
         given = arguments(cursor)
         if word[1] == "pragma":
             cursor.need(";")
@@ -73,6 +101,14 @@ def arguments(cursor: Cursor) -> tuple[Operand | str, ...]:
 def argument(cursor: Cursor) -> Operand | str:
     """Read a string, without its quotes, or a constant expression."""
     return cursor.string() if cursor.sees('"') else OperandParser(cursor, lines=True).operand()
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Suggest the directive that a misspelt one may stand for."""
+    from difflib import get_close_matches  # only a wrong text pays for it
+
+    close = get_close_matches(word, known, n=1)
+    return f"did you mean '.{close[0]}'?" if close else None
 
 
 def _attributes(cursor: Cursor) -> list[Attribute]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pyptx_ir.syntax.cursor import Cursor
+from typing import TYPE_CHECKING
+
 from pyptx_ir.syntax.lexemes import MODIFIER, NAME, OPCODE
 from pyptx_ir.syntax.nodes import Guard, Instruction, Label
 from pyptx_ir.syntax.operand_parser import OperandParser
-from pyptx_ir.syntax.operands import Operand
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.cursor import Cursor
+    from pyptx_ir.syntax.operands import Operand
 
 
 def instruction_or_label(cursor: Cursor) -> Instruction | Label:

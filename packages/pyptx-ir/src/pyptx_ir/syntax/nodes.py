@@ -1,11 +1,12 @@
 """The statements of a PTX module.
 
-Every statement owns the trivia (white space and comments) in front of its first token, `lead`, verbatim, and, if it was
-parsed, its own exact spelling, `raw`. `raw=None` means: spell it canonically. Nothing stores a position, a parent or the
-source; `positions` computes spans on demand. Two nodes are equal when they mean the same: `lead` and `raw` don't count.
+Every statement owns the trivia (white space and comments) in front of its first token, `lead`, verbatim, and, if it
+was parsed, its own exact spelling, `raw`. `raw=None` means: spell it canonically. Nothing stores a position, a parent or
+the source; `positions` computes spans on demand. Two nodes are equal when they mean the same: `lead` and `raw` don't
+count.
 
-`Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a `Function`
-is its header, up to and without its body. The only edit is `evolve`.
+`Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a
+`Function` is its header, up to and without its body. The only edit is `evolve`.
 
 Keywords are kept without their dot (`"maxntid"`, `"managed"`, `"b32"`); names of sections keep it, as it belongs to the
 name. An argument of type `str` is a string literal without its quotes.
@@ -14,9 +15,10 @@ name. An argument of type `str` is a string literal without its quotes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax.operands import Operand
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +161,8 @@ class Attribute:
 class Variable(Node):
     """A declaration in a state space other than `.reg`.
 
-    `space` is `global const shared local param tex`, with a sub-qualifier kept (`shared::cta`, `const[3]`); `linking` is
-    `extern visible weak common` or None; `type` is without its dot; `vector` `"v2"`, `"v4"`, `"v8"` or None.
+    `space` is `global const shared local param tex`, with a sub-qualifier kept (`shared::cta`, `const[3]`); `linking`
+    is `extern visible weak common` or None; `type` is without its dot; `vector` `"v2"`, `"v4"`, `"v8"` or None.
     """
 
     space: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.operands import (
     Address,
@@ -24,6 +23,9 @@ from pyptx_ir.syntax.operands import (
     Unary,
     Vector,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 # Manual: "Constant Expressions", table of operator precedence; `=` names a field of an opaque initialiser.
 PRECEDENCE = {

@@ -7,9 +7,9 @@ the tables of `swift`, all others lexeme by lexeme. Both ways give the same tree
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.directives import data, directive, dwarf
@@ -30,11 +30,15 @@ from pyptx_ir.syntax.nodes import (
     Statement,
 )
 from pyptx_ir.syntax.operand_parser import OperandParser
-from pyptx_ir.syntax.operands import Operand
 from pyptx_ir.syntax.recovery import resume
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.syntax.spans import Span
 from pyptx_ir.syntax.swift import SwiftReader
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pyptx_ir.syntax.operands import Operand
 
 # Comparing and copying a tree recurse; compilers nest blocks a dozen deep.
 DEEPEST_BLOCK = 100
@@ -125,7 +129,7 @@ def _located(fault: Fault, source: Source) -> PtxSyntaxError:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def _collector_paused() -> Generator[None]:
     """Pause the cyclic garbage collector: a tree has no cycles, and visiting it again and again costs 40% of a parse.
 
     When threads parse at the same time, the first to finish may switch it on for the others, which costs only speed.

@@ -6,8 +6,10 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.spans import Span
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.spans import Span
 
 # A line longer than this is shown through a window: generated PTX has lines of half a megabyte.
 _WINDOW = 160
@@ -27,7 +29,7 @@ def encode(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Source:
-    """A text and the name to show for it. Lines and columns count from 1; only `\\n` ends a line, as in ptxas."""
+    """A text and the name to show for it. Lines and columns count from 1; only a line feed ends a line, as in ptxas."""
 
     text: str
     name: str = "<string>"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from pyptx_ir.syntax.nodes import (
     AddressSize,
@@ -38,6 +37,9 @@ from pyptx_ir.syntax.nodes import (
 )
 from pyptx_ir.syntax.operand_spelling import spell_list, spell_operand
 from pyptx_ir.syntax.operands import Operand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
 
 Spellable: TypeAlias = Module | Statement | Operand | Parameter | Attribute | HeaderDirective
 

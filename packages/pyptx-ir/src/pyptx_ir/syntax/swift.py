@@ -1,13 +1,13 @@
 """The ordinary statements of compilers, one regular expression match each.
 
-Every statement here is one that the careful parser reads to the same node; whatever is unusual is left to it. The bounds
-on repetition keep hostile text linear: no match looks further ahead than a few thousand characters.
+Every statement here is one that the careful parser reads to the same node; whatever is unusual is left to it. The
+bounds on repetition keep hostile text linear: no match looks further ahead than a few thousand characters.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.drafts import draft
@@ -24,8 +24,10 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
-from pyptx_ir.syntax.operands import Operand
 from pyptx_ir.syntax.tables import GuardTable, LineTable, OpcodeTable, OperandTable
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
 
 _USUAL_LEAD = "\n\t"
 # A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
@@ -137,7 +139,8 @@ class SwiftReader:
         node.names = (RegisterName(name, None if count is None else integer(count)),)
         node.vector = node.alignment = None
         node.__class__ = RegisterDeclaration
-        return node  # type: ignore[no-any-return] # a draft until the line above
+        done: RegisterDeclaration = node
+        return done
 
     def _variable(self, found: re.Match[str]) -> Variable:
         lead = self._leads.setdefault(found[1], found[1])
@@ -228,4 +231,5 @@ def _loc(lead: str, found: re.Match[str]) -> Loc:
     node.column = integer(column)
     node.inlined_at = label and InlinedAt(label, integer(offset or "0"), *map(integer, place))
     node.__class__ = Loc
-    return node  # type: ignore[no-any-return] # a draft until the line above
+    done: Loc = node
+    return done

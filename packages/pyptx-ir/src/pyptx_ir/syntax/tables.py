@@ -44,13 +44,14 @@ class OperandTable(dict[str, Operand]):
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
             # `_register`, inlined: compilers name a new register in almost every instruction.
-            operand: Any = _new(_RegisterDraft)
-            operand.name = text
-            operand.__class__ = Register
+            value: Any = _new(_RegisterDraft)
+            value.name = text
+            value.__class__ = Register
+            operand: Operand = value
         else:
             operand = self._read(text)
         self[text] = operand
-        return operand  # type: ignore[no-any-return] # a draft until the class is set
+        return operand
 
     def split(self, text: str) -> tuple[Operand, ...]:
         """Read operands with commas between them."""
@@ -144,14 +145,16 @@ def _register(name: str) -> Operand:
     value: Any = _new(_RegisterDraft)
     value.name = name
     value.__class__ = Register
-    return value  # type: ignore[no-any-return] # a draft until the line above
+    done: Operand = value
+    return done
 
 
 def _immediate(text: str) -> Operand:
     value: Any = _new(_ImmediateDraft)
     value.text = text
     value.__class__ = Immediate
-    return value  # type: ignore[no-any-return] # a draft until the line above
+    done: Operand = value
+    return done
 
 
 def _address(base: Operand, offset: Operand | None) -> Operand:
@@ -159,4 +162,5 @@ def _address(base: Operand, offset: Operand | None) -> Operand:
     value.base = base
     value.offset = offset
     value.__class__ = Address
-    return value  # type: ignore[no-any-return] # a draft until the line above
+    done: Operand = value
+    return done

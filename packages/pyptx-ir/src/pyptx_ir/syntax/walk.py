@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Block, Function, Module, Section, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 
 def walk(tree: Module | Statement) -> Iterator[Statement]:
