@@ -225,7 +225,7 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def wild(session: nox.Session) -> None:
-    """Fetch published wheels that hold PTX, and hold laws L1 and L2 on a sample of it; `-- --all` takes all of it."""
+    """Fetch published wheels that hold PTX, and hold the laws of reading and writing on the modules in them."""
     install(session, "pip", *group("wild"))
     session.run("python", "-m", "tests.wild", *session.posargs)
 

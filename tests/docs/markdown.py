@@ -1,14 +1,15 @@
 """The code blocks of a Markdown page, and how they are run.
 
 The Python blocks of a page run in order, in one namespace, under the page's own name and line numbers, so that a
-traceback (or an error of pyptx, which shows the user's line) points into the page. A block of another language whose
-preceding paragraph ends in "prints:" is the output of the Python block before it, and is compared word for word.
+traceback (or an error or finding of pyptx, which shows the user's line) points into the page. A block of another
+language whose preceding paragraph ends in "prints:" is the output of the Python block before it, word for word.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,24 +56,45 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
-def run(path: Path, not_run: frozenset[str] = frozenset()) -> int:
-    """Run a page's Python blocks and compare the outputs it shows; return how many blocks ran.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What running a page came to: how many Python blocks ran, and each output block with what was printed."""
 
-    Blocks whose first line is in `not_run` are left out.
-    """
-    namespace: dict[str, Any] = {"__name__": f"page_{path.stem}", "__file__": str(path)}
+    count: int
+    outputs: tuple[tuple[Block, str], ...]
+
+    def stale(self) -> list[tuple[Block, str]]:
+        """Return the output blocks that do not show what was printed."""
+        return [(block, printed) for block, printed in self.outputs if block.text.rstrip("\n") != printed.rstrip("\n")]
+
+
+def run(path: Path, not_run: frozenset[str] = frozenset()) -> Outcome:
+    """Run a page's Python blocks, but for those whose first line is in `not_run`."""
+    text = path.read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {"__name__": f"page_{path.stem}", "__file__": path.name}
+    linecache.cache[path.name] = (len(text), None, text.splitlines(keepends=True), path.name)
     printed = ""
     count = 0
-    for block in blocks(path.read_text(encoding="utf-8")):
+    outputs: list[tuple[Block, str]] = []
+    for block in blocks(text):
         if block.is_output:
-            assert printed.rstrip("\n") == block.text.rstrip("\n"), (
-                f"{path.name}:{block.line}: this is not what is printed"
-            )
+            outputs.append((block, printed))
         if block.language != "python" or block.text.splitlines()[0] in not_run:
             continue
         source = "\n" * (block.line - 1) + block.text
         with contextlib.redirect_stdout(io.StringIO()) as stdout:
-            exec(compile(source, str(path), "exec"), namespace)  # noqa: S102 - the page's code is what is under test
+            exec(compile(source, path.name, "exec"), namespace)  # noqa: S102 - the page's code is what is under test
         printed = stdout.getvalue()
         count += 1
-    return count
+    return Outcome(count, tuple(outputs))
+
+
+def updated(page: str, outcome: Outcome) -> str:
+    """Return the page with its output blocks showing what was printed."""
+    lines = page.splitlines()
+    for block, printed in reversed(outcome.outputs):
+        start = block.line - 1
+        lines[start : start + block.text.rstrip("\n").count("\n") + bool(block.text.strip())] = printed.rstrip(
+            "\n"
+        ).splitlines()
+    return "\n".join(lines) + "\n"

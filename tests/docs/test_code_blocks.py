@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from .markdown import blocks, run
+from .markdown import blocks, run, updated
+from .pages import PAGES, ROOT, name, not_run
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
-
-# Blocks that are not run, by page and first line, each with its reason.
-NOT_RUN: dict[tuple[str, str], str] = {}
-
-
-def name(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def needs(page: Path) -> list[pytest.MarkDecorator]:
@@ -39,22 +33,28 @@ WITH_CODE = [
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
-def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYPTX_CPU", "quiet")  # a page may call a kernel on the CPU without being warned of it
-    not_run = frozenset(first for where, first in NOT_RUN if where == name(page))
+    outcome = run(page, not_run(page))
     total = sum(block.language == "python" for block in blocks(page.read_text(encoding="utf-8")))
-    assert run(page, not_run) == total - len(not_run)
+    assert outcome.count == total - len(not_run(page))
+    for block, printed in outcome.stale():
+        assert block.text == printed, f"{page.name}:{block.line}: `python -m tests.docs` writes what is printed"
 
 
-def test_the_runner_compares_what_is_printed(tmp_path: Path) -> None:
+def test_the_runner_compares_what_is_printed_and_can_write_it(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     text = "```python\nx = 1\n```\n\n```python\nprint(x)\n```\n\nprints:\n\n```text\n2\n```\n"
     page.write_text(text, encoding="utf-8")
-    with pytest.raises(AssertionError, match=r"page\.md:12: this is not what is printed"):
-        run(page)
-    page.write_text(text.replace("2\n", "1\n"), encoding="utf-8")
-    assert run(page) == 2
+    outcome = run(page)
+    assert outcome.count == 2
+    assert [(block.line, printed) for block, printed in outcome.stale()] == [(12, "1\n")]
+    page.write_text(updated(text, outcome), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == text.replace("2\n", "1\n")
+    assert not run(page).stale()
 
 
 def test_the_runner_points_into_the_page(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_the_runner_points_into_the_page(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         run(page)
     assert raised.traceback[-1].lineno + 1 == 4
-    assert Path(str(raised.traceback[-1].path)) == page
+    assert str(raised.traceback[-1].path) == page.name
 
 
 def test_pages_name_only_modules_that_exist() -> None:

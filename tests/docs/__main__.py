@@ -1,0 +1,26 @@
+"""Write what the documentation's code prints into its output blocks; then read the diff.
+
+python -m tests.docs [PAGE ...]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from .markdown import run, updated
+from .pages import PAGES, not_run
+
+
+def write(page: Path) -> None:
+    """Update one page, twice at most: what is printed may hold line numbers of the page, which the first time moves."""
+    for _ in range(2):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(updated(text, run(page, not_run(page))), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    os.environ["PYPTX_CPU"] = "quiet"
+    for page in [Path(word).resolve() for word in sys.argv[1:]] or PAGES:
+        write(page)
