@@ -25,9 +25,8 @@ def fresh_kernel() -> Any:
     from pyptx import kernel
 
     original = load("hopper/rms_norm").rms_norm
-    return kernel(
-        original.fn, in_specs=original.in_specs, out_specs=original.out_specs, grid=original.grid, block=original.block, arch=original.arch
-    )
+    specs = {"in_specs": original.in_specs, "out_specs": original.out_specs}
+    return kernel(**specs, grid=original.grid, block=original.block, arch=original.arch)(original.__wrapped__)
 
 
 def text_of(_: int = 0) -> str:

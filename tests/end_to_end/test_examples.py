@@ -52,7 +52,7 @@ def test_an_example_assembles_without_spills(example: Example) -> None:
     text = kernel.ptx(**{name: dimensions[name] for name in names})
     assembly = assemble(text, kernel.arch)
     assert assembly.cubin[:4] == b"\x7fELF"
-    (resources,) = assembly.resources
+    (resources,) = assembly.resources.values()
     assert resources.spill_stores == resources.spill_loads == 0
 
 

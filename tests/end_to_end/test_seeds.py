@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages do not lie beside this checkout"),
     pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # torch.compile warns of torch's own modules
 ]
 
 

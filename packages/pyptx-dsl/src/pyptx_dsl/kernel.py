@@ -10,6 +10,7 @@ y = double(x)                      # trace for x's shape, and run on whatever x'
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from typing import TYPE_CHECKING, overload
 
@@ -178,7 +179,14 @@ class Kernel:
         the simulator for NumPy arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and
         the ContractError that names the argument for arrays that don't fit the Tiles.
         """
-        return runtimes.runtime_for(self.name, arrays).call(self, arrays, kwargs)
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling():
+            # torch.compile must break its graph here: it would trace into the tracing of the kernel.
+            return torch.compiler.disable(self._run)(arrays, kwargs)
+        return self._run(arrays, kwargs)
+
+    def _run(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
+        return runtimes.runtime_for(self.name, arrays).call(self, arrays, keywords)
 
     def simulate(self, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> object:
         """Run the kernel on the simulator and return its outputs and findings as one value.
