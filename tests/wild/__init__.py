@@ -1,1 +1,1 @@
-"""Laws L1 and L2 on PTX that nobody wrote for us: the corpus, and the modules inside published wheels (`nox -s wild`)."""
+"""Laws L1 and L2 on PTX that others wrote: the corpus, and modules inside published wheels (`nox -s wild`)."""
