@@ -59,7 +59,7 @@ class Arguments:
 
     memories: dict[str, FlatMemory]
     heap: Heap
-    _placed: list[_Placed] = field(default_factory=list)
+    _placed: list[_Placed] = field(default_factory=list[_Placed])
 
     def copy_back(self) -> None:
         """Write the buffers' contents into the caller's arrays."""

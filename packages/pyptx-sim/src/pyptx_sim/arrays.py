@@ -88,26 +88,35 @@ def is_cpu_array(value: object) -> bool:
 
 def dtype_name(value: object) -> str:
     """Return the PTX name of an array's element type; LaunchError for one that PTX lacks."""
-    name = value.dtype.name if isinstance(value, np.ndarray) else str(cast("Tensor", value).dtype).rpartition(".")[2]
-    known = _NAMES.get(str(name))
+    array = _as_array(value)
+    name = array.dtype.name if array is not None else str(cast("Tensor", value).dtype).rpartition(".")[2]
+    known = _NAMES.get(name)
     if known is None:
         raise LaunchError(f"arrays of {name} cannot be passed to a kernel", hint="convert the array to a PTX type")
     return known
 
 
+def _as_array(value: object) -> Array | None:
+    """Return `value` if it is NumPy's."""
+    return cast("Array", value) if isinstance(value, np.ndarray) else None
+
+
 def argument_of(value: object) -> Argument:
     """Return what a kernel must know of an array."""
-    if isinstance(value, np.ndarray):
-        size = value.dtype.itemsize
-        strides = tuple(stride // size for stride in value.strides)
-        return Argument(value.shape, dtype_name(value), strides, value.ctypes.data, "cpu")
+    array = _as_array(value)
+    if array is not None:
+        size = array.dtype.itemsize
+        strides = tuple(stride // size for stride in array.strides)
+        return Argument(array.shape, dtype_name(array), strides, array.ctypes.data, "cpu")
     tensor = cast("Tensor", value)
     return Argument(tuple(tensor.shape), dtype_name(value), tuple(tensor.stride()), tensor.data_ptr(), "cpu")
 
 
 def storage_of(value: object) -> Array:
     """Return the bytes that an array spans, in order of address and shared with it."""
-    array = value if isinstance(value, np.ndarray) else _tensor_as_array(value)
+    array = _as_array(value)
+    if array is None:
+        array = _tensor_as_array(value)
     spans = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]
     if any(span < 0 for span in spans):
         raise LaunchError("an array with negative strides cannot be passed to a kernel", hint="copy it first")
@@ -132,8 +141,9 @@ def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
         torch = sys.modules["torch"]
         return torch.zeros(output.shape, dtype=getattr(torch, _framework_name(output)))
     for value in callers:
-        if isinstance(value, np.ndarray) and value.dtype.kind != "b" and dtype_name(value) == output.dtype:
-            return np.zeros(output.shape, value.dtype)
+        array = _as_array(value)
+        if array is not None and array.dtype.kind != "b" and dtype_name(array) == output.dtype:
+            return np.zeros(output.shape, array.dtype)
     return np.zeros(output.shape, _numpy_dtype(output))
 
 
@@ -172,7 +182,8 @@ class Given:
                 f"out= for {output.name} has shape {argument.shape} and dtype {argument.dtype}; "
                 f"the kernel writes {tuple(output.shape)} of {output.dtype}"
             )
-        expected, strides = 1, []
+        expected = 1
+        strides: list[int] = []
         for extent in reversed(argument.shape):
             strides.append(expected)
             expected *= extent

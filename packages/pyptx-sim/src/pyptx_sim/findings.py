@@ -67,7 +67,9 @@ class FindingLog:
     line_of: Callable[[int], int | None]
     origins: Mapping[int, tuple[Frame, ...]]
     enabled: Callable[[str], bool]
-    _found: dict[tuple[str, int, int | None], Finding] = field(default_factory=dict)
+    _found: dict[tuple[str, int, int | None], Finding] = field(
+        default_factory=dict[tuple[str, int, "int | None"], Finding]
+    )
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1

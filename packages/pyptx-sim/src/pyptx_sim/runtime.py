@@ -116,7 +116,7 @@ def _outputs(
 ) -> tuple[object, ...]:
     if out is None:
         return tuple(empty_like_callers(output, arguments) for output in special.outputs)
-    given = out if isinstance(out, tuple | list) else (out,)
+    given = cast("Sequence[object]", out) if isinstance(out, tuple | list) else (out,)
     if len(given) != len(special.outputs):
         raise LaunchError(f"{kernel.name} has {len(special.outputs)} outputs, and out= has {len(given)} arrays")
     return tuple(Given.check(array, output).array for array, output in zip(given, special.outputs, strict=True))

@@ -112,7 +112,7 @@ def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
     """Print for each lane in turn; returns how many arguments it had."""
     positions, columns = lanes.active
     texts, buffers = pick(text, positions, columns), pick(buffer, positions, columns)
-    counts = []
+    counts: list[int] = []
     for (_, _, thread), where, arguments in zip(_threads(wave, lanes), texts.tolist(), buffers.tolist(), strict=True):
         template = thread.string_at(where)
         wave.machine.printed.append(format_c(template, thread, arguments))

@@ -57,7 +57,8 @@ class Arena:
         if count == 1 and size < _UNIT:
             return [self._units(size).take(offsets >> (size.bit_length() - 1)).view(dtype)]
         unit = min(size, _UNIT)
-        words, elements = self._units(unit), []
+        words = self._units(unit)
+        elements: list[Array] = []
         for part in range(size // unit):
             index = offsets >> (unit.bit_length() - 1)
             taken = words.take(index + part if part else index)

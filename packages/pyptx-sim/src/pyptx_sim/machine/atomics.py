@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -32,18 +32,17 @@ class Update:
 
 def _from_ufunc(ufunc: np.ufunc) -> Update:
     def combine(old: Array, value: Array, _: Array) -> Array:
-        result: Array = ufunc(old, value)
-        return result
+        return np.asarray(cast("Array", ufunc(old, value)))
 
     return Update(combine, ufunc)
 
 
 def _increment(old: Array, bound: Array, _: Array) -> Array:
-    return np.where(old >= bound, old.dtype.type(0), old + old.dtype.type(1))
+    return np.asarray(np.where(old >= bound, 0, old + 1), old.dtype)
 
 
 def _decrement(old: Array, bound: Array, _: Array) -> Array:
-    return np.where((old == 0) | (old > bound), bound, old - old.dtype.type(1))
+    return np.asarray(np.where((old == 0) | (old > bound), bound, old - 1), old.dtype)
 
 
 def _add_bf16(old: Array, value: Array, _: Array) -> Array:
@@ -59,7 +58,7 @@ def _widen_bf16(bits: Array) -> Array:
 
 def _pick_bf16(choose: np.ufunc) -> Update:
     def combine(old: Array, value: Array, _: Array) -> Array:
-        chosen: Array = choose(_widen_bf16(old), _widen_bf16(value))
+        chosen = cast("Array", choose(_widen_bf16(old), _widen_bf16(value)))
         return (chosen.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
 
     return Update(combine)

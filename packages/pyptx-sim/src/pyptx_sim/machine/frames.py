@@ -42,7 +42,7 @@ class Frame:
     callee: str
     parent: int
     remaining: int
-    saved: dict[int, Array | None] = field(default_factory=dict)
+    saved: dict[int, Array | None] = field(default_factory=dict[int, "Array | None"])
 
 
 class Frames:
@@ -95,7 +95,7 @@ class Frames:
 
     def chain(self, number: int) -> list[int]:
         """Return the pcs of the calls that lead to a frame, innermost first."""
-        pcs = []
+        pcs: list[int] = []
         while number != ROOT:
             pcs.append(self._frames[number].call.pc)
             number = self._frames[number].parent

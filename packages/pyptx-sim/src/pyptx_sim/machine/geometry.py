@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,15 +27,15 @@ _MAX_THREADS = 1024
 
 def extent_of(value: int | Sequence[int], what: str) -> Extent:
     """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are positive integers."""
-    counts = tuple(value) if isinstance(value, tuple | list) else (value,)
+    counts = (value,) if isinstance(value, int | np.integer) else tuple(value)
     if not 1 <= len(counts) <= 3 or not all(_is_count(count) for count in counts):
         raise LaunchError(f"{what} is {value!r}", hint=f"give {what} one to three positive integers")
     padded = (*(int(count) for count in counts), 1, 1)
     return padded[0], padded[1], padded[2]
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) > 0
+def _is_count(value: int) -> bool:
+    return operator.index(value) > 0 and not isinstance(value, bool)
 
 
 def volume(extent: Extent) -> int:

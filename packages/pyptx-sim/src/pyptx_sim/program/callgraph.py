@@ -55,7 +55,7 @@ class CallGraph:
 
     def callees(self, name: str) -> set[str]:
         """Return the functions that `name` may call."""
-        taken = self._taken if name in self._indirect else set()
+        taken = self._taken if name in self._indirect else set[str]()
         return self._called.get(name, set()) | taken
 
     def reachable_from(self, entry: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pyptx_ir.syntax.operands import (
     Apply,
@@ -80,17 +80,17 @@ def _remainder(left: int | float, right: int | float) -> int | float:
     return left - _quotient(left, right) * right
 
 
-_BINARY: dict[str, Callable[..., int | float]] = {
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "/": _quotient,
     "%": _remainder,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
+    "<<": int.__lshift__,
+    ">>": int.__rshift__,
+    "&": int.__and__,
+    "|": int.__or__,
+    "^": int.__xor__,
     "<": lambda a, b: int(a < b),
     ">": lambda a, b: int(a > b),
     "<=": lambda a, b: int(a <= b),
@@ -107,7 +107,7 @@ def _to_s64(value: int | float) -> int:
     return wrapped - (1 << 64) if wrapped >> 63 else wrapped
 
 
-_UNARY: dict[str, Callable[..., int | float]] = {
+_UNARY: dict[str, Callable[[Any], Any]] = {
     "+": operator.pos,
     "-": operator.neg,
     "!": lambda a: int(not a),
@@ -125,9 +125,9 @@ def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
         case Parenthesized(inner):
             return evaluate(inner, address_of)
         case Unary(op, inner) if op.replace(" ", "") in _UNARY:
-            return _UNARY[op.replace(" ", "")](evaluate(inner, address_of))
+            return _number(_UNARY[op.replace(" ", "")](evaluate(inner, address_of)))
         case Binary(op, left, right) if op in _BINARY:
-            return _BINARY[op](evaluate(left, address_of), evaluate(right, address_of))
+            return _number(_BINARY[op](evaluate(left, address_of), evaluate(right, address_of)))
         case Ternary(condition, then, otherwise):
             return evaluate(then if evaluate(condition, address_of) else otherwise, address_of)
         case Symbol(name):
@@ -136,6 +136,10 @@ def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
             return _apply(function, inner, address_of)
         case _:
             raise ProgramError(f"{operand!r} is not a constant expression")
+
+
+def _number(value: Any) -> int | float:  # noqa: ANN401 - what an operator makes of two numbers
+    return value if isinstance(value, float) else int(value)
 
 
 def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | float:

@@ -45,8 +45,8 @@ class Numbers:
     """What is counted over the whole program: register slots, labels, instructions."""
 
     slots: int
-    sites: list[Site] = field(default_factory=list)
-    label_pcs: dict[int, int] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list[Site])
+    label_pcs: dict[int, int] = field(default_factory=dict[int, int])
 
     def new_slots(self, count: int = 1) -> int:
         """Return the first of `count` fresh register slots."""

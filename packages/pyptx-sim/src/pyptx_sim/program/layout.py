@@ -79,7 +79,7 @@ class SharedRegion:
 
     static: Region
     alignment: int = 16  # what CUDA gives dynamic shared memory without being asked
-    placements: list[Placement] = field(default_factory=list)
+    placements: list[Placement] = field(default_factory=list[Placement])
 
     def place(self, name: str, shape: Shape, *, dynamic: bool) -> Placement:
         """Return the place of a variable; dynamic ones all begin behind the last static one."""

@@ -115,7 +115,7 @@ class _Lowering:
 
     def _flatten(self, graph: CallGraph, order: tuple[str, ...]) -> dict[str, FunctionLayout]:
         ordinals = _first_ordinals(self._module)
-        layouts = {}
+        layouts: dict[str, FunctionLayout] = {}
         for index, name in enumerate(order):
             function = self._functions[name]
             flattener = Flattener(function, self._scope, self._numbers, self._shared, ordinals[id(function)])
@@ -168,7 +168,8 @@ def _pick_entry(functions: dict[str, Function], entry: str | None) -> Function:
 
 def _first_ordinals(module: Module) -> dict[int, int]:
     """Map the identity of each function node to the number of its first instruction, in reading order."""
-    ordinals, count = {}, 0
+    ordinals: dict[int, int] = {}
+    count = 0
     for node in module.body:
         if isinstance(node, Function):
             ordinals[id(node)] = count

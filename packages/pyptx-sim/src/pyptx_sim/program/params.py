@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.syntax.nodes import Block, Instruction
 from pyptx_ir.syntax.operands import Address, CallList, Immediate, Symbol
@@ -32,7 +32,8 @@ def symbols_of(operand: Operand | str | None) -> Iterator[str]:
         return
     for name in operand.__dataclass_fields__:
         value = getattr(operand, name)
-        for part in value if isinstance(value, tuple) else (value,):
+        parts = cast("tuple[Operand, ...]", value if isinstance(value, tuple) else (value,))
+        for part in parts:
             yield from symbols_of(part)
 
 

@@ -102,8 +102,8 @@ class Scope:
     """The names of one `{ }`, of a function or of the module; looked up outwards."""
 
     parent: Scope | None = None
-    _names: dict[str, Binding] = field(default_factory=dict)
-    _ranges: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    _names: dict[str, Binding] = field(default_factory=dict[str, Binding])
+    _ranges: dict[str, tuple[int, int, str]] = field(default_factory=dict[str, tuple[int, int, str]])
 
     def bind(self, name: str, binding: Binding) -> None:
         """Bind `name` here; an inner binding hides an outer one."""
