@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_ir.syntax.operands import CallList, Register, Sink, Symbol
 from pyptx_sim.errors import SimulationError
 from pyptx_sim.instructions.builtins import BUILTINS
-from pyptx_sim.instructions.registers import merged, read_register, write_register
+from pyptx_sim.instructions.passing import Transfer, pass_argument, pass_value, read_argument, taker_of, write_result
+from pyptx_sim.instructions.registers import merged
 from pyptx_sim.machine.code import Group
 from pyptx_sim.machine.frames import ROOT, Frame
 from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.program.callgraph import callee_of
 from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
-from pyptx_sim.program.scopes import FunctionBinding, ParameterBinding, Placement, RegisterBinding
+from pyptx_sim.program.scopes import FunctionBinding
 from pyptx_sim.program.windows import CODE_STRIDE, CODE_WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
-    from pyptx_sim.instructions.registers import Reader, Writer
-    from pyptx_sim.machine.code import Step, Terminator
+    from pyptx_sim.machine.code import Terminator
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
     from pyptx_sim.program.program import FunctionLayout
-    from pyptx_sim.program.scopes import Binding
-
-# A value on its way into or out of a function: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
-_Fetch: TypeAlias = "Callable[[Wave, Lanes, IntArray], Array]"
-_Deliver: TypeAlias = "Callable[[Wave, Lanes, IntArray, Array], None]"
-
-
-@dataclass(frozen=True, slots=True)
-class _Transfer:
-    """One parameter: fetched relative to one frame, delivered relative to another."""
-
-    fetch: _Fetch
-    deliver: _Deliver
-
-    def __call__(self, wave: Wave, lanes: Lanes, source: IntArray, destination: IntArray) -> None:
-        self.deliver(wave, lanes, destination, self.fetch(wave, lanes, source))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +43,8 @@ class CallSite:
     callee: FunctionLayout
     entry_block: int
     frame_size: int
-    arguments: tuple[_Transfer, ...]
-    results: tuple[_Transfer, ...]
+    arguments: tuple[Transfer, ...]
+    results: tuple[Transfer, ...]
     saved: tuple[int, ...]
     uses_stack: bool
     dynamic_stack: bool
@@ -135,105 +117,6 @@ def _base(wave: Wave) -> IntArray:
     return base
 
 
-# --- parameters ---------------------------------------------------------------------------------
-
-
-def _fetch(operands: Operands, binding: Binding, ptx_type: str) -> _Fetch:
-    if isinstance(binding, ParameterBinding | RegisterBinding):
-        register = binding.register if isinstance(binding, ParameterBinding) else binding
-        read = read_register(register, ptx_type, checked=operands.checked)
-        return lambda wave, lanes, _base: read(wave, lanes)
-    if isinstance(binding, Placement) and binding.space == "local":
-        return _fetch_bytes(binding)
-    return operands.fail("a parameter must be a .param variable or a register")
-
-
-def _fetch_bytes(place: Placement) -> _Fetch:
-    def fetch(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
-        memory = wave.memories["local"]
-        start = memory.flat(lanes.select(base) + np.int64(place.offset), lanes)
-        where = start[:, :, None] + np.arange(place.size)
-        if memory.arena.initialised is None:
-            return np.asarray(memory.arena.data[where])
-        # The lower byte travels with the mark that it is initialised.
-        marks = memory.arena.initialised[where].astype(np.uint16) << 8
-        return np.asarray(memory.arena.data[where].astype(np.uint16) | marks)
-
-    return fetch
-
-
-def _deliver(operands: Operands, binding: Binding, ptx_type: str) -> _Deliver:
-    if isinstance(binding, ParameterBinding | RegisterBinding):
-        register = binding.register if isinstance(binding, ParameterBinding) else binding
-        write = write_register(register, ptx_type, checked=operands.checked)
-        return lambda wave, lanes, _base, value: write(wave, lanes, value)
-    if isinstance(binding, Placement) and binding.space == "local":
-        return _deliver_bytes(binding)
-    return operands.fail("a parameter must be a .param variable or a register")
-
-
-def _deliver_bytes(place: Placement) -> _Deliver:
-    def deliver(wave: Wave, lanes: Lanes, base: IntArray, value: Array) -> None:
-        arena, memory = wave.memories["local"].arena, wave.memories["local"]
-        start = memory.flat(lanes.select(base) + np.int64(place.offset), lanes)
-        positions, columns = lanes.active
-        where = pick(start, positions, columns)[:, None] + np.arange(place.size)
-        full = np.broadcast_to(value, (lanes.height, WARP, value.shape[-1]))
-        chosen = full[positions, columns][:, : place.size]
-        arena.data[where] = chosen.astype(np.uint8)
-        if arena.initialised is not None:
-            arena.initialised[where] = (chosen >> 8).astype(np.uint8) if chosen.dtype == np.uint16 else 1
-
-    return deliver
-
-
-def _scalar(binding: Binding) -> tuple[str, int] | None:
-    """Return the type and size of a binding that is kept in a register."""
-    if isinstance(binding, ParameterBinding):
-        return binding.register.type, binding.register.width
-    return (binding.type, binding.width) if isinstance(binding, RegisterBinding) else None
-
-
-def _pass(operands: Operands, source: Binding, destination: Binding) -> _Transfer:
-    """Return the transfer of one parameter between two of its homes."""
-    given, wanted = _scalar(source), _scalar(destination)
-    if given is not None and wanted is not None:
-        narrow = given[0] if given[1] <= wanted[1] else wanted[0]
-        return _Transfer(_fetch(operands, source, narrow), _deliver(operands, destination, narrow))
-    if given is None and wanted is None:
-        return _Transfer(_fetch(operands, source, "b8"), _deliver(operands, destination, "b8"))
-    if given is not None:
-        bits = f"b{given[1] * 8}"
-        return _Transfer(_as_bytes(_fetch(operands, source, bits)), _deliver(operands, destination, "b8"))
-    size = wanted[1] if wanted is not None else 0
-    return _Transfer(_from_bytes(_fetch(operands, source, "b8"), size), _deliver(operands, destination, f"b{size * 8}"))
-
-
-def _as_bytes(fetch: _Fetch) -> _Fetch:
-    def fetch_bytes(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
-        value = np.ascontiguousarray(fetch(wave, lanes, base))
-        return value.view(np.uint8).reshape(*value.shape, value.itemsize)
-
-    return fetch_bytes
-
-
-def _from_bytes(fetch: _Fetch, size: int) -> _Fetch:
-    def fetch_value(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
-        raw = np.ascontiguousarray(fetch(wave, lanes, base)[..., :size].astype(np.uint8))
-        return raw.view(np.dtype(f"<u{size}"))[..., 0]
-
-    return fetch_value
-
-
-def _constant_transfer(operands: Operands, operand: Operand, destination: Binding) -> _Transfer:
-    """Pass an immediate or an address."""
-    wanted = _scalar(destination)
-    if wanted is None:
-        operands.fail("a constant cannot be passed to a parameter in memory")
-    read = operands.read(operand, wanted[0])
-    return _Transfer(lambda wave, lanes, _base: read(wave, lanes), _deliver(operands, destination, wanted[0]))
-
-
 # --- instructions -------------------------------------------------------------------------------
 
 
@@ -264,9 +147,9 @@ def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSit
         callee=callee,
         entry_block=program.entry_block(callee.name),
         frame_size=caller.frame_size,
-        arguments=tuple(_argument(operands, *pair) for pair in zip(arguments, callee.parameters, strict=True)),
+        arguments=tuple(pass_argument(operands, *pair) for pair in zip(arguments, callee.parameters, strict=True)),
         results=tuple(
-            _pass(operands, inner, _bound(operands, outer))
+            pass_value(operands, inner, taker_of(operands, outer))
             for inner, outer in zip(callee.returns, results, strict=True)
             if not isinstance(outer, Sink)
         ),
@@ -274,22 +157,6 @@ def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSit
         uses_stack=program.uses_stack,
         dynamic_stack=dynamic,
     )
-
-
-def _argument(operands: Operands, operand: Operand, parameter: Binding) -> _Transfer:
-    if isinstance(operand, Symbol | Register):
-        found = operands.scope.find(operand.name)
-        if isinstance(found, ParameterBinding | RegisterBinding) or (
-            isinstance(found, Placement) and found.space == "local"
-        ):
-            return _pass(operands, found, parameter)
-    return _constant_transfer(operands, operand, parameter)
-
-
-def _bound(operands: Operands, operand: Operand) -> Binding:
-    if not isinstance(operand, Symbol | Register):
-        operands.fail(f"{operand!r} cannot take a result")
-    return operands.find(operand.name)
 
 
 def compile_call(operands: Operands, following: int) -> Terminator:
@@ -308,8 +175,8 @@ def _direct(operands: Operands, layout: FunctionLayout, following: int) -> Termi
     if builtin is None:
         operands.fail(f"{layout.name} has no body here, and the simulator knows no function of that name")
     results, arguments = _lists(operands)
-    readers = [_read_argument(operands, argument) for argument in arguments]
-    writers = [_write_result(operands, result) for result in results]
+    readers = [read_argument(operands, argument) for argument in arguments]
+    writers = [write_result(operands, result) for result in results]
 
     def call(wave: Wave, group: Group) -> int | None:
         values = [read(wave, group.lanes) for read in readers]
@@ -319,27 +186,6 @@ def _direct(operands: Operands, layout: FunctionLayout, following: int) -> Termi
         return following
 
     return call
-
-
-def _read_argument(operands: Operands, operand: Operand) -> Reader:
-    found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
-    scalar = _scalar(found) if found is not None else None
-    if found is None or scalar is None:
-        return operands.read(operand, "b64")
-    fetch = _fetch(operands, found, f"b{scalar[1] * 8}")
-    nowhere = np.zeros((1, 1), np.int64)
-    return lambda wave, lanes: fetch(wave, lanes, nowhere).astype(np.uint64)
-
-
-def _write_result(operands: Operands, operand: Operand) -> Writer:
-    found = _bound(operands, operand)
-    scalar = _scalar(found)
-    if scalar is None:
-        operands.fail("the result of a built-in function must be a scalar")
-    dtype = np.dtype(f"<u{scalar[1]}")
-    deliver = _deliver(operands, found, f"b{scalar[1] * 8}")
-    nowhere = np.zeros((1, 1), np.int64)
-    return lambda wave, lanes, value: deliver(wave, lanes, nowhere, value.astype(dtype))
 
 
 def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator:
@@ -421,51 +267,3 @@ def _return(wave: Wave, ids: IntArray, lanes: Lanes, number: int) -> int:
     wave.strands.frame[ids] = frame.parent
     wave.frames.leave(number, int(np.count_nonzero(wave.strands.mask[ids])))
     return frame.call.return_block
-
-
-def compile_stack(operands: Operands) -> Step:
-    """Execute `alloca`, `stacksave` or `stackrestore`. Manual: "Stack Manipulation Instructions"."""
-    name = operands.opcode[0]
-    if name == "stacksave":
-        return _stack_save(operands)
-    if name == "stackrestore":
-        return _stack_restore(operands)
-    return _alloca(operands)
-
-
-def _stack_top(wave: Wave) -> IntArray:
-    top = wave.registers[STACK_SLOT]
-    assert top is not None  # noqa: S101 - set when the wave starts
-    return top
-
-
-def _set_top(wave: Wave, lanes: Lanes, value: Array) -> None:
-    old = wave.registers[STACK_SLOT]
-    wave.registers[STACK_SLOT] = value if lanes.whole else merged(old, value, lanes, wave.height)
-
-
-def _stack_save(operands: Operands) -> Step:
-    ptx_type = operands.opcode[-1]
-    write = operands.write(operands.operands[0], ptx_type)
-    dtype = np.dtype(f"<u{int(ptx_type[1:]) // 8}")
-    return lambda wave, lanes: write(wave, lanes, lanes.select(_stack_top(wave)).astype(dtype))
-
-
-def _stack_restore(operands: Operands) -> Step:
-    read = operands.read(operands.operands[0], operands.opcode[-1])
-    return lambda wave, lanes: _set_top(wave, lanes, read(wave, lanes).astype(np.int64))
-
-
-def _alloca(operands: Operands) -> Step:
-    ptx_type = operands.opcode[-1]
-    destination, size, *rest = operands.operands
-    alignment = np.int64(int(operands.constant(rest[0]))) if rest else np.int64(8)
-    write, read = operands.write(destination, ptx_type), operands.read(size, ptx_type)
-    dtype = np.dtype(f"<u{int(ptx_type[1:]) // 8}")
-
-    def step(wave: Wave, lanes: Lanes) -> None:
-        start = (lanes.select(_stack_top(wave)) + alignment - 1) & -alignment
-        _set_top(wave, lanes, start + read(wave, lanes).astype(np.int64))
-        write(wave, lanes, start.astype(dtype))
-
-    return step

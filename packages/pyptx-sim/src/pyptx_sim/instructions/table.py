@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pyptx_sim.errors import MissingSemantics, ProgramError
-from pyptx_sim.instructions import addresses, atomics, barriers, branches, calls, moves, transfers
+from pyptx_sim.instructions import addresses, atomics, barriers, branches, calls, moves, stack, transfers
 from pyptx_sim.instructions.compute import compile_operation
 from pyptx_sim.instructions.operands import Operands
 from pyptx_sim.machine.code import Block, Code, Step, Terminator
@@ -39,9 +39,9 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "membar": barriers.compile_fence,
     "fence": barriers.compile_fence,
     "bar": barriers.compile_warp_sync,
-    "alloca": calls.compile_stack,
-    "stacksave": calls.compile_stack,
-    "stackrestore": calls.compile_stack,
+    "alloca": stack.compile_stack,
+    "stacksave": stack.compile_stack,
+    "stackrestore": stack.compile_stack,
     "prefetch": transfers.compile_hint,
     "prefetchu": transfers.compile_hint,
     "applypriority": transfers.compile_hint,

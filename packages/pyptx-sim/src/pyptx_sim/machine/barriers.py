@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
-    from pyptx_sim.program.program import Program
 
 # Named barriers of one CTA.
 PER_CTA = 16
@@ -169,11 +168,10 @@ class Barriers:
     def _check_sites(self, warps: IntArray, keys: IntArray, sites: IntArray) -> None:
         """Report a warp whose lanes meet at two `.aligned` instructions; different warps may do so."""
         machine = self._wave.machine
-        program: Program = machine.program
         first: dict[int, int] = {}
         for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):
             other = first.setdefault(warp, site)
-            opcode = program.sites[site].instruction.opcode
+            opcode = machine.program.sites[int(site)].instruction.opcode
             if other != site and (opcode[0] == "bar" or "aligned" in opcode):
                 name = self._wave.geometry.warp_name(warp)
                 machine.log.report(

@@ -1,0 +1,175 @@
+"""Parameters of calls: from where they are kept in one function to where they are kept in another.
+
+A parameter lives in a register (scalars), or in the frame of its function (everything else).
+Manual: "Parameter State Space", "call".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Register, Symbol
+from pyptx_sim.instructions.registers import read_register, write_register
+from pyptx_sim.machine.lanes import WARP, IntArray, Lanes, pick
+from pyptx_sim.machine.wave import Wave
+from pyptx_sim.operation import Array
+from pyptx_sim.program.scopes import ParameterBinding, Placement, RegisterBinding
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.instructions.registers import Reader, Writer
+    from pyptx_sim.program.scopes import Binding
+
+# A value on its way into or out of a function: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
+_Fetch: TypeAlias = Callable[[Wave, Lanes, IntArray], Array]
+_Deliver: TypeAlias = Callable[[Wave, Lanes, IntArray, Array], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One parameter: fetched relative to one frame, delivered relative to another."""
+
+    fetch: _Fetch
+    deliver: _Deliver
+
+
+def _fetch(operands: Operands, binding: Binding, ptx_type: str) -> _Fetch:
+    if isinstance(binding, ParameterBinding | RegisterBinding):
+        register = binding.register if isinstance(binding, ParameterBinding) else binding
+        read = read_register(register, ptx_type, checked=operands.checked)
+        return lambda wave, lanes, _base: read(wave, lanes)
+    if isinstance(binding, Placement) and binding.space == "local":
+        return _fetch_bytes(binding)
+    return operands.fail("a parameter must be a .param variable or a register")
+
+
+def _fetch_bytes(place: Placement) -> _Fetch:
+    def fetch(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
+        memory = wave.memories["local"]
+        start = memory.flat(lanes.select(base) + np.int64(place.offset), lanes)
+        where = start[:, :, None] + np.arange(place.size)
+        if memory.arena.initialised is None:
+            return np.asarray(memory.arena.data[where])
+        # The lower byte travels with the mark that it is initialised.
+        marks = memory.arena.initialised[where].astype(np.uint16) << 8
+        return np.asarray(memory.arena.data[where].astype(np.uint16) | marks)
+
+    return fetch
+
+
+def _deliver(operands: Operands, binding: Binding, ptx_type: str) -> _Deliver:
+    if isinstance(binding, ParameterBinding | RegisterBinding):
+        register = binding.register if isinstance(binding, ParameterBinding) else binding
+        write = write_register(register, ptx_type, checked=operands.checked)
+        return lambda wave, lanes, _base, value: write(wave, lanes, value)
+    if isinstance(binding, Placement) and binding.space == "local":
+        return _deliver_bytes(binding)
+    return operands.fail("a parameter must be a .param variable or a register")
+
+
+def _deliver_bytes(place: Placement) -> _Deliver:
+    def deliver(wave: Wave, lanes: Lanes, base: IntArray, value: Array) -> None:
+        arena, memory = wave.memories["local"].arena, wave.memories["local"]
+        start = memory.flat(lanes.select(base) + np.int64(place.offset), lanes)
+        positions, columns = lanes.active
+        where = pick(start, positions, columns)[:, None] + np.arange(place.size)
+        full = np.broadcast_to(value, (lanes.height, WARP, value.shape[-1]))
+        chosen = full[positions, columns][:, : place.size]
+        arena.data[where] = chosen.astype(np.uint8)
+        if arena.initialised is not None:
+            arena.initialised[where] = (chosen >> 8).astype(np.uint8) if chosen.dtype == np.uint16 else 1
+
+    return deliver
+
+
+def _scalar(binding: Binding) -> tuple[str, int] | None:
+    """Return the type and size of a binding that is kept in a register."""
+    if isinstance(binding, ParameterBinding):
+        return binding.register.type, binding.register.width
+    return (binding.type, binding.width) if isinstance(binding, RegisterBinding) else None
+
+
+def pass_value(operands: Operands, source: Binding, destination: Binding) -> Transfer:
+    """Return the transfer of one parameter between two of its homes."""
+    given, wanted = _scalar(source), _scalar(destination)
+    if given is not None and wanted is not None:
+        narrow = given[0] if given[1] <= wanted[1] else wanted[0]
+        return Transfer(_fetch(operands, source, narrow), _deliver(operands, destination, narrow))
+    if given is None and wanted is None:
+        return Transfer(_fetch(operands, source, "b8"), _deliver(operands, destination, "b8"))
+    if given is not None:
+        bits = f"b{given[1] * 8}"
+        return Transfer(_as_bytes(_fetch(operands, source, bits)), _deliver(operands, destination, "b8"))
+    size = wanted[1] if wanted is not None else 0
+    return Transfer(_from_bytes(_fetch(operands, source, "b8"), size), _deliver(operands, destination, f"b{size * 8}"))
+
+
+def _as_bytes(fetch: _Fetch) -> _Fetch:
+    def fetch_bytes(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
+        value = np.ascontiguousarray(fetch(wave, lanes, base))
+        return value.view(np.uint8).reshape(*value.shape, value.itemsize)
+
+    return fetch_bytes
+
+
+def _from_bytes(fetch: _Fetch, size: int) -> _Fetch:
+    def fetch_value(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
+        raw = np.ascontiguousarray(fetch(wave, lanes, base)[..., :size].astype(np.uint8))
+        return raw.view(np.dtype(f"<u{size}"))[..., 0]
+
+    return fetch_value
+
+
+def _constant_transfer(operands: Operands, operand: Operand, destination: Binding) -> Transfer:
+    """Pass an immediate or an address."""
+    wanted = _scalar(destination)
+    if wanted is None:
+        operands.fail("a constant cannot be passed to a parameter in memory")
+    read = operands.read(operand, wanted[0])
+    return Transfer(lambda wave, lanes, _base: read(wave, lanes), _deliver(operands, destination, wanted[0]))
+
+
+def pass_argument(operands: Operands, operand: Operand, parameter: Binding) -> Transfer:
+    """Return the transfer of an argument, a variable or a constant, to a parameter of the callee."""
+    if isinstance(operand, Symbol | Register):
+        found = operands.scope.find(operand.name)
+        if isinstance(found, ParameterBinding | RegisterBinding) or (
+            isinstance(found, Placement) and found.space == "local"
+        ):
+            return pass_value(operands, found, parameter)
+    return _constant_transfer(operands, operand, parameter)
+
+
+def taker_of(operands: Operands, operand: Operand) -> Binding:
+    """Return the variable or register that takes a result of a call."""
+    if not isinstance(operand, Symbol | Register):
+        operands.fail(f"{operand!r} cannot take a result")
+    return operands.find(operand.name)
+
+
+def read_argument(operands: Operands, operand: Operand) -> Reader:
+    """Return a reader of an argument of a built-in function, widened to 64 bits."""
+    found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
+    scalar = _scalar(found) if found is not None else None
+    if found is None or scalar is None:
+        return operands.read(operand, "b64")
+    fetch = _fetch(operands, found, f"b{scalar[1] * 8}")
+    nowhere = np.zeros((1, 1), np.int64)
+    return lambda wave, lanes: fetch(wave, lanes, nowhere).astype(np.uint64)
+
+
+def write_result(operands: Operands, operand: Operand) -> Writer:
+    """Return a writer of a built-in function's result."""
+    found = taker_of(operands, operand)
+    scalar = _scalar(found)
+    if scalar is None:
+        operands.fail("the result of a built-in function must be a scalar")
+    dtype = np.dtype(f"<u{scalar[1]}")
+    deliver = _deliver(operands, found, f"b{scalar[1] * 8}")
+    nowhere = np.zeros((1, 1), np.int64)
+    return lambda wave, lanes, value: deliver(wave, lanes, nowhere, value.astype(dtype))
