@@ -84,6 +84,10 @@ class FindingLog:
             return
         self._found[key] = Finding(rule, message, hint=hint, count=count)
 
+    def origin_of(self, pc: int) -> tuple[Frame, ...]:
+        """Return the user's frames of an instruction, innermost first."""
+        return self._origin(self.line_of(pc))
+
     def findings(self) -> tuple[Finding, ...]:
         """Return everything found so far, in order of first sight, with lines and origins filled in."""
         return tuple(self._located(finding, pc, other) for (_, pc, other), finding in self._found.items())

@@ -60,14 +60,14 @@ def _named(wave: Wave, group: Group, names: Reader, counts: Reader | None) -> tu
     if (numbers >= PER_CTA).any():
         raise SimulationError(
             f"barrier {int(numbers.max())} does not exist",
-            where=wave.machine.program.where(wave.pc),
+            where=wave.machine.where(wave.pc),
             hint=f"a CTA has barriers 0 to {PER_CTA - 1}",
         )
     needed = None if counts is None else _per_strand(wave, group, counts(wave, group.lanes))
     if needed is not None and (needed % WARP).any():
         raise SimulationError(
             f"a barrier for {int(needed.max())} threads",
-            where=wave.machine.program.where(wave.pc),
+            where=wave.machine.where(wave.pc),
             hint="the thread count must be a multiple of 32",
         )
     return numbers, needed

@@ -129,7 +129,7 @@ def compile_trap(operands: Operands, following: int) -> Terminator:
         lane = int(wave.strands.mask[group.ids[0]].argmax())
         raise KernelTrap(
             f"{wave.geometry.thread_name(warp, lane)} executed trap",
-            where=wave.machine.program.where(wave.pc),
+            where=wave.machine.where(wave.pc),
             hint="the kernel stops itself here; look at the condition that leads to it",
         )
 

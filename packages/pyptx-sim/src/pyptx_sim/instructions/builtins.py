@@ -49,7 +49,7 @@ class _Thread:
         if memory is None or memory.outside(relative, size).any():
             raise SimulationError(
                 f"a built-in function reads {size} bytes at {address:#x}, which is not valid",
-                where=self._wave.machine.program.where(self._wave.pc),
+                where=self._wave.machine.where(self._wave.pc),
             )
         start = int(memory.flat_at(relative, self._warp, self._lane)[0])
         return memory.arena.data[start : start + size].tobytes()
@@ -130,7 +130,7 @@ def _assert_fail(
     number = int(pick(line, positions, columns)[0])
     raise KernelTrap(
         f"{parts[1]}:{number}: {parts[2]}: {wave.geometry.thread_name(warp, lane)}: Assertion `{parts[0]}` failed.",
-        where=wave.machine.program.where(wave.pc),
+        where=wave.machine.where(wave.pc),
     )
 
 
@@ -150,7 +150,7 @@ def _free(wave: Wave, lanes: Lanes, pointer: Array) -> Array:
         if address and not wave.machine.heap.release(int(address) - GLOBAL_WINDOW):
             raise SimulationError(
                 f"free of {int(address):#x}, which malloc never returned or which is free already",
-                where=wave.machine.program.where(wave.pc),
+                where=wave.machine.where(wave.pc),
             )
     return np.zeros((1, WARP), np.uint64)
 

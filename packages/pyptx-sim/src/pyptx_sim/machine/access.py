@@ -149,7 +149,7 @@ def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:
     if machine.checked:
         machine.log.report(rule, message, wave.pc, hint=hint, count=count)
         return
-    raise MemoryFault(f"{rule}: {message}", where=machine.program.where(wave.pc), hint=hint)
+    raise MemoryFault(f"{rule}: {message}", where=machine.where(wave.pc), hint=hint)
 
 
 def by_space(wave: Wave, lanes: Lanes, addresses: IntArray) -> Iterator[tuple[Memory, Lanes, IntArray]]:

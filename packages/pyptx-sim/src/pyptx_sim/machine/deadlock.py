@@ -29,7 +29,7 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
     if wave.machine.checked:
         wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))
         return
-    raise Deadlock(f"deadlock: {message}", where=wave.machine.program.where(pc), hint=hint)
+    raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), hint=hint)
 
 
 def _hint(wave: Wave, *, spinning: bool) -> str:

@@ -18,6 +18,7 @@ from pyptx_sim.machine.memory import FlatMemory, LocalMemory, SharedMemory
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.scheduler import Scheduler
 from pyptx_sim.machine.wave import Wave
+from pyptx_sim.origins import point_at
 from pyptx_sim.program.layout import aligned
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ class Machine:
         memory = self._latest.memories[space] if self._latest is not None else self.memories[space]
         return memory.describe_offset(offset)
 
+    def where(self, pc: int) -> str:
+        """Return the PTX line of an instruction and, where it came out of Python, the user's line, for an error."""
+        user = point_at(self.log.origin_of(pc))
+        return self.program.where(pc) + (f"\n{user}" if user else "")
+
     def run(self, seed: int) -> bool:
         """Run all waves; seed 0 is the default order, any other a random one. False after a reported deadlock."""
         random = np.random.default_rng(seed) if seed else None
@@ -163,11 +169,11 @@ class Machine:
         except PyptxError:
             raise
         except Exception as error:
-            where = self.program.where(wave.pc)
+            where = self.where(wave.pc)
             raise SimulationError(f"{type(error).__name__} in the simulator: {error}", where=where) from error
         if self.step_limit is not None and self.steps + wave.steps > self.step_limit:
             raise StepLimitExceeded(
                 f"the kernel is still running after {self.step_limit} steps",
-                where=self.program.where(wave.pc),
+                where=self.where(wave.pc),
                 hint="look for a loop that does not end, or raise step_limit",
             )
