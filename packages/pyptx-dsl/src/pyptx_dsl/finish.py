@@ -50,6 +50,8 @@ class Finished:
 
 def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     """Close the books of a trace whose body has run; a line table asks for `.loc`."""
+    if trace.faults:
+        raise trace.faults[0]
     for slot in reversed(trace.offsets.values()):
         if not slot.needs_narrow and slot.wide is None:
             slot.need_narrow()

@@ -73,6 +73,8 @@ class Trace:
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}
         self.array_parameters: frozenset[str] = frozenset()
+        self.faults: list[TraceError] = []
+        """What was found where nothing could be raised; the first is raised when the trace ends."""
         self.tma_slots = "value"
         self.notes: dict[object, object] = {}
         """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
@@ -94,7 +96,15 @@ class Trace:
 
     def emit(self, opcode: tuple[str, ...], operands: Sequence[object] = (), guard: object | None = None) -> None:
         """Append one instruction; `operands` are user values, `guard` a predicate register or a negated one."""
-        lowered = tuple([lower(value, self, opcode) for value in operands])
+        # Plain registers are most operands; for them, this is what `lower` does.
+        lowered = tuple(
+            [
+                value.operand
+                if type(value) is Reg and value.trace is self and value.slot is None
+                else lower(value, self, opcode)
+                for value in operands
+            ]
+        )
         node = nodes.Instruction(
             opcode=opcode, operands=lowered, guard=None if guard is None else self._guard(guard), lead=self._lead
         )

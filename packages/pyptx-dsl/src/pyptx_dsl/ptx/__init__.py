@@ -14,7 +14,24 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.ptx.address import addr, cvta, global_ptrs, param
 from pyptx_dsl.ptx.arithmetic import abs_ as abs  # noqa: A004  the manual's name, as for all of these
-from pyptx_dsl.ptx.arithmetic import add, addc, div, dp2a, dp4a, fma, mad, mad24, madc, mul, mul24, neg, rem, sad, sub, subc
+from pyptx_dsl.ptx.arithmetic import (
+    add,
+    addc,
+    div,
+    dp2a,
+    dp4a,
+    fma,
+    mad,
+    mad24,
+    madc,
+    mul,
+    mul24,
+    neg,
+    rem,
+    sad,
+    sub,
+    subc,
+)
 from pyptx_dsl.ptx.arithmetic import max_ as max  # noqa: A004
 from pyptx_dsl.ptx.arithmetic import min_ as min  # noqa: A004
 from pyptx_dsl.ptx.async_copy import cp

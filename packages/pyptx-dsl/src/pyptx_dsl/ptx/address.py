@@ -16,9 +16,9 @@ __all__ = ["addr", "as_address", "cvta", "global_ptrs", "param"]
 def addr(base: object, offset: object | None = None) -> AddressOperand:
     """Return the address operand `[base]` or `[base+offset]`; nothing is emitted.
 
-    `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or another
-    address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. Raise OperandError for a register
-    as the offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
+    `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or
+    another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. Raise OperandError for
+    a register as the offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
     """
     if isinstance(offset, Handle):
         raise OperandError(
@@ -36,7 +36,8 @@ def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddr
         raise OperandError(f"{value!r} is no address", hint="pass ptx.addr(…), a register, or a shared allocation")
     if isinstance(value, Reg) and value.dtype.kind not in {"bits", "unsigned", "signed"}:
         raise RegisterTypeError(
-            f"{value.raw_name} is a {value.dtype} register, and no address", hint="addresses are integers of 32 or 64 bits"
+            f"{value.raw_name} is a {value.dtype} register, and no address",
+            hint="addresses are integers of 32 or 64 bits",
         )
     return AddressOperand(value)
 
@@ -44,8 +45,8 @@ def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddr
 def global_ptrs(*tensors: object) -> tuple[Reg, ...]:
     """Return a global pointer (u64) for each array, by two instructions each.
 
-    `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. One array gives a tuple of one: `(px,) = ptx.global_ptrs(X)`.
-    Manual: "Data Movement and Conversion Instructions: ld, cvta".
+    `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. One array gives a tuple of one: `(px,) =
+    ptx.global_ptrs(X)`. Manual: "Data Movement and Conversion Instructions: ld, cvta".
     """
     trace = active("ptx.global_ptrs")
     pointers = list[Reg]()

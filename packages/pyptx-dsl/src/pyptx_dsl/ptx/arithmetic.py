@@ -11,8 +11,25 @@ from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, from_name
 
 __all__ = [
-    *("abs_", "add", "addc", "div", "dp2a", "dp4a", "fma", "mad", "mad24", "madc", "max_", "min_", "mul", "mul24", "neg"),
-    *("rem", "sad", "sub", "subc"),
+    "abs_",
+    "add",
+    "addc",
+    "div",
+    "dp2a",
+    "dp4a",
+    "fma",
+    "mad",
+    "mad24",
+    "madc",
+    "max_",
+    "min_",
+    "mul",
+    "mul24",
+    "neg",
+    "rem",
+    "sad",
+    "sub",
+    "subc",
 ]
 
 _ROUND = "rn rz rm rp"
@@ -56,7 +73,8 @@ mul = Binary(
     "Multiply: `d = a * b`; of integers the low half unless `mode` says otherwise (`wide`: `d` is twice as wide).",
     "d, a, b",
     "Integer, Floating Point and Half Precision Arithmetic Instructions: mul",
-    form("mul.mode.type", _INTEGERS, mode="lo hi wide"),
+    form("mul.mode.type", "u16 u32 s16 s32", mode="lo hi wide"),
+    form("mul.mode.type", "u64 s64", mode="lo hi"),
     form("mul{.rounding}{.ftz}{.sat}.type", "f32", rounding=_ROUND),
     form("mul{.rounding}.type", "f64", rounding=_ROUND),
     form("mul{.rounding}{.ftz}.type", "f32x2", rounding=_ROUND),
@@ -80,7 +98,7 @@ fma = Ternary(
 
 div = Binary(
     "div",
-    "Divide: `d = a / b`; integers truncate toward zero, floats round to nearest unless `approx` or `full` is asked for.",
+    "Divide: `d = a / b`; integers truncate toward zero, floats round to nearest unless `approx` or `full` is given.",
     "d, a, b",
     "Integer Arithmetic Instructions: div; Floating Point Instructions: div",
     form("div.type", _INTEGERS),
@@ -194,7 +212,8 @@ _MAD = Ternary(
     "Multiply and add.",
     "d, a, b, c",
     "Integer Arithmetic Instructions: mad; Floating Point Instructions: mad",
-    form("mad.mode.type", _INTEGERS, mode="lo hi wide"),
+    form("mad.mode.type", "u16 u32 s16 s32", mode="lo hi wide"),
+    form("mad.mode.type", "u64 s64", mode="lo hi"),
     form("mad.mode{.cc}.type", _WIDE, mode="lo hi"),
     form("mad.mode{.sat}.type", "s32", mode="hi"),
     form("mad.rounding{.ftz}{.sat}.type", "f32", rounding=_ROUND),
@@ -219,17 +238,24 @@ def mad(
 
 @overload
 def mad(
-    a: object, b: object, c: object, /, *, mode: str | None = None, pred: Reg | None = None, **modifiers: str | bool | None
+    a: object,
+    b: object,
+    c: object,
+    /,
+    *,
+    mode: str | None = None,
+    pred: Reg | None = None,
+    **modifiers: str | bool | None,
 ) -> Reg: ...
 
 
 def mad(*args: object, mode: str | None = None, pred: Reg | None = None, **modifiers: str | bool | None) -> Reg:
     """Multiply and add: `d = a * b + c`, by one instruction; return `d`.
 
-    `ptx.mad(type, d, a, b, c)` emits `mad.mode.type` for integers (`mode` is `lo`, `hi` or `wide`; `lo` if left out) and
-    `mad.rn.type` for f32 and f64. `ptx.mad(a, b, c)` declares the result itself: the type is that of the first register
-    among `a` and `b`; with `mode="wide"` the result and `c` are twice as wide, and for floats the instruction is `fma.rn`.
-    Manual: "Integer Arithmetic Instructions: mad", "Floating Point Instructions: fma, mad".
+    `ptx.mad(type, d, a, b, c)` emits `mad.mode.type` for integers (`mode` is `lo`, `hi` or `wide`; `lo` if left out)
+    and `mad.rn.type` for f32 and f64. `ptx.mad(a, b, c)` declares the result itself: the type is that of the first
+    register among `a` and `b`; with `mode="wide"` the result and `c` are twice as wide, and for floats the
+    instruction is `fma.rn`. Manual: "Integer Arithmetic Instructions: mad", "Floating Point Instructions: fma, mad".
     """
     if len(args) == 5:
         dtype, dst, a, b, c = args
@@ -239,7 +265,8 @@ def mad(*args: object, mode: str | None = None, pred: Reg | None = None, **modif
         return _MAD(checked, dst, a, b, c, mode=mode, pred=pred, **modifiers)
     if len(args) != 3:
         raise OperandError(
-            f"ptx.mad takes (type, d, a, b, c) or (a, b, c), not {len(args)} values", hint="write ptx.mad(u32, d, a, b, c)"
+            f"ptx.mad takes (type, d, a, b, c) or (a, b, c), not {len(args)} values",
+            hint="write ptx.mad(u32, d, a, b, c)",
         )
     return _mad_expression(args, mode, pred, modifiers)
 
@@ -252,18 +279,15 @@ def _mad_expression(
         raise OperandError("ptx.mad(a, b, c) needs a register among a and b", hint="write ptx.mad(u32, d, a, b, c)")
     trace = active("ptx.mad")
     dtype = factor.dtype
+    a, b, c = args
     if not dtype.is_integer:
-        result = trace.fresh(dtype)
-        return fma(dtype, result, *args, mode=mode, pred=pred, **modifiers)  # type: ignore[call-arg,misc]  # three of them
+        return fma(dtype, trace.fresh(dtype), a, b, c, mode=mode, pred=pred, **modifiers)
     letter = "s" if dtype.kind == "signed" else "u"
-    bits = dtype.bits * 2 if mode == "wide" else dtype.bits
-    result = trace.fresh(from_name(f"{letter}{bits}"))
-    return _MAD(from_name(f"{letter}{dtype.bits}"), result, *args, mode=mode, pred=pred, **modifiers)  # type: ignore[call-arg,misc]  # as above
+    result = trace.fresh(from_name(f"{letter}{dtype.bits * 2 if mode == 'wide' else dtype.bits}"))
+    return _MAD(from_name(f"{letter}{dtype.bits}"), result, a, b, c, mode=mode, pred=pred, **modifiers)
 
 
-def dp4a(
-    atype: PtxType, btype: PtxType, dst: Reg, a: object, b: object, c: object, *, pred: Reg | None = None
-) -> Reg:
+def dp4a(atype: PtxType, btype: PtxType, dst: Reg, a: object, b: object, c: object, *, pred: Reg | None = None) -> Reg:
     """Emit `dp4a.atype.btype d, a, b, c;`: the dot product of four bytes, plus `c`; types are u32 and s32. Return `d`.
 
     Manual: "Integer Arithmetic Instructions: dp4a".
@@ -283,7 +307,9 @@ def dp2a(
     mode: str = "lo",
     pred: Reg | None = None,
 ) -> Reg:
-    """Emit `dp2a.mode.atype.btype d, a, b, c;`: two 16-bit values by the low or high two bytes of `b`, plus `c`. Return `d`.
+    """Emit `dp2a.mode.atype.btype d, a, b, c;`: two 16-bit values by two bytes of `b`, plus `c`. Return `d`.
+
+    `mode` takes the low or the high two bytes; types are u32 and s32.
 
     Manual: "Integer Arithmetic Instructions: dp2a".
     """

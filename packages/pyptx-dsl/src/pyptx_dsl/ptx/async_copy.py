@@ -22,7 +22,7 @@ class AsyncCopyMbarrier:
     """`ptx.cp.async_.mbarrier`."""
 
     def arrive(self, mbar: object, *, noinc: bool = False, pred: Reg | None = None) -> None:
-        """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive when this thread's copies so far are done.
+        """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive when this thread's copies are done.
 
         Without `noinc` the pending count is first increased by one, so that the arrival does not change it.
         """
@@ -50,10 +50,11 @@ class AsyncCopy:
         prefetch: str | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `cp.async.ca.shared.global{…} [dst], [src], byte_count{, src_size}{, cache_policy};`, cached in L1 and L2.
+        """Emit `cp.async.ca.shared.global{…} [dst], [src], byte_count{, src_size}{, policy};`, cached in L1 and L2.
 
-        `byte_count` is 4, 8 or 16. Of `src_size` bytes (a number or a register) only are read, the rest is zero; with the
-        predicate `ignore_src` all is zero. `prefetch` is `64B`, `128B` or `256B`. Raise OperandError for other numbers.
+        `byte_count` is 4, 8 or 16. Of `src_size` bytes (a number or a register) only are read, the rest is zero; with
+        the predicate `ignore_src` all is zero. `prefetch` is `64B`, `128B` or `256B`. Raise OperandError for other
+        numbers.
         """
         self._copy("ca", (smem_dst, global_src, byte_count), src_size, ignore_src, cache_policy, prefetch, pred)
 
@@ -119,9 +120,11 @@ class AsyncCopy:
 
 def _size(cache: str, value: object) -> int:
     size = None if isinstance(value, Reg) else as_integer(value)
-    if size not in _SIZES[cache]:
+    if size is None or size not in _SIZES[cache]:
         allowed = ", ".join(map(str, _SIZES[cache]))
-        raise OperandError(f"cp.async.{cache} copies {allowed} bytes, not {value!r}", hint="use several copies, or ld and st")
+        raise OperandError(
+            f"cp.async.{cache} copies {allowed} bytes, not {value!r}", hint="use several copies, or ld and st"
+        )
     return size
 
 

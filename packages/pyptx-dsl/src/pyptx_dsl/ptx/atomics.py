@@ -5,16 +5,19 @@ Manual: "Parallel Synchronization and Communication Instructions: atom, red".
 
 from __future__ import annotations
 
-from pyptx_ir.syntax import operands as tree
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.ptx.address import as_address
 from pyptx_dsl.ptx.compare import literal
 from pyptx_dsl.ptx.memory import space_words
 from pyptx_dsl.ptx.wrapper import choice, ptx_type
-from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
+    from pyptx_dsl.types import PtxType
 
 __all__ = ["Atom", "AtomCas", "AtomOperation", "Red", "RedOperation", "atom", "red"]
 
@@ -41,7 +44,9 @@ class _Operation:
     def __repr__(self) -> str:
         return f"ptx.{self._opcode}.{self._name}"
 
-    def _words(self, dtype: PtxType, space: str, sem: str | None, scope: str | None, policy: Reg | None) -> tuple[str, ...]:
+    def _words(
+        self, dtype: PtxType, space: str, sem: str | None, scope: str | None, policy: Reg | None
+    ) -> tuple[str, ...]:
         checked = ptx_type(dtype, repr(self))
         if checked.name not in self._types:
             raise OperandError(f"{self!r} has no form for {checked}", hint=f"it takes {', '.join(self._types)}")
@@ -74,7 +79,7 @@ class AtomOperation(_Operation):
         cache_policy: Reg | None = None,
         pred: Reg | None = None,
     ) -> Reg | None:
-        """Emit `atom{.sem}{.scope}{.space}.op.type d, [addr], b;` and return `d`; None throws the old value away (`_`)."""
+        """Emit `atom{.sem}{.scope}{.space}.op.type d, [addr], b;` and return `d`; None as `dst` is the sink `_`."""
         checked = ptx_type(dtype, repr(self))
         words = self._words(checked, space, sem, scope, cache_policy)
         target: object = tree.Sink() if dst is None else dst
@@ -133,8 +138,8 @@ class RedOperation(_Operation):
 class Atom:
     """Atomic operations that return the old value; each call emits one `atom`.
 
-    `space` is global, shared (also ::cta, ::cluster) or generic; `sem` is `relaxed`, `acquire`, `release` or `acq_rel`, `scope`
-    `cta`, `cluster`, `gpu` or `sys`. Half-precision `add` carries the `.noftz` that it must have.
+    `space` is global, shared (also ::cta, ::cluster) or generic; `sem` is `relaxed`, `acquire`, `release` or
+    `acq_rel`, `scope` `cta`, `cluster`, `gpu` or `sys`. Half-precision `add` carries the `.noftz` that it must have.
     """
 
     add = AtomOperation("atom", "add", _ADD)
@@ -150,7 +155,10 @@ class Atom:
 
 
 class Red:
-    """Atomic operations without a result; each call emits one `red`. Keywords are those of `atom`; `sem`: `relaxed`, `release`."""
+    """Atomic operations without a result; each call emits one `red`.
+
+    The keywords are those of `atom`; `sem` is `relaxed` or `release`.
+    """
 
     add = RedOperation("red", "add", _ADD)
     min = RedOperation("red", "min", _ORDER)

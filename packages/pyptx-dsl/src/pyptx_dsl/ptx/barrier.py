@@ -1,4 +1,7 @@
-"""Barriers of a thread block. Manual: "Parallel Synchronization and Communication Instructions: bar, barrier, bar.warp.sync"."""
+"""Barriers of a thread block.
+
+Manual: "Parallel Synchronization and Communication Instructions: bar, barrier, bar.warp.sync".
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,11 @@ class BarRed:
         return self._emit(("or",), ("pred",), (dst, n, count, p), pred)
 
     def _emit(
-        self, name: tuple[str, ...], word: tuple[str, ...], parts: tuple[Reg, object, object | None, Reg], pred: Reg | None
+        self,
+        name: tuple[str, ...],
+        word: tuple[str, ...],
+        parts: tuple[Reg, object, object | None, Reg],
+        pred: Reg | None,
     ) -> Reg:
         dst, n, count, p = parts
         operands = (dst, *_operands(n, count), p)
@@ -50,8 +57,8 @@ class WarpBarrier:
 class Bar:
     """Barriers that whole warps reach together.
 
-    A block has 16, numbered from 0; `count` is how many threads take part, a multiple of 32, all of the block if left out. Raise
-    OperandError for other numbers.
+    A block has 16, numbered from 0; `count` is how many threads take part, a multiple of 32, all of the block if left
+    out. Raise OperandError for other numbers.
     """
 
     red = BarRed()
@@ -77,7 +84,9 @@ class Barrier:
 
     red = BarrierRed()
 
-    def sync(self, n: object = 0, count: object | None = None, *, aligned: bool = False, pred: Reg | None = None) -> None:
+    def sync(
+        self, n: object = 0, count: object | None = None, *, aligned: bool = False, pred: Reg | None = None
+    ) -> None:
         """Emit `barrier.sync{.aligned} n{, count};`."""
         words = ("barrier", "sync", "aligned") if aligned else ("barrier", "sync")
         active("ptx.barrier.sync").emit(words, _operands(n, count), pred)
@@ -128,5 +137,7 @@ def _operands(n: object, count: object | None) -> tuple[object, ...]:
         return (n,)
     threads = None if isinstance(count, Reg) else as_integer(count)
     if not isinstance(count, Reg) and (threads is None or threads < _WARP or threads % _WARP):
-        raise OperandError(f"a barrier cannot wait for {count!r} threads", hint="the count is a multiple of 32: whole warps")
+        raise OperandError(
+            f"a barrier cannot wait for {count!r} threads", hint="the count is a multiple of 32: whole warps"
+        )
     return (n, count)

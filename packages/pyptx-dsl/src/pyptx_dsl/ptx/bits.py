@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.ptx.wrapper import Binary, Quaternary, Ternary, Unary, choice, form, ptx_type
-from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
+    from pyptx_dsl.types import PtxType
 
 __all__ = [
-    *("and_", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "fns", "lop3", "not_", "or_", "popc", "prmt", "shf", "shl"),
-    *("shr", "szext", "xor_"),
+    "and_",
+    "bfe",
+    "bfi",
+    "bfind",
+    "bmsk",
+    "brev",
+    "clz",
+    "cnot",
+    "fns",
+    "lop3",
+    "not_",
+    "or_",
+    "popc",
+    "prmt",
+    "shf",
+    "shl",
+    "shr",
+    "szext",
+    "xor_",
 ]
 
 _NARROW = "b16 u16 s16 f16 bf16"
@@ -21,10 +42,18 @@ _LARGE = f"{_MIDDLE} {_DOUBLE}"
 _SIGNED = "u32 u64 s32 s64"
 
 and_ = Binary(
-    "and_", "Bitwise, or of predicates, and.", "d, a, b", "Logic and Shift Instructions: and", form("and.type", _ALL, bits=True)
+    "and_",
+    "Bitwise, or of predicates, and.",
+    "d, a, b",
+    "Logic and Shift Instructions: and",
+    form("and.type", _ALL, bits=True),
 )
 or_ = Binary(
-    "or_", "Bitwise, or of predicates, or.", "d, a, b", "Logic and Shift Instructions: or", form("or.type", _ALL, bits=True)
+    "or_",
+    "Bitwise, or of predicates, or.",
+    "d, a, b",
+    "Logic and Shift Instructions: or",
+    form("or.type", _ALL, bits=True),
 )
 xor_ = Binary(
     "xor_",
@@ -33,9 +62,19 @@ xor_ = Binary(
     "Logic and Shift Instructions: xor",
     form("xor.type", _ALL, bits=True),
 )
-not_ = Unary("not_", "Invert all bits, or a predicate.", "d, a", "Logic and Shift Instructions: not", form("not.type", _ALL, bits=True))
+not_ = Unary(
+    "not_",
+    "Invert all bits, or a predicate.",
+    "d, a",
+    "Logic and Shift Instructions: not",
+    form("not.type", _ALL, bits=True),
+)
 cnot = Unary(
-    "cnot", "1 if the source is 0, else 0.", "d, a", "Logic and Shift Instructions: cnot", form("cnot.type", _SHIFTED, bits=True)
+    "cnot",
+    "1 if the source is 0, else 0.",
+    "d, a",
+    "Logic and Shift Instructions: cnot",
+    form("cnot.type", _SHIFTED, bits=True),
 )
 shl = Binary(
     "shl",
@@ -52,17 +91,29 @@ shr = Binary(
     form("shr.type", "b16 b32 b64 u16 u32 u64 s16 s32 s64"),
 )
 brev = Unary(
-    "brev", "Reverse the order of bits.", "d, a", "Integer Arithmetic Instructions: brev", form("brev.type", _LARGE, bits=True)
+    "brev",
+    "Reverse the order of bits.",
+    "d, a",
+    "Integer Arithmetic Instructions: brev",
+    form("brev.type", _LARGE, bits=True),
 )
 popc = Unary(
-    "popc", "Count the bits that are 1, into u32.", "d, a", "Integer Arithmetic Instructions: popc", form("popc.type", _LARGE, bits=True)
+    "popc",
+    "Count the bits that are 1, into u32.",
+    "d, a",
+    "Integer Arithmetic Instructions: popc",
+    form("popc.type", _LARGE, bits=True),
 )
 clz = Unary(
-    "clz", "Count the leading bits that are 0, into u32.", "d, a", "Integer Arithmetic Instructions: clz", form("clz.type", _LARGE, bits=True)
+    "clz",
+    "Count the leading bits that are 0, into u32.",
+    "d, a",
+    "Integer Arithmetic Instructions: clz",
+    form("clz.type", _LARGE, bits=True),
 )
 bfind = Unary(
     "bfind",
-    "Find the highest bit that is not the sign, into u32 (0xFFFFFFFF if there is none); `shiftamt=True`: how far left it can go.",
+    "Find the highest bit that is not the sign, into u32 (-1 if there is none); `shiftamt`: how far left it can go.",
     "d, a",
     "Integer Arithmetic Instructions: bfind",
     form("bfind{.shiftamt}.type", _SIGNED),
@@ -139,8 +190,8 @@ def shf(
 ) -> Reg:
     """Emit `shf.direction.mode.b32 d, a, b, c;`, the funnel shift of `b:a` by `c` bits, and return `d`.
 
-    `direction` is `l` (the high half of the result) or `r` (the low half); `mode` is `wrap` or `clamp` for amounts of 32 and
-    more. Manual: "Logic and Shift Instructions: shf".
+    `direction` is `l` (the high half of the result) or `r` (the low half); `mode` is `wrap` or `clamp` for amounts of
+    32 and more. Manual: "Logic and Shift Instructions: shf".
     """
     words = ("shf", choice("direction", direction, ("l", "r")), choice("mode", mode, ("wrap", "clamp")))
     width = ptx_type(dtype, "ptx.shf").bits

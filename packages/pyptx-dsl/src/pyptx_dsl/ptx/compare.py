@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl import operators
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import PipeRef
 from pyptx_dsl.ptx.wrapper import choice, ptx_type
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType
+
+if TYPE_CHECKING:
+    from pyptx_dsl.operands import PipeRef
+    from pyptx_dsl.types import PtxType
 
 __all__ = ["COMPARISONS", "literal", "selp", "set_", "setp", "slct"]
 
@@ -36,9 +40,9 @@ def setp(
 ) -> Reg | PipeRef:
     """Emit `setp.cmp{.combine}{.ftz}.type p, a, b{, c};` and return `p`.
 
-    `cmp_op` is one of `COMPARISONS`. `pred_out` is a predicate, or `reg.PipeRef(p, q)`: `q` gets the opposite. With `combine`
-    (`and`, `or`, `xor`) the result is combined with the predicate `c` (or `~c`). `pred_negate` is an older name of `pred`.
-    Manual: "Comparison and Selection Instructions: setp".
+    `cmp_op` is one of `COMPARISONS`. `pred_out` is a predicate, or `reg.PipeRef(p, q)`: `q` gets the opposite. With
+    `combine` (`and`, `or`, `xor`) the result is combined with the predicate `c` (or `~c`). `pred_negate` is an older
+    name of `pred`. Manual: "Comparison and Selection Instructions: setp".
     """
     if pred is not None and pred_negate is not None:
         raise OperandError("ptx.setp has one guard: pred and pred_negate are two names of it", hint="pass pred= alone")
@@ -90,8 +94,8 @@ def selp(
 ) -> Reg:
     """Emit `selp.type d, true_val, false_val, p;` and return `d`: `true_val` where `p` is true, else `false_val`.
 
-    16-bit floats and packed types are selected as bits. `pred_reg` is a predicate, not a negated one. Manual: "Comparison
-    and Selection Instructions: selp".
+    16-bit floats and packed types are selected as bits. `pred_reg` is a predicate, not a negated one. Manual:
+    "Comparison and Selection Instructions: selp".
     """
     checked = ptx_type(dtype, "ptx.selp")
     operands = (dst, literal(checked, true_val), literal(checked, false_val), pred_reg)
@@ -99,13 +103,28 @@ def selp(
     return dst
 
 
-def slct(dtype: PtxType, ctype: PtxType, dst: Reg, a: object, b: object, c: object, *, ftz: bool = False, pred: Reg | None = None) -> Reg:
+def slct(
+    dtype: PtxType,
+    ctype: PtxType,
+    dst: Reg,
+    a: object,
+    b: object,
+    c: object,
+    *,
+    ftz: bool = False,
+    pred: Reg | None = None,
+) -> Reg:
     """Emit `slct{.ftz}.dtype.ctype d, a, b, c;` and return `d`: `a` where `c >= 0`, else `b`; `ctype` is s32 or f32.
 
     Manual: "Comparison and Selection Instructions: slct".
     """
     first = ptx_type(dtype, "ptx.slct")
-    words = ("slct", *(("ftz",) if ftz else ()), first.move or first.name, choice("ctype", ptx_type(ctype, "ptx.slct").name, ("s32", "f32")))
+    words = (
+        "slct",
+        *(("ftz",) if ftz else ()),
+        first.move or first.name,
+        choice("ctype", ptx_type(ctype, "ptx.slct").name, ("s32", "f32")),
+    )
     active("ptx.slct").emit(words, (dst, literal(first, a), literal(first, b), c), pred)
     return dst
 

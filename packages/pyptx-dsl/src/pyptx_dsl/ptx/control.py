@@ -9,8 +9,8 @@
         ...                         #     …
                                     # $L_endif_0:
 
-One branch opens each `if_` and `elif_`, and one closes a block that another one follows, unless it ends in a jump already.
-Manual: "Control Flow Instructions".
+One branch opens each `if_` and `elif_`, and one closes a block that another one follows, unless it ends in a jump
+already. Manual: "Control Flow Instructions".
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
-
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.origin import user_frame
 from pyptx_dsl.ptx.errors import ControlFlowError
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -52,7 +51,10 @@ def label(name: str) -> None:
 
 
 def bra(label: str, *, pred: Reg | None = None, uni: bool = False) -> None:
-    """Emit `bra{.uni} label;`. A label that nothing defines is an UndefinedLabelError at this line when the trace ends."""
+    """Emit `bra{.uni} label;`.
+
+    A label that nothing defines is an UndefinedLabelError at this line when the trace ends.
+    """
     words = ("bra", "uni") if uni else ("bra",)
     active("ptx.bra").emit(words, (tree.Symbol(label),), pred)
 
@@ -86,12 +88,12 @@ def pmevent(number: int, *, pred: Reg | None = None) -> None:
 
 
 def predicate(value: object, what: str) -> Reg:
-    """Return a predicate register, or the negation of one; raise RegisterTypeError or OperandError for anything else."""
+    """Return a predicate register or the negation of one; raise RegisterTypeError or OperandError for others."""
     if isinstance(value, Reg):
         if value.dtype.kind != "pred":
             raise RegisterTypeError(
                 f"{what} takes a predicate, and {value.raw_name} is a {value.dtype} register",
-                hint=f"compare it: {what}({value.raw_name[1:]} != 0)",
+                hint=f"compare it: {what}(value != 0)",
             )
         return value
     hint = "a plain Python `if` decides such things while tracing" if isinstance(value, bool) else "compare registers"
@@ -115,8 +117,9 @@ def jump(trace: Trace, target: str, guard: Reg | None = None) -> None:
 class Chain:
     """What `if_ … elif_ … else_` blocks share.
 
-    `index` is where, among the statements of `scope`, the label stands to which a false condition of the last block jumps.
-    `end` is the label behind the whole chain, once a block needs it.
+    `index` is where, among the statements of `scope`, the label stands to which a false condition of the last block
+    jumps; `length` is how many statements the scope had when that block ended. `end` is the label behind the whole
+    chain, once a block needs it. `complete` says that nothing may follow.
     """
 
     scope: Scope
@@ -124,11 +127,8 @@ class Chain:
     skip: nodes.Statement | None = None
     end: str | None = None
     end_place: tuple[nodes.Statement, Site] | None = None
-
-    @property
-    def length(self) -> int:
-        """How many statements the scope has when nothing stands behind the chain."""
-        return self.index + (1 if self.end is None else 2)
+    length: int = 0
+    complete: bool = False
 
 
 class Arm:
@@ -170,28 +170,34 @@ class Arm:
             chain.skip = node if isinstance(node, nodes.Label) else None
         if chain.end is not None:
             _place_end(trace, chain, chain.end)
-        trace.notes[_CHAIN] = None if self._condition is None else chain
+        chain.length = len(chain.scope.nodes)
+        chain.complete = self._condition is None
+        trace.notes[_CHAIN] = chain
 
 
 def if_(pred: Condition) -> Arm:
     """Run a block where `pred` is true: `with ptx.if_(x < 8): …`.
 
-    Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a function
-    that returns one. Raise RegisterTypeError for any other register.
+    Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a
+    function that returns one. Raise RegisterTypeError for any other register.
     """
-    return Arm(active("ptx.if_"), "ptx.if_", None, pred)
+    trace = active("ptx.if_")
+    if not callable(pred):
+        predicate(pred, "ptx.if_")
+    return Arm(trace, "ptx.if_", None, pred)
 
 
 def elif_(pred: Condition) -> Arm:
     """Run a block where `pred` is true and the conditions before it were false; must follow `if_` or `elif_`.
 
-    Emits two instructions: a `bra` that ends the block before (none if that ends in a jump), and `@!pred bra`. What computes
-    `pred` inside the call's parentheses runs only if the conditions before were false.
+    Emits two instructions: a `bra` that ends the block before (none if that ends in a jump), and `@!pred bra`. What
+    computes `pred` inside the call's parentheses runs only if the conditions before were false.
     """
     trace = active("ptx.elif_")
     chain = _pending(trace, "elif_")
     if not callable(pred):
-        _refuse_between(trace, chain)
+        _refuse_between(chain)
+        predicate(pred, "ptx.elif_")
     elif len(chain.scope.nodes) != chain.length:
         raise _misplaced("elif_")
     return Arm(trace, "ptx.elif_", chain, pred)
@@ -200,8 +206,8 @@ def elif_(pred: Condition) -> Arm:
 def else_() -> Arm:
     """Run a block where the conditions of the `if_` and `elif_` before it were false.
 
-    Emits one instruction, the `bra` that ends the block before (none if that ends in a jump). Raise ControlFlowError unless
-    it directly follows such a block.
+    Emits one instruction, the `bra` that ends the block before (none if that ends in a jump). Raise ControlFlowError
+    unless it directly follows such a block.
     """
     trace = active("ptx.else_")
     chain = _pending(trace, "else_")
@@ -213,7 +219,7 @@ def else_() -> Arm:
 def _pending(trace: Trace, what: str) -> Chain:
     """Return the chain whose last block has just ended."""
     chain = trace.notes.get(_CHAIN)
-    if not isinstance(chain, Chain) or chain.scope is not trace.open_scope:
+    if not isinstance(chain, Chain) or chain.complete or chain.scope is not trace.open_scope:
         raise ControlFlowError(
             f"ptx.{what} without ptx.if_: no block of if_ or elif_ ends directly above it",
             hint=f"write `with ptx.{what}(…):` right behind the block of `with ptx.if_(…):`, at the same indentation",
@@ -221,6 +227,14 @@ def _pending(trace: Trace, what: str) -> Chain:
     if len(chain.scope.nodes) <= chain.index or chain.scope.nodes[chain.index] is not chain.skip:
         raise _misplaced(what)
     return chain
+
+
+def behind_block(trace: Trace) -> bool:
+    """Tell whether the last thing that happened is the end of an `if_`, `elif_` or `else_` block."""
+    chain = trace.notes.get(_CHAIN)
+    if not isinstance(chain, Chain) or chain.scope is not trace.open_scope:
+        return False
+    return len(chain.scope.nodes) == chain.length
 
 
 def _misplaced(what: str) -> ControlFlowError:
@@ -268,7 +282,7 @@ def _place_end(trace: Trace, chain: Chain, end: str) -> None:
     chain.scope.sites.append(site)
 
 
-def _refuse_between(trace: Trace, chain: Chain) -> None:
+def _refuse_between(chain: Chain) -> None:
     """Let only what the call's own line has emitted stand between two blocks of a chain."""
     sites = chain.scope.sites[chain.length :]
     if not sites:

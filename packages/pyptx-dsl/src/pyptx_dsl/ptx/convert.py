@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.ptx.compare import literal
 from pyptx_dsl.ptx.wrapper import choice, ptx_type
-from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
+    from pyptx_dsl.types import PtxType
 
 __all__ = ["cvt", "cvt_pack", "mov"]
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna", "rs")
-_SMALL = frozenset({"e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4", "tf32"})
+_SMALL = frozenset(
+    {"e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "e4m3x4", "e5m2x4", "e2m1x4", "e2m3x4", "e3m2x4", "tf32"}
+)
 
 
 def mov(dtype: PtxType, dst: object, src: object, *, pred: Reg | None = None) -> object:
     """Emit `mov.type d, src;` and return `d`.
 
-    `src` is a register, a number (spelt exactly for the type), a symbol (its address), or a list of registers to pack; `d` may be
-    a list to unpack into. 16-bit floats and packed types move as bits: `ptx.mov(bf16, …)` is `mov.b16`. Manual: "Data Movement
-    and Conversion Instructions: mov".
+    `src` is a register, a number (spelt exactly for the type), a symbol (its address), or a list of registers to
+    pack; `d` may be a list to unpack into. 16-bit floats and packed types move as bits: `ptx.mov(bf16, …)` is
+    `mov.b16`. Manual: "Data Movement and Conversion Instructions: mov".
     """
     checked = ptx_type(dtype, "ptx.mov")
     active("ptx.mov").emit(("mov", checked.move or checked.name), (dst, literal(checked, src)), pred)
@@ -44,10 +50,10 @@ def cvt(
 ) -> Reg:
     """Emit `cvt{.rounding}{.ftz}{.sat}{.relu}{.satfinite}.dst_type.src_type d, a{, b}{, random_bits};` and return `d`.
 
-    `rounding` is `rn rz rm rp` between floats, `rni rzi rmi rpi` to integers, `rna` for tf32, `rs` with `random_bits`. For packed
-    results from f32, `src` goes to the high half and `second` to the low one; for four packed results `src` is a list of
-    four. Which conversions need a rounding, and which must not have one, is the table's to say (InstructionUseError).
-    Manual: "Data Movement and Conversion Instructions: cvt".
+    `rounding` is `rn rz rm rp` between floats, `rni rzi rmi rpi` to integers, `rna` for tf32, `rs` with
+    `random_bits`. For packed results from f32, `src` goes to the high half and `second` to the low one; for four
+    packed results `src` is a list of four. Which conversions need a rounding, and which must not have one, is the
+    table's to say (InstructionUseError). Manual: "Data Movement and Conversion Instructions: cvt".
     """
     to, source = ptx_type(dst_type, "ptx.cvt"), ptx_type(src_type, "ptx.cvt")
     if (rounding == "rs") != (random_bits is not None):
@@ -76,8 +82,8 @@ def cvt_pack(
 ) -> Reg:
     """Emit `cvt.pack.sat.convert_type.ab_type{.b32} d, a, b{, c};` and return `d`.
 
-    `a` and `b` are saturated to `convert_type` and packed, `a` above `b`; types of 8 bits and fewer shift `c` up and go below
-    it. Manual: "Data Movement and Conversion Instructions: cvt.pack".
+    `a` and `b` are saturated to `convert_type` and packed, `a` above `b`; types of 8 bits and fewer shift `c` up and
+    go below it. Manual: "Data Movement and Conversion Instructions: cvt.pack".
     """
     words = ("cvt", "pack", "sat", ptx_type(convert_type, "ptx.cvt_pack").name, ptx_type(ab_type, "ptx.cvt_pack").name)
     if c is None:

@@ -9,7 +9,7 @@ from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from contextlib import AbstractContextManager
 
     from pyptx_dsl.register import Reg
@@ -18,7 +18,7 @@ __all__ = ["Pipe", "PipeStep", "expr", "pipe", "scope"]
 
 
 @contextmanager
-def expr() -> Iterator[None]:
+def expr() -> Generator[None]:
     """Group the instructions of one Python expression: `with ptx.expr(): d = ((a - 8192) & mask) >> 4 | bits`.
 
     The PTX is that of the operators, in Python's order of evaluation; the block emits nothing of its own.
@@ -76,7 +76,7 @@ class PipeStep:
 def pipe(src: Reg) -> Pipe:
     """Chain instructions, each taking the result of the one before as its first source.
 
-    `ptx.pipe(a).add.s32(b, -8192).and_.b32(c, 262016).shr.u32(d, 4)` emits three instructions in this order, one per call. The
-    last result is `.register`.
+    `ptx.pipe(a).add.s32(b, -8192).and_.b32(c, 262016).shr.u32(d, 4)` emits three instructions in this order, one per
+    call. The last result is `.register`.
     """
     return Pipe(src)

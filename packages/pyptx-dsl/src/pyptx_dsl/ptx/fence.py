@@ -26,7 +26,7 @@ class FenceProxy:
 
 
 class Fence:
-    """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; fences of other proxies come from plugins."""
+    """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; plugins add fences of other proxies."""
 
     proxy = FenceProxy()
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.ptx.wrapper import Binary, Unary, choice, form, ptx_type
-from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
+    from pyptx_dsl.types import PtxType
 
 __all__ = ["copysign", "cos", "ex2", "lg2", "rcp", "rsqrt", "sin", "sqrt", "tanh", "testp"]
 
@@ -19,7 +23,7 @@ rcp = Unary(
     form("rcp.rounding{.ftz}.type", "f32", rounding=_ROUND),
     form("rcp{.approx}{.ftz}.type", "f32"),
     form("rcp.rounding.type", "f64", rounding=_ROUND),
-    form("rcp{.approx}{.ftz}.type", "f64"),
+    form("rcp{.approx}.ftz.type", "f64"),
 )
 
 sqrt = Unary(
@@ -93,7 +97,7 @@ copysign = Binary(
 _CLASSES = ("finite", "infinite", "number", "notanumber", "normal", "subnormal")
 
 
-def testp(property: str, dtype: PtxType, pred_out: Reg, a: object, *, pred: Reg | None = None) -> Reg:  # noqa: A002  the manual's word
+def testp(property: str, dtype: PtxType, pred_out: Reg, a: object, *, pred: Reg | None = None) -> Reg:  # noqa: A002, PT028  the manual's words
     """Emit `testp.property.type p, a;` and return `p`.
 
     `property` is `finite`, `infinite`, `number`, `notanumber`, `normal` or `subnormal`; the type is f32 or f64.

@@ -18,9 +18,9 @@ __all__ = ["Inst", "inst"]
 class Inst:
     """The words of an instruction so far; an attribute appends a modifier, a call emits.
 
-    `ptx.inst.ld.global_.v4.f32([a, b, c, d], ptx.addr(p, 16), pred=~q)` is `@!q ld.global.v4.f32 {a, b, c, d}, [p+16];`:
-    exactly one instruction. How words become attributes is the table in `pyptx_dsl.naming`; what may stand as an operand,
-    and how numbers are spelt for the instruction's type, is the table in `pyptx_dsl.operands`.
+    `ptx.inst.ld.global_.v4.f32([a, b, c, d], ptx.addr(p, 16), pred=~q)` is `@!q ld.global.v4.f32 {a, b, c, d},
+    [p+16];`: exactly one instruction. How words become attributes is the table in `pyptx_dsl.naming`; what may stand
+    as an operand, and how numbers are spelt for the instruction's type, is the table in `pyptx_dsl.operands`.
     """
 
     def __init__(self, words: tuple[str, ...] = ()) -> None:
@@ -44,8 +44,8 @@ class Inst:
     def __call__(self, *operands: object, pred: Reg | None = None) -> Reg | None:
         """Emit the instruction and return its first operand if that is a register.
 
-        `pred` guards it: a predicate register `p`, or `~p`. Raise NoTraceError outside a kernel, OperandError for a value
-        that is no operand, and InstructionUseError where the instruction table knows better.
+        `pred` guards it: a predicate register `p`, or `~p`. Raise NoTraceError outside a kernel, OperandError for a
+        value that is no operand, and InstructionUseError where the instruction table knows better.
         """
         trace = ACTIVE.get()
         if trace is None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax import nodes
-
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.ptx.control import jump
@@ -13,6 +11,7 @@ from pyptx_dsl.ptx.loops import Frame
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred
+from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +24,11 @@ __all__ = ["kloop"]
 def kloop(total: object, *, unroll: int, body: Callable[[], object], loop_label: str = "kloop") -> None:
     """Run `body` `total` times, `unroll` times per branch.
 
-    With a register, 11 instructions beside the bodies (4 of them branches): a main loop that holds `unroll` copies of the
-    body, and a tail loop that holds one; `body` is traced `unroll + 1` times. With a number, `body` is traced `total`
-    times in a row and nothing else is emitted. `loop_label` names the main loop's label; if it is taken, a number is
-    added. `break_` leaves the whole loop, `continue_` goes to the next run of the body. Raise OperandError unless `unroll`
-    is a positive number, RegisterTypeError unless `total` is an integer.
+    With a register, 11 instructions beside the bodies (4 of them branches): a main loop that holds `unroll` copies of
+    the body, and a tail loop that holds one; `body` is traced `unroll + 1` times. With a number, `body` is traced
+    `total` times in a row and nothing else is emitted. `loop_label` names the main loop's label; if it is taken, a
+    number is added. `break_` leaves the whole loop, `continue_` goes to the next run of the body. Raise OperandError
+    unless `unroll` is a positive number, RegisterTypeError unless `total` is an integer.
     """
     trace = active("ptx.kloop")
     factor = as_integer(unroll)
@@ -98,5 +97,3 @@ def _repeat(
 def _free(trace: Trace, label: str) -> str:
     """Return a label as it is while it is free."""
     return trace.new_label(label) if trace.has_label(label) or trace.has_symbol(label) else label
-
-

@@ -1,17 +1,24 @@
-"""Instructions between the lanes of a warp: `ptx.shfl.sync.bfly`, `ptx.vote.sync.ballot`, `ptx.match.any.sync`, `ptx.redux.sync.add`.
+"""Instructions between the lanes of a warp: shuffles, votes, matches, reductions.
 
-`membermask` names the lanes that take part, all of them unless said otherwise; each of them must execute the instruction.
-Manual: "shfl.sync", and "Parallel Synchronization and Communication Instructions: vote.sync, match.sync, redux.sync, activemask".
+`ptx.shfl.sync.bfly`, `ptx.vote.sync.ballot`, `ptx.match.any.sync`, `ptx.redux.sync.add`, `ptx.activemask`.
+
+`membermask` names the lanes that take part, all of them unless said otherwise; each of them must execute the
+instruction. Manual: "shfl.sync", and "Parallel Synchronization and Communication Instructions: vote.sync, match.sync,
+redux.sync, activemask".
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.operands import PipeRef
 from pyptx_dsl.ptx.wrapper import ptx_type
-from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, u32
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
 
 __all__ = ["activemask", "match", "redux", "shfl", "vote"]
 
@@ -40,8 +47,8 @@ class Shuffle:
     ) -> Reg:
         """Emit `shfl.sync.mode.b32 d{|p}, src, lane, clamp, membermask;` and return `d`; 32-bit registers of any type.
 
-        `clamp` is the manual's `c`: the last lane (`up`: the first, 0) in bits 0–4, a segment mask in bits 8–12. `p` gets whether
-        the source lane was in range.
+        `clamp` is the manual's `c`: the last lane (`up`: the first, 0) in bits 0–4, a segment mask in bits 8–12. `p`
+        gets whether the source lane was in range.
         """
         target: object = dst if p is None else PipeRef(dst, p)
         operands = (target, src, lane, self._clamp if clamp is None else clamp, membermask)
@@ -118,7 +125,7 @@ class MatchAll:
         p: Reg | None = None,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `match.all.sync.bN d{|p}, a, membermask;` and return `d`: the mask if all lanes agree, else 0; `p` tells."""
+        """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: the mask if all agree, else 0; `p` tells."""
         words = ("match", "all", "sync", f"b{ptx_type(dtype, 'ptx.match.all.sync').bits}")
         active("ptx.match").emit(words, (dst if p is None else PipeRef(dst, p), a, membermask), pred)
         return dst

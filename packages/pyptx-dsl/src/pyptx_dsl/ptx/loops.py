@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
-
 from pyptx_dsl.ptx.control import Condition, evaluate, jump, predicate
 from pyptx_dsl.ptx.errors import ControlFlowError
 from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Set
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
     from types import TracebackType
 
     from pyptx_dsl.register import Reg
@@ -195,9 +195,10 @@ class While:
 def while_(condition: Condition) -> While:
     """Repeat a block while a condition is true: `with ptx.while_(lambda: i < n): …`.
 
-    With a function: one `bra` to the test, then, behind the block, the instructions that the function emits and `@p bra`
-    back. With a predicate register, which the block must update: `@!p bra` around the loop, and `@p bra` back. Two branches
-    in both cases, one of them per iteration. Raise ControlFlowError for a register that the block never writes.
+    With a function: one `bra` to the test, then, behind the block, the instructions that the function emits and `@p
+    bra` back. With a predicate register, which the block must update: `@!p bra` around the loop, and `@p bra` back.
+    Two branches in both cases, one of them per iteration. Raise ControlFlowError for a register that the block never
+    writes.
     """
     trace = active("ptx.while_")
     if not callable(condition):
@@ -222,7 +223,7 @@ def _flat(statements: Iterable[object]) -> Iterator[object]:
             yield node
 
 
-def _leaves(node: object, labels: Set[str]) -> bool:
+def _leaves(node: object, labels: AbstractSet[str]) -> bool:
     """Tell whether control may go elsewhere than to these labels; nobody looks inside a block of raw text."""
     if not isinstance(node, nodes.Instruction):
         return isinstance(node, nodes.Block)

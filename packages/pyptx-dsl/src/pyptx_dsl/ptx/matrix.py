@@ -5,11 +5,15 @@ Manual: "Warp-level Matrix Instructions: ldmatrix, stmatrix, movmatrix".
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.ptx.address import as_address
 from pyptx_dsl.ptx.mma import Fragment, fragment
-from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
 
 __all__ = ["ldmatrix", "movmatrix", "stmatrix"]
 
@@ -19,13 +23,22 @@ _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 def ldmatrix(*, dst: Fragment, src: object, layout: str = "x4", trans: bool = False, pred: Reg | None = None) -> None:
     """Emit `ldmatrix.sync.aligned.m8n8.layout{.trans}.shared.b16 {dst…}, [src];`.
 
-    Load 1, 2 or 4 matrices (`layout` `x1`, `x2`, `x4`; also `m8n8.x4`, `x4.trans`) of 8 x 8 16-bit elements into as many 32-bit
-    registers; lane i holds two elements of row i/4. Lane i of the first 8, 16 or 32 gives the address of one row of 16 bytes.
-    `src` is `ptx.addr(…)`, a 32-bit register, or a shared allocation. Raise OperandError for another layout or number of
-    registers.
+    Load 1, 2 or 4 matrices (`layout` `x1`, `x2`, `x4`; also `m8n8.x4`, `x4.trans`) of 8 x 8 16-bit elements into as
+    many 32-bit registers; lane i holds two elements of row i/4. Lane i of the first 8, 16 or 32 gives the address of
+    one row of 16 bytes. `src` is `ptx.addr(…)`, a 32-bit register, or a shared allocation. Raise OperandError for
+    another layout or number of registers.
     """
     count, transposed = _layout("ptx.ldmatrix", layout)
-    words = ["ldmatrix", "sync", "aligned", "m8n8", count, *(("trans",) if trans or transposed else ()), "shared", "b16"]
+    words = [
+        "ldmatrix",
+        "sync",
+        "aligned",
+        "m8n8",
+        count,
+        *(("trans",) if trans or transposed else ()),
+        "shared",
+        "b16",
+    ]
     operands = (fragment("dst", dst, _COUNTS[count]), as_address(src))
     active("ptx.ldmatrix").emit(tuple(words), operands, pred)
 
@@ -46,7 +59,16 @@ def stmatrix(
     if shape != "m8n8":
         raise OperandError(f"ptx.stmatrix: shape={shape!r}", hint="m8n8; for 8-bit elements use ptx.inst.stmatrix")
     count, transposed = _layout("ptx.stmatrix", layout)
-    words = ["stmatrix", "sync", "aligned", "m8n8", count, *(("trans",) if trans or transposed else ()), "shared", "b16"]
+    words = [
+        "stmatrix",
+        "sync",
+        "aligned",
+        "m8n8",
+        count,
+        *(("trans",) if trans or transposed else ()),
+        "shared",
+        "b16",
+    ]
     operands = (as_address(smem), fragment("regs", regs, _COUNTS[count]))
     active("ptx.stmatrix").emit(tuple(words), operands, pred)
 

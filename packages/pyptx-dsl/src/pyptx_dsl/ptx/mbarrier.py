@@ -5,10 +5,7 @@ Manual: "Parallel Synchronization and Communication Instructions: mbarrier".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.operands import AddressOperand, as_integer
@@ -18,6 +15,13 @@ from pyptx_dsl.ptx.wrapper import choice
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b64, pred, u32
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_dsl.trace import Trace
 
 __all__ = ["BarrierArray", "BarrierSlot", "Mbarrier", "mbarrier"]
 
@@ -63,7 +67,7 @@ class Mbarrier:
         scope: str | None = None,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `mbarrier.arrive_drop{.sem.scope}.shared::cta.b64 state, [mbar]{, count};`: arrive, and leave for good."""
+        """Emit `mbarrier.arrive_drop{.sem.scope}.shared::cta.b64 state, [mbar]{, count};`: arrive for the last time."""
         return _arrive(("arrive_drop",), mbar, count, _order(sem, scope, _ARRIVE), pred)
 
     def arrive_no_complete(self, mbar: object, count: object, *, pred: Reg | None = None) -> Reg:
@@ -79,16 +83,16 @@ class Mbarrier:
         scope: str | None = None,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `mbarrier.arrive.expect_tx{.sem.scope}.shared::cta.b64 state, [mbar], tx_count;` (sm_90): return `state`."""
+        """Emit `mbarrier.arrive.expect_tx{.sem.scope}.shared::cta.b64 state, [mbar], tx_count;`; return `state`."""
         return _arrive(("arrive", "expect_tx"), mbar, tx_count, _order(sem, scope, _ARRIVE), pred)
 
     def expect_tx(self, mbar: object, tx_count: object, *, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [mbar], tx_count;` (sm_90): the phase waits for more bytes."""
+        """Emit `mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [mbar], tx_count;`: wait for more bytes (sm_90)."""
         words = ("mbarrier", "expect_tx", "relaxed", "cta", _SPACE, "b64")
         active("ptx.mbarrier.expect_tx").emit(words, (as_address(mbar), tx_count), pred)
 
     def complete_tx(self, mbar: object, tx_count: object, *, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [mbar], tx_count;` (sm_90): these bytes have come."""
+        """Emit `mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [mbar], tx_count;`: bytes have come (sm_90)."""
         words = ("mbarrier", "complete_tx", "relaxed", "cta", _SPACE, "b64")
         active("ptx.mbarrier.complete_tx").emit(words, (as_address(mbar), tx_count), pred)
 
@@ -111,10 +115,10 @@ class Mbarrier:
     ) -> Reg:
         """Emit `mbarrier.test_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase;` and return `p`.
 
-        `p` tells, at once, whether the phase has ended. `phase` is its parity, or with `parity=False` the state that `arrive`
-        returned.
+        `p` tells, at once, whether the phase has ended. `phase` is its parity, or with `parity=False` the state that
+        `arrive` returned.
         """
-        return _wait("test_wait", (as_address(mbar), phase), parity, _order(sem, scope, _WAIT), pred)
+        return _wait("test_wait", (as_address(mbar), phase), _order(sem, scope, _WAIT), pred, parity=parity)
 
     def try_wait(
         self,
@@ -127,13 +131,13 @@ class Mbarrier:
         suspend_time_hint: object | None = None,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `mbarrier.try_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase{, hint};` and return `p` (sm_90).
+        """Emit `mbarrier.try_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase{, hint};`.
 
-        The thread may be suspended for a while (about `suspend_time_hint` nanoseconds); `p` tells whether the phase has ended,
-        and may be false although it has.
+        From sm_90. The thread may be suspended for a while (about `suspend_time_hint` nanoseconds). The register `p`, which
+        is returned, tells whether the phase has ended, and may be false although it has.
         """
         hint = () if suspend_time_hint is None else (suspend_time_hint,)
-        return _wait("try_wait", (as_address(mbar), phase, *hint), parity, _order(sem, scope, _WAIT), pred)
+        return _wait("try_wait", (as_address(mbar), phase, *hint), _order(sem, scope, _WAIT), pred, parity=parity)
 
     def wait(self, mbar: object, phase: object, *, poll: str = "try_wait", pred: Reg | None = None) -> None:
         """Wait for the end of a phase, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.
@@ -147,13 +151,13 @@ class Mbarrier:
             past = trace.new_label("waited")
             jump(trace, past, ~pred)
         trace.append(nodes.Label(name=again))
-        done = _wait(poll, (as_address(mbar), phase), True, (), None)  # noqa: FBT003  parity, as above
+        done = _wait(poll, (as_address(mbar), phase), (), None)
         jump(trace, again, ~done)
         if past:
             trace.append(nodes.Label(name=past))
 
     def array(self, base: object, byte_offset: int, count: int) -> BarrierArray:
-        """Return `count` barriers of 8 bytes behind `base + byte_offset` (a register or a symbol); nothing is emitted."""
+        """Return `count` barriers of 8 bytes behind `base` (a register or a symbol) `+ byte_offset`; emit nothing."""
         return BarrierArray(base, byte_offset, count)
 
 
@@ -165,7 +169,9 @@ def _order(sem: str | None, scope: str | None, known: tuple[str, ...]) -> tuple[
     return (choice("sem", sem, known), choice("scope", scope, _SCOPES))
 
 
-def _arrive(kind: tuple[str, ...], mbar: object, count: object | None, order: tuple[str, ...], guard: Reg | None) -> Reg:
+def _arrive(
+    kind: tuple[str, ...], mbar: object, count: object | None, order: tuple[str, ...], guard: Reg | None
+) -> Reg:
     trace = active("ptx.mbarrier.arrive")
     state = trace.fresh(b64)
     operands = (state, as_address(mbar)) if count is None else (state, as_address(mbar), count)
@@ -173,12 +179,22 @@ def _arrive(kind: tuple[str, ...], mbar: object, count: object | None, order: tu
     return state
 
 
-def _wait(kind: str, operands: tuple[object, ...], parity: bool, order: tuple[str, ...], guard: Reg | None) -> Reg:  # noqa: FBT001  internal
+def _wait(
+    kind: str, operands: tuple[object, ...], order: tuple[str, ...], guard: Reg | None, *, parity: bool = True
+) -> Reg:
     trace = active(f"ptx.mbarrier.{kind}")
     done = trace.fresh(pred)
     words = ("mbarrier", kind, *(("parity",) if parity else ()), *order, _SPACE, "b64")
     trace.emit(words, (done, *operands), guard)
     return done
+
+
+def _unbracketed(address: AddressOperand, trace: Trace) -> tree.Operand:
+    """Return `symbol+offset` for `[symbol+offset]`."""
+    operand = address.__ptx_operand__(trace)
+    if not isinstance(operand, tree.Address) or operand.offset is None:
+        return operand.base if isinstance(operand, tree.Address) else operand
+    return tree.Binary("+", operand.base, operand.offset)
 
 
 class BarrierSlot:
@@ -201,14 +217,12 @@ class BarrierSlot:
             return self._base + self.byte_offset if self.byte_offset else self._base
         trace = active("addr_reg")
         address = trace.fresh(u32)
-        symbol = self.address_operand().__ptx_operand__(trace)
-        value = symbol.base if symbol.offset is None else tree.Binary("+", symbol.base, symbol.offset)
-        trace.emit(("mov", "u32"), (address, value))
+        trace.emit(("mov", "u32"), (address, _unbracketed(self.address_operand(), trace)))
         return address
 
-    def __ptx_operand__(self, trace: object) -> tree.Operand:
+    def __ptx_operand__(self, trace: Trace) -> tree.Operand:
         """Return the address without brackets."""
-        return self.addr_reg().__ptx_operand__(active("a barrier"))
+        return _unbracketed(self.address_operand(), trace)
 
     def init(self, count: object, *, pred: Reg | None = None) -> None:
         """Emit `mbarrier.init`."""
@@ -227,9 +241,10 @@ class BarrierSlot:
         return mbarrier.arrive_expect_tx(self.address_operand(), tx_count, pred=pred)
 
     def arrive_remote(self, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at the barrier of the same place in another block of the cluster, by two instructions (and `addr_reg`).
+        """Arrive at this barrier of another block of the cluster, by two instructions (and `addr_reg`).
 
-        `mapa.shared::cluster.u32 r, addr, cta_id;` and `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r], count;` (sm_90).
+        `mapa.shared::cluster.u32 r, addr, cta_id;` and `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r],
+        count;` (sm_90).
         """
         trace = active("arrive_remote")
         here, remote = self.addr_reg(), trace.fresh(u32)
@@ -258,7 +273,9 @@ class BarrierArray:
     def __getitem__(self, idx: int) -> BarrierSlot:
         number = as_integer(idx)
         if number is None or not 0 <= number < self._count:
-            raise OperandError(f"barrier {idx!r}: there are {self._count}", hint="use .at(register) for a stage in a register")
+            raise OperandError(
+                f"barrier {idx!r}: there are {self._count}", hint="use .at(register) for a stage in a register"
+            )
         return BarrierSlot(self._base, self._byte_offset + number * _BYTES)
 
     def at(self, stage: Reg) -> BarrierSlot:

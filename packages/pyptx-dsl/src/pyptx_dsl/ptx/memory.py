@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.naming import to_ptx
@@ -12,9 +12,22 @@ from pyptx_dsl.ptx.compare import literal
 from pyptx_dsl.ptx.wrapper import choice, ptx_type
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType
 
-__all__ = ["applypriority", "createpolicy", "discard", "isspacep", "ld", "ldu", "prefetch", "prefetchu", "space_words", "st"]
+if TYPE_CHECKING:
+    from pyptx_dsl.types import PtxType
+
+__all__ = [
+    "applypriority",
+    "createpolicy",
+    "discard",
+    "isspacep",
+    "ld",
+    "ldu",
+    "prefetch",
+    "prefetchu",
+    "space_words",
+    "st",
+]
 
 Registers: TypeAlias = Reg | RegArray | Sequence[Reg]
 """One register, or several that are loaded or stored together."""
@@ -59,8 +72,9 @@ def ld(
 ) -> Registers:
     """Emit `ld{.sem{.scope}}{.space}{.cache}{.nc}….type d, [addr];` and return `d`.
 
-    A list of 2, 4 or 8 registers (or a RegArray) loads a vector: `.v4.type {…}`, from an address aligned to its whole size.
-    `addr` is `ptx.addr(…)`, a register, a symbol or a shared allocation. Types without a load of their own move as bits (`f16`: `b16`).
+    A list of 2, 4 or 8 registers (or a RegArray) loads a vector: `.v4.type {…}`, from an address aligned to its whole
+    size. `addr` is `ptx.addr(…)`, a register, a symbol or a shared allocation. Types without a load of their own move
+    as bits (`f16`: `b16`).
 
     space: global, shared (also ::cta, ::cluster), local, const, param, or generic.
     cache: `ca cg cs lu cv`. sem: `weak volatile relaxed acquire`; the last two need a scope (`cta cluster gpu sys`).
@@ -177,7 +191,9 @@ def _memory_word(dtype: PtxType) -> str:
     return dtype.memory
 
 
-def prefetch(addr: object, level: str = "L1", *, space: str = "global", evict: str | None = None, pred: Reg | None = None) -> None:
+def prefetch(
+    addr: object, level: str = "L1", *, space: str = "global", evict: str | None = None, pred: Reg | None = None
+) -> None:
     """Emit `prefetch{.space}.level [addr];`; `level` is L1 or L2, the space global, local or generic.
 
     With `evict` (`evict_last`, `evict_normal`) emit `prefetch.global.L2::evict [addr];`. Manual: "prefetch, prefetchu".
@@ -224,7 +240,7 @@ _SECONDARY = ("evict_first", "evict_unchanged")
 
 
 class CreatePolicy:
-    """Cache policies for `cache_policy=`, 64-bit values; each method emits one `createpolicy`. Manual: "createpolicy"."""
+    """Cache policies (64-bit) for `cache_policy=`; each method emits one `createpolicy`. Manual: "createpolicy"."""
 
     def fractional(
         self,
@@ -252,7 +268,7 @@ class CreatePolicy:
         *,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `createpolicy.range.global.L2::primary{.L2::secondary}.b64 d, [addr], primary_size, total_size;`; return `d`."""
+        """Emit `createpolicy.range.global.L2::primary{.L2::secondary}.b64 d, [addr], primary_size, total_size;`."""
         words = ("createpolicy", "range", "global", *self._priorities(primary, secondary), "b64")
         active("ptx.createpolicy").emit(words, (dst, as_address(addr), primary_size, total_size), pred)
         return dst

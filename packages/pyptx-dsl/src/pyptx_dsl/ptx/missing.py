@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import close
 from pyptx_dsl.ptx.errors import MissingNamespaceError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["HOMES", "extension", "namespace"]
 
@@ -13,11 +16,15 @@ _HOPPER = "pyptx-arch-hopper"
 _BLACKWELL = "pyptx-arch-blackwell"
 
 HOMES: dict[str, str] = {
-    **dict.fromkeys(("wgmma", "tma", "cluster", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec", "elect_sync"), _HOPPER),
+    **dict.fromkeys(
+        ("wgmma", "tma", "cluster", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec", "elect_sync"), _HOPPER
+    ),
     **dict.fromkeys(("griddepcontrol", "multimem", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"), _HOPPER),
     **dict.fromkeys(("fence.proxy_async", "fence.proxy_async_shared_cta", "fence.mbarrier_init"), _HOPPER),
     **dict.fromkeys(("cp.async_.bulk", "cp.async_bulk", "cp.reduce"), _HOPPER),
-    **dict.fromkeys(("tcgen05", "clusterlaunchcontrol", "fence.proxy_async_generic_acquire_shared_cluster"), _BLACKWELL),
+    **dict.fromkeys(
+        ("tcgen05", "clusterlaunchcontrol", "fence.proxy_async_generic_acquire_shared_cluster"), _BLACKWELL
+    ),
 }
 """Which distribution has the names that no installed plugin provides."""
 
@@ -53,7 +60,9 @@ def extension(parent: str, name: str) -> object:
     home = HOMES.get(full)
     if home is not None:
         raise MissingNamespaceError(f"ptx.{full} needs {home}", hint=f"pip install {home}")
-    raise UnknownNameError(f"ptx.{parent} has no {name!r}", hint=f"any instruction can be written as ptx.inst.{full}.…(…)")
+    raise UnknownNameError(
+        f"ptx.{parent} has no {name!r}", hint=f"any instruction can be written as ptx.inst.{full}.…(…)"
+    )
 
 
 def _provided(name: str) -> object | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias, cast
-
-from pyptx_ir.isa.table.matrix import PRODUCTS
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.ptx.wrapper import choice, ptx_type
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType
+from pyptx_ir.isa.table.matrix import PRODUCTS
+
+if TYPE_CHECKING:
+    from pyptx_dsl.types import PtxType
 
 __all__ = ["Fragment", "Mma", "fragment", "mma"]
 
@@ -46,9 +47,9 @@ def _all_forms() -> Iterator[Form]:
                 for b in row.b:
                     yield Form(row.shape, (d, a, b, d), row.counts, row.saturates)
     sizes = {"f16": 4, "f32": 8}
-    for d in sizes:
-        for c in sizes:
-            yield Form("m8n8k4", (d, "f16", "f16", c), (sizes[d], 2, 2, sizes[c]), any_layout=True)
+    for d, d_size in sizes.items():
+        for c, c_size in sizes.items():
+            yield Form("m8n8k4", (d, "f16", "f16", c), (d_size, 2, 2, c_size), any_layout=True)
     for shape, counts in (("m8n8k128", (2, 1, 1, 2)), ("m16n8k128", (4, 2, 1, 4)), ("m16n8k256", (4, 4, 2, 4))):
         yield Form(shape, ("s32", "b1", "b1", "s32"), counts, bitwise=True)
 
@@ -74,10 +75,10 @@ class Mma:
         bit_op: str | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `mma.sync.aligned.mMnNkK.row.col{.satfinite}.d.a.b.c{.bit_op.popc} {d…}, {a…}, {b…}, {c…};`: d = a · b + c.
+        """Emit `mma.sync.aligned.mMnNkK.row.col{.satfinite}.d.a.b.c{.bit_op.popc} {d…}, {a…}, {b…}, {c…};`: d = ab + c.
 
-        All lanes of the warp take part. `shape` is (M, N, K). Registers of a thread, with f16, bf16, fp8, s8 and s4 packed into
-        32 bits:
+        All lanes of the warp take part. `shape` is (M, N, K). Registers of a thread, with f16, bf16, fp8, s8 and s4
+        packed into 32 bits:
 
         | types a, b → d, c | shapes (registers of d, a, b) |
         |---|---|
@@ -90,16 +91,20 @@ class Mma:
         | s4, u4 → s32 | m8n8k32 (2, 1, 1), m16n8k32 (4, 2, 1), m16n8k64 (4, 4, 2) |
         | b1 → s32, `bit_op="xor"` or `"and"` | m8n8k128 (2, 1, 1), m16n8k128 (4, 2, 1), m16n8k256 (4, 4, 2) |
 
-        `satfinite` clamps integer sums. Raise OperandError for a shape, type, layout or number of registers that does not exist,
-        InstructionUseError for a target or PTX version that has it not.
+        `satfinite` clamps integer sums. Raise OperandError for a shape, type, layout or number of registers that does
+        not exist, InstructionUseError for a target or PTX version that has it not.
         """
         types = tuple(ptx_type(dtype, "ptx.mma.sync").name for dtype in (dtype_d, dtype_a, dtype_b, dtype_c))
         form = _find(shape, types)
         layouts = (choice("a_layout", a_layout, ("row", "col")), choice("b_layout", b_layout, ("row", "col")))
         if layouts != ("row", "col") and not form.any_layout:
-            raise OperandError(f"mma.sync {form.shape} of {types[1]} multiplies row by column, not {layouts[0]} by {layouts[1]}")
+            raise OperandError(
+                f"mma.sync {form.shape} of {types[1]} multiplies row by column, not {layouts[0]} by {layouts[1]}"
+            )
         if satfinite and not form.saturates:
-            raise OperandError(f"mma.sync {form.shape} of {types[1]} has no satfinite", hint="only integer products have it")
+            raise OperandError(
+                f"mma.sync {form.shape} of {types[1]} has no satfinite", hint="only integer products have it"
+            )
         fragments = [
             fragment(name, value, count) for name, value, count in zip("dabc", (d, a, b, c), form.counts, strict=True)
         ]
@@ -117,13 +122,15 @@ def _find(shape: Sequence[int], types: tuple[str, ...]) -> Form:
         raise OperandError(f"mma.sync has no shape {name} for {'.'.join(types)}", hint=f"it has {', '.join(shapes)}")
     kinds = dict.fromkeys(".".join(form.types) for form in _forms() if form.shape == name)
     if kinds:
-        raise OperandError(f"mma.sync {name} has no types {'.'.join(types)} (d, a, b, c)", hint=f"it has {', '.join(kinds)}")
+        raise OperandError(
+            f"mma.sync {name} has no types {'.'.join(types)} (d, a, b, c)", hint=f"it has {', '.join(kinds)}"
+        )
     raise OperandError(f"mma.sync has neither the shape {name} nor the types {'.'.join(types)} (d, a, b, c)")
 
 
 def fragment(name: str, value: object, count: int) -> list[object]:
     """Return the registers of a fragment; raise OperandError unless there are `count`."""
-    registers = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
+    registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != count:
         raise OperandError(f"{name} is {count} registers, not {len(registers)}", hint="the docstring has a table")
     return registers

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.operands import as_integer
-from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred, u32
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
 
 __all__ = ["PipelineState", "pipeline"]
 
 
 class PipelineState:
-    """Where a ring of `n_stages` buffers stands: `cursor` counts stages, `phase` flips whenever the ring has gone round."""
+    """Where a ring of `n_stages` buffers stands: `cursor` counts stages, `phase` flips when the ring has gone round."""
 
     __slots__ = ("cursor", "n_stages", "phase")
 
@@ -28,8 +32,8 @@ class PipelineState:
     def advance(self) -> tuple[Reg, Reg]:
         """Return the registers of the next stage and its phase, by four instructions.
 
-        `setp.eq wrap, cursor, n_stages`, `@wrap xor phase, phase, 1`, `selp stage, 0, cursor, wrap`, `add cursor, stage, 1`: the
-        cursor starts at 0, and the first call returns stage 0 in the phase given.
+        `setp.eq wrap, cursor, n_stages`, `@wrap xor phase, phase, 1`, `selp stage, 0, cursor, wrap`, `add cursor,
+        stage, 1`: the cursor starts at 0, and the first call returns stage 0 in the phase given.
         """
         trace = active("PipelineState.advance")
         wrap, stage = trace.fresh(pred), trace.fresh(u32)

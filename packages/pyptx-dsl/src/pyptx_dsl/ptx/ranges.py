@@ -14,21 +14,22 @@ The count is exact for every value of the type: nothing wraps around the end of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax import nodes
-
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.operands import as_integer
-from pyptx_dsl.ptx.control import jump
+from pyptx_dsl.ptx.control import behind_block, jump
+from pyptx_dsl.ptx.errors import ControlFlowError
 from pyptx_dsl.ptx.loops import Frame
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active, current
 from pyptx_dsl.types import PtxType, from_name, pred, s32
+from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_dsl.trace import Trace
 
 __all__ = ["range_"]
@@ -39,13 +40,14 @@ _WIDTHS = (16, 32, 64)
 def range_(start: object, stop: object | None = None, step: object = 1) -> Iterator[Reg]:
     """Loop over `start, start + step, …` before `stop`: `for i in ptx.range_(tid, n, 128): …`.
 
-    The body is traced once, with `i` the counter's register. Each argument is a number or an integer register; registers must
-    agree in signedness, narrower ones are widened by one `cvt`. One argument is the stop, as in Python. A step may be
-    negative. The table above says what is emitted: two branches, or one if all are numbers. `break_` and `continue_` work;
-    Python's `break` ends the body there, so that the loop runs once at most.
+    The body is traced once, with `i` the counter's register. Each argument is a number or an integer register;
+    registers must agree in signedness, narrower ones are widened by one `cvt`. One argument is the stop, as in
+    Python. A step may be negative. The table above says what is emitted: two branches, or one if all are numbers.
+    `break_` and `continue_` work; Python's `break` ends the body there, so that the loop runs once at most; directly
+    out of (or behind) an `if_` block it is a ControlFlowError when the trace ends.
 
-    `stop` and `step` are read in every iteration. Raise OperandError for a step of 0 or bounds beyond the counter's type, and
-    RegisterTypeError for registers that are no integers. A register step of 0 runs no iteration.
+    `stop` and `step` are read in every iteration. Raise OperandError for a step of 0 or bounds beyond the counter's
+    type, and RegisterTypeError for registers that are no integers. A register step of 0 runs no iteration.
     """
     trace = active("ptx.range_")
     if stop is None:
@@ -107,7 +109,7 @@ def _plan(trace: Trace, start: object, stop: object, step: object) -> Plan | Non
     """Check the arguments; None for a loop without an iteration."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counter([value for value in values if isinstance(value, Reg)])
-    if values[2] == 0 and not isinstance(values[2], Reg):
+    if isinstance(values[2], int) and values[2] == 0:
         raise OperandError("ptx.range_ with a step of 0 would never end", hint="use ptx.loop for an endless loop")
     plan = Plan(dtype, *values)
     if all(isinstance(value, int) for value in values) and not range(*[v for v in values if isinstance(v, int)]):
@@ -181,12 +183,22 @@ def _run(trace: Trace, plan: Plan) -> Iterator[Reg]:
     except GeneratorExit:
         if current() is not trace:  # thrown away behind an error that ended the trace
             return
+        if behind_block(trace):
+            trace.faults.append(_python_break())
         frame.define_next()
         raise
     finally:
         frame.close()
         if current() is trace:
             frame.define_end()
+
+
+def _python_break() -> ControlFlowError:
+    """Return the error for a `break` in an `if_` block; a generator that is being closed cannot raise it."""
+    return ControlFlowError(
+        "Python's `break` in a block of ptx.if_ ends the tracing of the loop's body, for every thread",
+        hint="leave the loop on the GPU with ptx.break_()",
+    )
 
 
 @dataclass(frozen=True, slots=True)

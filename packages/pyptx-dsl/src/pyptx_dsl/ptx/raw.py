@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import re
 
-from pyptx_ir.syntax import PtxSyntaxError, nodes, parse_statements
-
 from pyptx_dsl.ptx.errors import RawTextError
 from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax import PtxSyntaxError, nodes, parse_statements
 
 __all__ = ["raw"]
 
 _COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.DOTALL)
-_OUTSIDE = (nodes.Function, nodes.Version, nodes.Target, nodes.AddressSize, nodes.File, nodes.Section, nodes.SectionData, nodes.Alias)
+_OUTSIDE = (
+    nodes.Function,
+    nodes.Version,
+    nodes.Target,
+    nodes.AddressSize,
+    nodes.File,
+    nodes.Section,
+    nodes.SectionData,
+    nodes.Alias,
+)
 
 
 def raw(text: str) -> None:
     """Put PTX statements here, as written: `ptx.raw("add.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r5, 0;")`.
 
     The text is parsed and becomes part of the tree, spelt as it is; comments stay in front of their statements. Its
-    instructions are held against the table like any other, its labels are labels of the kernel, and registers that it names
-    must be declared (by `reg.scalar(…, name=…)` or by a `.reg` in the text). Raise RawTextError for text that is no PTX.
+    instructions are held against the table like any other, its labels are labels of the kernel, and registers that it
+    names must be declared (by `reg.scalar(…, name=…)` or by a `.reg` in the text). Raise RawTextError for text that
+    is no PTX.
     """
     trace = active("ptx.raw")
     try:
@@ -38,4 +47,3 @@ def raw(text: str) -> None:
             for comment in (line or block).splitlines():
                 trace.comment(comment.strip())
         trace.append(statement)
-

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pyptx_ir.isa.special_registers import special_registers
-
 from pyptx_dsl.errors import OperandError, close
 from pyptx_dsl.register import Reg, SpecialReg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, from_name
+from pyptx_ir.isa.special_registers import special_registers
 
 __all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "special", "sreg"]
 
@@ -30,8 +29,8 @@ def _types() -> dict[str, PtxType]:
 def sreg(name: str) -> Reg:
     """Return a special register by its name, with or without the `%`: `ptx.sreg("%clusterid.x")`.
 
-    It has its own type: u64 for `%clock64` and `%globaltimer`, a predicate for `%is_explicit_cluster`, u32 for most. Raise
-    OperandError for a name that is none.
+    It has its own type: u64 for `%clock64` and `%globaltimer`, a predicate for `%is_explicit_cluster`, u32 for most.
+    Raise OperandError for a name that is none.
     """
     full = name if name.startswith("%") else f"%{name}"
     dtype = _types().get(full)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.syntax import nodes
-from pyptx_ir.syntax import operands as tree
-
 from pyptx_dsl import operators
 from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +37,10 @@ def var(
 ) -> str:
     """Declare a variable and return its name: `ptx.addr(ptx.var("shared", b8, "tile", size=4096, align=128))`.
 
-    `size` counts elements; None is a single one, 0 an array of unknown size (`extern`). `linking` is `extern`, `visible`, `weak`
-    or `common`; variables with one, and those in `global` and `const`, are declared in front of the entry. `init` is a number or
-    a list of them. Nothing is executed. Raise DuplicateNameError for a name that is taken. Manual: "Variables".
+    `size` counts elements; None is a single one, 0 an array of unknown size (`extern`). `linking` is `extern`,
+    `visible`, `weak` or `common`; variables with one, and those in `global` and `const`, are declared in front of the
+    entry. `init` is a number or a list of them. Nothing is executed. Raise DuplicateNameError for a name that is
+    taken. Manual: "Variables".
     """
     trace = active("ptx.var")
     space = to_ptx(state_space)
@@ -102,7 +102,7 @@ def loc(file_idx: int, line: int, col: int = 0) -> None:
 
 
 def file_(file_idx: int, filename: str) -> None:
-    """Declare `.file index "name"` in front of the entry, for `ptx.loc`. Raise DuplicateNameError for two names of an index."""
+    """Declare `.file index "name"` in front of the entry; raise DuplicateNameError for two names of an index."""
     trace = active("ptx.file_")
     index = as_integer(file_idx)
     if index is None or index < 1:

@@ -27,16 +27,16 @@ _FLOATS = frozenset({"f32", "f64", "f16", "bf16", "f16x2", "bf16x2"})
 class Warp:
     """`ptx.warp.reduce_sum(value)`: butterfly reductions in place, and other helpers of a warp.
 
-    All lanes of the warp must take part (the member mask is -1), and every lane of a group gets the same bits. A reduction
-    over `width` lanes (2, 4, 8, 16 or 32; groups of neighbours) takes log2(width) steps, each of
+    All lanes of the warp must take part (the member mask is -1), and every lane of a group gets the same bits. A
+    reduction over `width` lanes (2, 4, 8, 16 or 32; groups of neighbours) takes log2(width) steps, each of
 
     - 2 instructions for 32-bit types (`shfl.sync.bfly.b32`, and the operation): f32, u32, s32, b32, f16x2, bf16x2;
     - 4 for 16-bit types (two `mov` or `cvt` around them);
     - 5 for 64-bit types (two shuffles, and two `mov` to split and join).
 
-    Sums of floats are `add.rn`: without it ptxas could fuse them with a product, and lanes would differ in the last bit.
-    `max` and `min` of floats prefer the number to a NaN. Raise OperandError for another width, RegisterTypeError for a type
-    that the operation has not.
+    Sums of floats are `add.rn`: without it ptxas could fuse them with a product, and lanes would differ in the last
+    bit. `max` and `min` of floats prefer the number to a NaN. Raise OperandError for another width, RegisterTypeError
+    for a type that the operation has not.
     """
 
     def reduce_sum(self, val: Reg, *, width: int = 32) -> None:
@@ -81,7 +81,9 @@ def _reduce(val: Reg, operation: str, width: object, what: str) -> None:
     trace = active(what)
     lanes = as_integer(width)
     if lanes not in _WIDTHS:
-        raise OperandError(f"{what}: width={width!r} is no group of lanes", hint=f"one of {', '.join(map(str, _WIDTHS))}")
+        raise OperandError(
+            f"{what}: width={width!r} is no group of lanes", hint=f"one of {', '.join(map(str, _WIDTHS))}"
+        )
     _check_bits(val, what)
     words = _operation(val, operation, what)
     partner = trace.fresh(val.dtype)
@@ -95,7 +97,9 @@ def _reduce(val: Reg, operation: str, width: object, what: str) -> None:
 def _check_bits(val: object, what: str) -> None:
     if not isinstance(val, Reg) or val.dtype.bits not in {16, 32, 64} or val.dtype.kind == "pred" or val.readonly:
         shown = f"{val.raw_name} is {val.dtype}" if isinstance(val, Reg) else f"got {val!r}"
-        raise RegisterTypeError(f"{what} works in place on a register of 16, 32 or 64 bits; {shown}", hint="copy or convert it")
+        raise RegisterTypeError(
+            f"{what} works in place on a register of 16, 32 or 64 bits; {shown}", hint="copy or convert it"
+        )
 
 
 def _operation(val: Reg, operation: str, what: str) -> tuple[str, ...]:

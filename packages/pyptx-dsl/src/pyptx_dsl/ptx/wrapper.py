@@ -1,8 +1,9 @@
 """The engine of the wrappers that are rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
 
-A row lists the forms of an instruction in the manual's own spelling. `form("fma.rounding{.ftz}{.sat}.type", "f32", rounding="rn
-rz rm rp")` says: for f32 there is a word for the rounding (`rn` unless another is asked for), and two words that may be asked
-for. A keyword in braces is optional; `sat=True` puts it there. A keyword with values takes one of them as a string.
+A row lists the forms of an instruction in the manual's own spelling. `form("fma.rounding{.ftz}{.sat}.type", "f32",
+rounding="rn rz rm rp")` says: for f32 there is a word for the rounding (`rn` unless another is asked for), and two
+words that may be asked for. A keyword in braces is optional; `sat=True` puts it there. A keyword with values takes
+one of them as a string.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Form:
     @property
     def keywords(self) -> tuple[str, ...]:
         """What can be asked for."""
-        return tuple(part.keyword for part in self.parts if part.values or part.optional)
+        return tuple(part.keyword for part in self.parts if part.keyword != "type")
 
     def words(self, dtype: PtxType, given: dict[str, str | bool]) -> tuple[str, ...]:
         """Return the opcode with the modifiers asked for."""
@@ -64,7 +65,7 @@ class Form:
             words += self._words(part, dtype, given.get(part.keyword))
         return tuple(words)
 
-    def _words(self, part: Part, dtype: PtxType, value: str | bool | None) -> Sequence[str]:
+    def _words(self, part: Part, dtype: PtxType, value: object) -> Sequence[str]:
         if part.keyword == "type":
             return (f"b{dtype.bits}" if self.bits and dtype.kind != "pred" else dtype.name,)
         if part.values:
@@ -89,7 +90,7 @@ def choice(keyword: str, value: object, values: Sequence[str]) -> str:
     """Return `value` if it is one of `values`; raise OperandError that lists them if not."""
     if isinstance(value, str) and value in values:
         return value
-    raise OperandError(f"{keyword}={value!r}", hint=f"one of {', '.join(values)}")
+    raise OperandError(f"{keyword}={value!r} means nothing here", hint=f"one of {', '.join(values)}")
 
 
 def ptx_type(value: object, what: str) -> PtxType:
@@ -104,9 +105,9 @@ def ptx_type(value: object, what: str) -> PtxType:
 class Wrapper:
     """An instruction as a function; the base of those that take one to four sources.
 
-    Keywords are the modifiers of the form for the type, in the manual's spelling. `pred` guards the instruction. A value of
-    a keyword that does not exist is an OperandError; operands and combinations that the instruction has not are an
-    InstructionUseError, and a type that it has not is an OperandError.
+    Keywords are the modifiers of the form for the type, in the manual's spelling. `pred` guards the instruction. A
+    value of a keyword that does not exist is an OperandError; operands and combinations that the instruction has not
+    are an InstructionUseError, and a type that it has not is an OperandError.
     """
 
     def __init__(self, name: str, summary: str, operands: str, manual: str, *forms: Form) -> None:
