@@ -161,11 +161,25 @@ CALLING = (
         """
         @kernel(in_specs=(Tile(1, f32),), grid=1, block=(32, 1, 1))
         def forever(X):
-            with ptx.loop("again"):
-                ptx.inst.mov.u32(reg.scalar(u32), 1)  # <-
+            count = reg.scalar(u64, init=0)
+            with ptx.loop("again"):  # <-
+                count += 1
         forever.simulate(np.zeros(1, np.float32), step_limit=10_000)
         """,
         "StepLimitExceeded",
+    ),
+    program(
+        "a wait for what never comes",
+        """
+        @kernel(in_specs=(Tile(1, u32),), grid=1, block=(32, 1, 1))
+        def wait(X):
+            (px,) = ptx.global_ptrs(X)
+            value = reg.scalar(u32)
+            with ptx.loop("again", pred=lambda: value == 0):
+                ptx.inst.ld.volatile.global_.u32(value, ptx.addr(px))  # <-
+        wait(np.zeros(1, np.uint32))
+        """,
+        "Deadlock",
     ),
     program(
         "a load past the end",
