@@ -187,7 +187,12 @@ def test_strings_are_what_they_spell() -> None:
         trace.emit(("st", "shared", "u32"), (AddressOperand("[symbol+8]", 4), plain + 1))
 
     assert body_lines(k)[1:] == [
-        *("mov.u32 plain, symbol+4;", "mov.u32 plain, -1;", "ld.shared.u32 plain, [symbol+8];", "mov.u32 plain, %laneid;"),
+        *(
+            "mov.u32 plain, symbol+4;",
+            "mov.u32 plain, -1;",
+            "ld.shared.u32 plain, [symbol+8];",
+            "mov.u32 plain, %laneid;",
+        ),
         *("add.u32 %r0, plain, 1;", "st.shared.u32 [symbol+12], %r0;"),
     ]
     assert parse(k.ptx()) == k.module()
