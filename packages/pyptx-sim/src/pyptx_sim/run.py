@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import parse
 from pyptx_sim.arguments import pack_arguments
 from pyptx_sim.checks import OBSERVERS, RULES
-from pyptx_sim.errors import LaunchError
+from pyptx_sim.errors import LaunchError, SimulationError
 from pyptx_sim.findings import ENGINE_RULES, FindingLog
 from pyptx_sim.instructions.table import compile_program
 from pyptx_sim.machine.geometry import Launch, extent_of
-from pyptx_sim.machine.machine import Machine
+from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.view import View
 from pyptx_sim.program.lowering import lower
@@ -65,21 +65,35 @@ def run(
     checked = bool(rules)
     code = compile_program(program, checked=checked)
     launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
-    packed = pack_arguments(program, args, checked=checked, names=names)
-    log = FindingLog(program.line, origins or {}, rules.__contains__)
-    machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=checked)
-    machine.step_limit = step_limit
-    if not rules.isdisjoint(RULES):
-        view = View(machine)
-        machine.observers = Observers([make(view) for make in OBSERVERS])
-    return _finish(machine, packed, seed)
+
+    def attempt(warps: int) -> tuple[Machine, Arguments]:
+        packed = pack_arguments(program, args, checked=checked, names=names)
+        log = FindingLog(program.line, origins or {}, rules.__contains__)
+        machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=checked, warps=warps)
+        machine.step_limit = step_limit
+        if not rules.isdisjoint(RULES):
+            view = View(machine)
+            machine.observers = Observers([make(view) for make in OBSERVERS])
+        _run(machine, packed, seed)
+        return machine, packed
+
+    machine, packed = attempt(WAVE_WARPS)
+    if machine.starved:  # CTAs wait for others that had no room: once more, with as many as a GPU would hold
+        machine, packed = attempt(RESIDENT_WARPS)
+    packed.copy_back()
+    return _result(machine)
 
 
-def _finish(machine: Machine, packed: Arguments, seed: int) -> Result:
+def _run(machine: Machine, packed: Arguments, seed: int) -> None:
+    """Run; a kernel that stops with an error leaves what it has written, as on a GPU."""
     try:
         machine.run(seed)
-    finally:
+    except SimulationError:
         packed.copy_back()
+        raise
+
+
+def _result(machine: Machine) -> Result:
     launch = machine.launch
     statistics = Statistics(
         instructions=machine.instructions,

@@ -206,7 +206,7 @@ def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator
         if missing is not None:
             raise SimulationError(
                 f"a call of {missing:#x}, where no function with {len(arguments)} parameters is",
-                where=wave.machine.program.where(wave.pc),
+                where=wave.machine.where(wave.pc),
                 hint="take the function's address with mov, and call it with the prototype it has",
             )
         if len(found) == 1:

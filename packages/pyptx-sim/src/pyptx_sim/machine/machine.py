@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # Warps that run together: register arrays of 8192 lanes stay in the cache, and cost little more than NumPy's overhead.
 WAVE_WARPS = 256
 
+# Warps that run together where CTAs wait for each other, as many as fit an H200 at once.
+RESIDENT_WARPS = 132 * 64
+
 # A lone group runs so many blocks before the scheduler, the watch for livelocks and the step limit look again.
 _CHAIN = 32
 
@@ -56,6 +59,7 @@ class Machine:
         log: FindingLog,
         *,
         checked: bool,
+        warps: int = WAVE_WARPS,
     ) -> None:
         """Prepare a launch; `memories` holds the global, the constant and the parameter space."""
         self.program = program
@@ -72,14 +76,15 @@ class Machine:
         self.step_limit: int | None = None
         self.shared_end = program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
         self.shared_stride = aligned(self.shared_end, 128)
-        self.ctas_per_wave = self._ctas_per_wave()
+        self.starved = False
+        self.ctas_per_wave = self._ctas_per_wave(warps)
         self._shared = Arena(self.ctas_per_wave * self.shared_stride, track=checked)
         self._latest: Wave | None = None
         self._local = Arena(self.wave_warps * 32 * program.local_size, track=checked)
 
-    def _ctas_per_wave(self) -> int:
+    def _ctas_per_wave(self, warps: int) -> int:
         launch = self.launch
-        clusters = WAVE_WARPS // (launch.warps_per_cta * launch.cluster_size)
+        clusters = warps // (launch.warps_per_cta * launch.cluster_size)
         return min(max(clusters, 1) * launch.cluster_size, launch.ctas)
 
     @property
@@ -139,7 +144,7 @@ class Machine:
                 break
             index, group = picked
             if watch.stuck(wave, index):
-                describe_deadlock(wave, self.code)
+                self._give_up(wave)
                 return False
             wave.watching = watch.watching
             self._execute(wave, self.code[index], group)
@@ -148,6 +153,13 @@ class Machine:
             describe_deadlock(wave, self.code)
             return False
         return True
+
+    def _give_up(self, wave: Wave) -> None:
+        """Report warps that spin for ever, unless they may wait for CTAs that have not started: then `starved`."""
+        waiting_ctas = self.launch.ctas - wave.geometry.first - wave.geometry.ctas
+        self.starved = bool(waiting_ctas) and self.wave_warps < RESIDENT_WARPS
+        if not self.starved:
+            describe_deadlock(wave, self.code)
 
     def _execute(self, wave: Wave, block: Block, group: Group) -> None:
         """Execute blocks for `group` until its strands part, wait or end, or others want their turn."""
