@@ -1,7 +1,7 @@
 """Checking one instruction against the table: modifiers, operands, target and version.
 
-An opcode that no row knows passes unchecked, and so does what the chapters list as partly covered. The verdict depends on
-the opcode and on the operands' shapes alone, and is computed once for each.
+An opcode that no row knows passes unchecked, and so does what the chapters list as partly covered. The verdict depends
+on the opcode and on the operands' shapes alone, and is computed once for each.
 """
 
 from __future__ import annotations
@@ -59,9 +59,7 @@ def check_instruction(
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def judge(
-    opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int]
-) -> Verdict | None:
+def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int]) -> Verdict | None:
     """Return why an instruction of this opcode and these operand shapes is refused, or None."""
     patterns = patterns_of(opcode[0])
     if not patterns or is_partial(opcode):
@@ -75,14 +73,17 @@ def judge(
     if not matches:
         return None if version > TABLE_VERSION else _misspelt(opcode, patterns)
     available = [match for match in matches if _unavailable(match[0], target, version) is None]
-    faults = [fault_in(pattern, filled, shapes) for pattern, filled in available]
-    if any(fault is None for fault in faults):
-        return None
     name = ".".join(opcode)
     if not available:
         return _unavailable(_closest(matches, shapes)[0], target, version, name)
-    best = max(range(len(faults)), key=lambda index: _progress(faults[index]))
-    return _misused(name, available[best][0], faults[best])
+    faults: list[tuple[Fault, Pattern]] = []
+    for pattern, filled in available:
+        fault = fault_in(pattern, filled, shapes)
+        if fault is None:
+            return None
+        faults.append((fault, pattern))
+    fault, pattern = max(faults, key=lambda found: _progress(found[0]))
+    return _misused(name, pattern, fault)
 
 
 @functools.cache
@@ -108,9 +109,7 @@ def _closest(
     return next((match for match in matches if fault_in(*match, shapes) is None), matches[0])
 
 
-def _unavailable(
-    pattern: Pattern, target: str, version: tuple[int, int], name: str | None = None
-) -> Verdict | None:
+def _unavailable(pattern: Pattern, target: str, version: tuple[int, int], name: str | None = None) -> Verdict | None:
     row = pattern.row
     name = name or row.opcode
     if version < row.since:
@@ -171,8 +170,7 @@ def _with_values(hint: str, pattern: Pattern) -> str:
     return "; ".join([hint, *slots])
 
 
-def _misused(name: str, pattern: Pattern, fault: Fault | None) -> Verdict:
-    assert fault is not None  # noqa: S101 - the caller has seen that every form has one
+def _misused(name: str, pattern: Pattern, fault: Fault) -> Verdict:
     hint = f"the form is {pattern.row.syntax}"
     if fault.operand is None:
         return Verdict(f"{name} {fault.message}; it takes {fault.wanted}", hint)
@@ -180,6 +178,6 @@ def _misused(name: str, pattern: Pattern, fault: Fault | None) -> Verdict:
     return Verdict(f"{ordinal}, `{{operand}}`, is {fault.message}; it must be {fault.wanted}", hint, fault.operand)
 
 
-def _progress(fault: Fault | None) -> int:
+def _progress(fault: Fault) -> int:
     """Rank faults: the form whose operands fit the longest is the one that was meant."""
-    return -1 if fault is None or fault.operand is None else fault.operand
+    return -1 if fault.operand is None else fault.operand

@@ -60,7 +60,8 @@ def _unfit(place: Place, shape: Shape, filled: dict[str, str]) -> str:
     if shape[0] == "sink":
         return "" if place.sink else "a register, not the sink"
     if shape[0] == "negated":
-        return _unfit_kind("pred", cast("Shape", shape[1]), filled, place) if place.negated else "an operand without `!`"
+        inner = cast("Shape", shape[1])
+        return _unfit_kind("pred", inner, filled, place) if place.negated else "an operand without `!`"
     if shape[0] == "symbol" and place.symbol:
         return ""
     return _unfit_kind(place.kind, shape, filled, place)
@@ -77,7 +78,7 @@ def _unfit_pair(place: Place, shape: Shape, filled: dict[str, str]) -> str:
     return "" if second[0] == "sink" else _unfit_kind(place.second, second, filled, place)
 
 
-def _unfit_kind(kind: str, shape: Shape, filled: dict[str, str], place: Place) -> str:  # noqa: PLR0912 - one line per kind
+def _unfit_kind(kind: str, shape: Shape, filled: dict[str, str], place: Place) -> str:
     name, _, argument = kind.rstrip(")").partition("(")
     if kind == "label":
         return "" if shape in (("symbol",), ("register", "")) else "a label"
@@ -150,7 +151,7 @@ def _are_mixed(elements: list[Shape]) -> bool:
 
 
 def _unfit_element(kind: str, element: Shape, filled: dict[str, str], place: Place) -> str:
-    """As for a scalar; but a floating-point vector may lie in integer registers of its size (ptxas, not the manual)."""
+    """As for a scalar; but ptxas lets a floating-point vector lie in integer registers of its size."""
     wanted = _unfit_kind(kind, element, filled, place)
     inner = kind.removeprefix("relaxed(").removesuffix(")")
     type_name = filled.get(inner, inner)
@@ -171,8 +172,8 @@ def _unfit_type(type_name: str, shape: Shape, place: Place, *, relaxed: bool) ->
 
 
 def _takes_special(type_name: str, special: str) -> bool:
-    """Tell whether mov of this type may read a special register; those that were 16 bits wide once are still read so."""
-    if special == "" or (type_name in ("u16", "s16", "b16") and special == "u32"):
+    """Tell whether mov of this type may read a special register; 32-bit ones are still read as 16 bits, too."""
+    if special == "" or (special == "u32" and SIZES.get(type_name, 32) < 32):
         return True
     return takes(type_name, special)
 
@@ -188,9 +189,9 @@ def _literals(type_name: str, place: Place) -> str:
         return ""
     if is_bits(type_name):
         return " or a literal"
-    if is_integer(type_name):
+    if is_integer(type_name) or type_name == "pred":
         return " or an integer literal"
-    return " or a floating-point literal (1.0, 0f3F800000)" if takes_immediate(type_name, "float") else ""
+    return " or a floating-point literal (1.0, 0f3F800000)" if is_float(type_name) else ""
 
 
 def describe(shape: Shape) -> str:

@@ -57,7 +57,9 @@ def _spellings(pattern: Pattern) -> Iterator[tuple[str, ...]]:
         words = list(base)
         for place, name in zip(typed, types, strict=True):
             words[place] = name
-        for spelling in _variants(pattern, choices, typed, words, thorough=types == tuple(choices[p][0] for p in typed)):
+        for spelling in _variants(
+            pattern, choices, typed, words, thorough=types == tuple(choices[p][0] for p in typed)
+        ):
             if spelling not in seen:
                 seen.add(spelling)
                 yield spelling
@@ -84,9 +86,7 @@ def _variants(
             yield _with(pattern, choices, base, first, second)
 
 
-def _with(
-    pattern: Pattern, choices: list[list[str]], base: list[str], *changes: tuple[int, str]
-) -> tuple[str, ...]:
+def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes: tuple[int, str]) -> tuple[str, ...]:
     """Return `base` with some words put in, and the rest of their optional groups."""
     words = list(base)
     for place, word in changes:

@@ -44,9 +44,7 @@ def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, .
 def _complete(items: tuple[Item, ...], taken: tuple[int, ...]) -> bool:
     """Tell whether nothing required is missing, and no optional group is half there."""
     present = {items[place].group for place in taken}
-    return all(
-        place in taken for place, item in enumerate(items) if not item.optional or item.group in present
-    )
+    return all(place in taken for place, item in enumerate(items) if not item.optional or item.group in present)
 
 
 def unknown_words(pattern: Pattern, words: tuple[str, ...]) -> list[str]:

@@ -1,7 +1,7 @@
 """The syntax lines of the table, taken apart once.
 
-An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predicates, `d`, `a`, … the slot `dtype`, `atype`, …
-or else `type`, or the type that the line spells out) unless the row says otherwise, with one of
+An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predicates, `d`, `a`, … the slot `dtype`,
+`atype`, … or else `type`, or the type that the line spells out) unless the row says otherwise, with one of
 
     type          the name of a slot, or a type itself: a register or literal of exactly that type
     wide(type)    twice its width        relaxed(type)   at least its width, as ld, st and cvt allow
@@ -36,7 +36,7 @@ _OPERAND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One dotted word of a syntax line: the words it may be. Items of one optional `group` come together or not at all."""
+    """One dotted word of a syntax line: what it may be. Items of one optional `group` come together or not at all."""
 
     name: str
     words: frozenset[str]
@@ -82,8 +82,8 @@ def _items(head: str, slots: dict[str, tuple[str, ...]]) -> list[Item]:
     found: list[Item] = []
     start = len(head.split(".", 1)[0].split("{", 1)[0])
     for group, match in enumerate(_GROUP.finditer(head, start)):
-        for name in (match[1] or match[2]).strip(".").split("."):
-            found.append(Item(name, frozenset(slots.get(name, (name,))), group, match[1] is not None))
+        names = (match[1] or match[2]).strip(".").split(".")
+        found += [Item(name, frozenset(slots.get(name, (name,))), group, match[1] is not None) for name in names]
     return found
 
 

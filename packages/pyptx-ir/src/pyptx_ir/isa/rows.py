@@ -21,8 +21,8 @@ class InstructionRow:
     `slots` holds the values of each modifier slot; `operands` says what an operand must be where its name does not
     (see `pyptx_ir.isa.patterns`). `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the
     PTX version; `targets` are alternatives, each covering what the lattice says (empty: any). A form that was removed
-    has `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in any order, types apart; but in a `leading` row the first stays in front.
-    `manual` names the manual's section.
+    has `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in
+    any order, types apart; but in a `leading` row the first stays in front. `manual` names the manual's section.
     """
 
     syntax: str
@@ -62,15 +62,16 @@ def row(
     leading: bool = False,
     manual: str = "",
     operands: Mapping[str, str] | None = None,
-    **slots: Sequence[str],
+    slots: Mapping[str, Sequence[str]] | None = None,
+    **more: Sequence[str],
 ) -> InstructionRow:
-    """Make a row; the remaining keywords are the slots that `syntax` names.
+    """Make a row; the remaining keywords (and `slots`) are the slots that `syntax` names.
 
     Without `access`, the first operand is written if it is no address, and the others are read.
     """
     return InstructionRow(
         syntax,
-        tuple((name, tuple(values)) for name, values in slots.items()),
+        tuple((name, tuple(values)) for name, values in {**(slots or {}), **more}.items()),
         tuple((operands or {}).items()),
         access or _access(syntax.partition(" ")[2]),
         since,

@@ -1,14 +1,15 @@
 """Scalar types, and which registers an operand of a type takes.
 
-Manual: "Operand Type Checking", "Operand Size Exceeding Instruction-Type Size" (tables of relaxed type checking), "Packed
-Data Types". The rules were measured on ptxas 13.0, register type by register type; where it is laxer than the manual
-(an `.f16x2` register as a predicate) the rule is the manual's.
+Manual: "Operand Type Checking", "Operand Size Exceeding Instruction-Type Size" (tables of relaxed type checking),
+"Packed Data Types". The rules were measured on ptxas 13.0, register type by register type; where it is laxer than the
+manual (an `.f16x2` register as a predicate) the rule is the manual's.
 """
 
 from __future__ import annotations
 
 SIZES: dict[str, int] = {
-    f"{kind}{bits}": bits for kind, sizes in (("b", (8, 16, 32, 64, 128)), ("u", (8, 16, 32, 64)), ("s", (8, 16, 32, 64)))
+    f"{kind}{bits}": bits
+    for kind, sizes in (("b", (8, 16, 32, 64, 128)), ("u", (8, 16, 32, 64)), ("s", (8, 16, 32, 64)))
     for bits in sizes
 } | {"f16": 16, "f32": 32, "f64": 64, "f16x2": 32}
 

@@ -1,8 +1,9 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
-A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "single" | "double")`, `("symbol", "")`,
-`("address", type of its base)`, `("sink", "")`, `("negated", shape)`, `("pair", a, b)`, `("vector", …)`, `("list", "")`,
-`("expression", "")`. A register whose type nobody knows has the type `""`, which fits everywhere.
+A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "single" | "double")`,
+`("symbol",)`, `("address", type of its base)`, `("tensor address",)`, `("sink",)`, `("negated", shape)`,
+`("pair", shape, shape)`, `("vector", shape, …)`, `("list",)`. A register whose type nobody knows has the type `""`,
+which fits everywhere.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from pyptx_ir.syntax.operands import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Shape: TypeAlias = "tuple[str, *tuple[str | Shape, ...]]"
+Shape: TypeAlias = "tuple[str | Shape, ...]"
 
 
 def shape_of(operand: Operand, register_type: Callable[[str], str | None]) -> Shape:

@@ -163,13 +163,18 @@ def default_version(target: str | TargetRow) -> tuple[int, int]:
 
 def includes(have: str | TargetRow, need: str | TargetRow) -> bool:
     """Tell whether code that needs the target `need` is legal on the target `have`."""
-    having = have if isinstance(have, TargetRow) else find_target(have)
-    needed = need if isinstance(need, TargetRow) else find_target(need)
-    if having.name == needed.name or needed.name in (having.renamed, *having.extends) or needed.renamed == having.name:
+    having, needed = _today(have), _today(need)
+    if having.name == needed.name or needed.name in having.extends:
         return True
     if _is_nvidia(having) and _is_nvidia(needed) and _carries(having, needed):
         return True
     return any(includes(parent, needed) for parent in having.extends)
+
+
+def _today(target: str | TargetRow) -> TargetRow:
+    """Return the target under its present name."""
+    row = target if isinstance(target, TargetRow) else find_target(target)
+    return find_target(row.renamed) if row.renamed else row
 
 
 def _is_nvidia(row: TargetRow) -> bool:

@@ -49,8 +49,8 @@ def assemble(
 ) -> Assembly:
     """Run ptxas on `text` for `target`, with further `options`; take the result from `cache` if it is there.
 
-    Raises AssemblyError for text that ptxas refuses, with every remark in `diagnostics`, and ToolchainError when ptxas is
-    missing, too old for the text's `.version` or target, or crashes.
+    Raises AssemblyError for text that ptxas refuses, with every remark in `diagnostics`, and ToolchainError when ptxas
+    is missing, too old for the text's `.version` or target, or crashes.
     """
     ptxas = tool or find_tool("ptxas")
     if cache is None:

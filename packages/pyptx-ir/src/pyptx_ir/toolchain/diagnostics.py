@@ -12,6 +12,7 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"^ptxas(?: (?P<file>.*), line (?P<line>\d+);)? (?P<severity>error|fatal|warning|info) *: (?P<text>.*)$"
 )
+_ON_LINE = re.compile(r" encountered on line (\d+)$")  # of the one remark that names its line in words
 _CODE = re.compile(r"^\((?P<code>C\d+)\) *")
 _QUOTED = re.compile(r"'([^']+)'")
 # What `-v` reports on every run: measurements, no advice. `resources` reads them.
@@ -39,17 +40,19 @@ class Diagnostic:
 def parse_log(log: str) -> tuple[Diagnostic, ...]:
     """Return every remark of ptxas's output but its statistics and its last line, "aborted"."""
     found: list[Diagnostic] = []
-    for line in log.splitlines():
-        match = _LINE.match(line)
+    for said in log.splitlines():
+        match = _LINE.match(said)
         if match is None or match["text"] == _ABORTED or _STATISTICS.match(match["text"]):
             continue
         text = match["text"]
         code = _CODE.match(text)
+        in_words = _ON_LINE.search(text)
+        line = match["line"] or (in_words[1] if in_words else None)
         found.append(
             Diagnostic(
                 match["severity"],
                 text[code.end() :] if code else text,
-                int(match["line"]) if match["line"] else None,
+                int(line) if line else None,
                 code["code"] if code else None,
             )
         )

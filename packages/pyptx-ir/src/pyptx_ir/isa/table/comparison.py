@@ -12,6 +12,7 @@ FLOATING = (*ORDER, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 BOOLEAN = ("and", "or", "xor")
 RESULTS = ("u32", "s32", "f32")
 BOTH = {"c": "pred or !"}
+RESULT = {"p": "pred or _"}
 
 # The comparisons that each family of types has, with what else its forms take.
 FAMILIES = (
@@ -30,21 +31,24 @@ def _families(name: str, operands: str, *, result: bool) -> tuple[InstructionRow
         for boolean in ("", ".boolop"):
             syntax = f"{name}.cmp{boolean}{ftz}{'.dtype.stype' if result else '.type'} {operands}"
             syntax += ", c" if boolean else ""
-            slots = {"cmp": comparisons, **({"boolop": BOOLEAN} if boolean else {})}
+            slots: dict[str, tuple[str, ...]] = {"cmp": comparisons, **({"boolop": BOOLEAN} if boolean else {})}
             slots |= {"dtype": RESULTS, "stype": types} if result else {"type": types}
-            kinds = {"a": "stype", "b": "stype"} if result else {}
-            found.append(row(syntax, operands={**kinds, **(BOTH if boolean else {})}, manual=name, **slots))
+            kinds = {"a": "stype", "b": "stype"} if result else RESULT
+            found.append(row(syntax, operands={**kinds, **(BOTH if boolean else {})}, manual=name, slots=slots))
     return tuple(found)
 
 
 def _half_set(boolean: str) -> tuple[InstructionRow, ...]:
     """Return the half-precision forms of set."""
-    slots = {"cmp": FLOATING, **({"boolop": BOOLEAN} if boolean else {})}
+    slots: dict[str, tuple[str, ...]] = {"cmp": FLOATING, **({"boolop": BOOLEAN} if boolean else {})}
     rest = ", c" if boolean else ""
     kinds = {"a": "stype", "b": "stype", **(BOTH if boolean else {})}
     lines = (
         # Result and source types; PTX version; target.
-        (".dtype.f16", "{.ftz}", ("f16", "u16", "s16", "u32", "s32"), "f16", ptx(4, 2), "sm_53"),
+        (".dtype.f16", "{.ftz}", ("f16",), "f16", ptx(4, 2), "sm_53"),
+        (".dtype.f16", "{.ftz}", ("u16", "s16", "u32", "s32"), "f16", ptx(6, 5), "sm_53"),
+        (".dtype.f16x2", "{.ftz}", ("u32", "s32"), "f16x2", ptx(6, 5), "sm_53"),
+        (".dtype.bf16x2", "", ("u32", "s32"), "bf16x2", ptx(7, 8), "sm_90"),
         (".dtype.bf16", "", ("bf16", "u16", "s16", "u32", "s32"), "bf16", ptx(7, 8), "sm_90"),
         (".dtype.f16x2", "{.ftz}", ("f16x2",), "f16x2", ptx(4, 2), "sm_53"),
         (".dtype.bf16x2", "", ("bf16x2",), "bf16x2", ptx(7, 8), "sm_90"),
@@ -56,8 +60,7 @@ def _half_set(boolean: str) -> tuple[InstructionRow, ...]:
             since=since,
             targets=(target,),
             manual="set (half precision)",
-            dtype=results,
-            **slots,
+            slots={**slots, "dtype": results},
         )
         for types, ftz, results, source, since, target in lines
     )
@@ -65,14 +68,14 @@ def _half_set(boolean: str) -> tuple[InstructionRow, ...]:
 
 def _half_setp(boolean: str) -> tuple[InstructionRow, ...]:
     """Return the half-precision forms of setp; the packed ones have two results."""
-    slots = {"cmp": FLOATING, **({"boolop": BOOLEAN} if boolean else {})}
+    slots: dict[str, tuple[str, ...]] = {"cmp": FLOATING, **({"boolop": BOOLEAN} if boolean else {})}
     rest = ", c" if boolean else ""
-    kinds = BOTH if boolean else {}
+    kinds = {**RESULT, **BOTH} if boolean else RESULT
     lines = (
         ("{.ftz}.f16 p", ptx(4, 2), "sm_53"),
         (".bf16 p", ptx(7, 8), "sm_90"),
-        ("{.ftz}.f16x2 p|q", ptx(4, 2), "sm_53"),
-        (".bf16x2 p|q", ptx(7, 8), "sm_90"),
+        ("{.ftz}.f16x2 p{|q}", ptx(4, 2), "sm_53"),
+        (".bf16x2 p{|q}", ptx(7, 8), "sm_90"),
     )
     return tuple(
         row(
@@ -81,7 +84,7 @@ def _half_setp(boolean: str) -> tuple[InstructionRow, ...]:
             since=since,
             targets=(target,),
             manual="setp (half precision)",
-            **slots,
+            slots=slots,
         )
         for line, since, target in lines
     )
@@ -113,4 +116,3 @@ ROWS = (
         manual="slct",
     ),
 )
-

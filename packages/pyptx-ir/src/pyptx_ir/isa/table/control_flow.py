@@ -15,12 +15,15 @@ ROWS = (
     row("brkpt", manual="brkpt"),
     row("pmevent a", operands={"a": "imm"}, access="r", since=ptx(1, 4), manual="pmevent"),
     row("pmevent.mask a", operands={"a": "imm"}, access="r", since=ptx(3, 0), manual="pmevent"),
-    row("nanosleep.u32 t", operands={"t": "int32"}, access="r", since=ptx(6, 3), targets=("sm_70",), manual="nanosleep"),
+    row(
+        "nanosleep.u32 t", operands={"t": "int32"}, access="r", since=ptx(6, 3), targets=("sm_70",), manual="nanosleep"
+    ),
     row(
         "setmaxnreg.action.sync.aligned.u32 count",
         action=("inc", "dec"),
         operands={"count": "imm"},
         access="r",
+        leading=True,
         since=ptx(8, 0),
         targets=("sm_90a", "sm_100a", "sm_101a", "sm_120a", "sm_100f", "sm_101f", "sm_110f", "sm_120f"),
         manual="setmaxnreg",

@@ -126,12 +126,35 @@ ROWS = (
         manual="cvt",
     ),
     row("cvt.rna.tf32.f32 d, a", operands={"d": "tf32", "a": "f32"}, since=ptx(7, 0), targets=("sm_80",), manual="cvt"),
-    row("cvt.rn{.relu}.tf32.f32 d, a", operands={"d": "tf32", "a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
-    row("cvt.rz{.relu}.tf32.f32 d, a", operands={"d": "tf32", "a": "f32"}, since=ptx(7, 8), targets=("sm_90",), manual="cvt"),
+    row(
+        "cvt.rn{.relu}.tf32.f32 d, a",
+        operands={"d": "tf32", "a": "f32"},
+        since=ptx(7, 8),
+        targets=("sm_90",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.rz{.relu}.tf32.f32 d, a",
+        operands={"d": "tf32", "a": "f32"},
+        since=ptx(7, 8),
+        targets=("sm_90",),
+        manual="cvt",
+    ),
+    *(
+        row(
+            f"cvt.frnd{relu}.satfinite.f16.f32 d, a",
+            frnd=NARROWING,
+            operands={"d": "relaxed(f16)", "a": "relaxed(f32)"},
+            since=ptx(8, 1),
+            targets=(target,),
+            manual="cvt",
+        )
+        for relu, target in (("", "sm_75"), (".relu", "sm_80"))
+    ),
     row(
         "cvt.frnd{.relu}.satfinite.type.f32 d, a",
         frnd=NARROWING,
-        type=("f16", "bf16"),
+        type=("bf16",),
         operands={"d": "type", "a": "f32"},
         since=ptx(8, 1),
         targets=("sm_80",),
@@ -140,8 +163,17 @@ ROWS = (
     row(
         "cvt.frnd{.relu}.satfinite.type.f32 d, a, b",
         frnd=NARROWING,
-        type=("f16x2", "bf16x2"),
-        operands={"d": "relaxed(type)", **FROM_PAIR},
+        type=("f16x2",),
+        operands={"d": "relaxed(type)", "a": "relaxed(f32)", "b": "relaxed(f32)"},
+        since=ptx(8, 1),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
+    row(
+        "cvt.frnd{.relu}.satfinite.type.f32 d, a, b",
+        frnd=NARROWING,
+        type=("bf16x2",),
+        operands={"d": "type", **FROM_PAIR},
         since=ptx(8, 1),
         targets=("sm_80",),
         manual="cvt",
@@ -202,6 +234,4 @@ ROWS = (
 )
 
 # Forms with one of these words are not described yet.
-PARTIAL = (
-    *(("cvt", word) for word in ("rs", "pack", "ue8m0x2", "e2m1x2", "e2m3x2", "e3m2x2", "s2f6x2")),
-)
+PARTIAL = (*(("cvt", word) for word in ("rs", "pack", "ue8m0x2", "e2m1x2", "e2m3x2", "e3m2x2", "s2f6x2")),)

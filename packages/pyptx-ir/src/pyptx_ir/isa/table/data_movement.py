@@ -8,7 +8,7 @@ from pyptx_ir.isa.table.type_sets import BITS, INTEGERS
 ADDRESSES = ("u32", "u64")
 SPACES = ("const", "global", "local", "shared", "shared::cta", "shared::cluster")
 PARAMETERS = ("param", "param::entry")
-SHUFFLE = {"b": "int32", "c": "int32", "membermask": "int32"}
+SHUFFLE = {"b": "b32", "c": "b32", "membermask": "int32"}
 
 # How mov splits and joins: the whole, the number of parts, their type.
 PARTS = (
@@ -32,7 +32,7 @@ def _splits() -> tuple[InstructionRow, ...]:
             found.append(
                 row(
                     f"mov.{whole} {operands}",
-                    operands={"d": whole, "a": f"{whole} or special", name: f"{count}*{part}"},
+                    operands={"d": whole, "a": f"{whole} or special or symbol", name: f"{count}*{part}"},
                     access="wr",
                     since=since,
                     targets=targets,
@@ -67,7 +67,12 @@ def _address_conversions(spaces: tuple[str, ...], since: tuple[int, int]) -> tup
 
 
 ROWS = (
-    row("mov.type d, a", type=(*BITS, *INTEGERS, "f32", "f64"), operands={"a": "type or symbol or special"}, manual="mov"),
+    row(
+        "mov.type d, a",
+        type=(*BITS, *INTEGERS, "f32", "f64"),
+        operands={"a": "type or symbol or special"},
+        manual="mov",
+    ),
     *_splits(),
     row("mov.pred d, a", operands={"a": "pred or !"}, manual="mov"),
     row("mov.b128 d, a", since=ptx(8, 3), targets=("sm_70",), manual="mov"),
@@ -83,7 +88,13 @@ ROWS = (
         operands={"d": "vec(type)", "a": "vec(type)"},
         manual="mov",
     ),
-    row("shfl.mode.b32 d{|p}, a, b, c", mode=("up", "down", "bfly", "idx"), operands=SHUFFLE, before=("sm_70", ptx(6, 4))),
+    row(
+        "shfl.mode.b32 d{|p}, a, b, c",
+        mode=("up", "down", "bfly", "idx"),
+        operands=SHUFFLE,
+        before=("sm_70", ptx(6, 4)),
+        manual="shfl",
+    ),
     row(
         "shfl.sync.mode.b32 d{|p}, a, b, c, membermask",
         mode=("up", "down", "bfly", "idx"),
@@ -92,7 +103,9 @@ ROWS = (
         manual="shfl.sync",
     ),
     row("prmt.b32{.mode} d, a, b, c", mode=("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"), since=ptx(2, 0), manual="prmt"),
-    row("prefetch{.space}.level [a]", space=("global", "local"), level=("L1", "L2"), since=ptx(2, 0), manual="prefetch"),
+    row(
+        "prefetch{.space}.level [a]", space=("global", "local"), level=("L1", "L2"), since=ptx(2, 0), manual="prefetch"
+    ),
     row(
         "prefetch.global.level [a]",
         level=("L2::evict_last", "L2::evict_normal"),
@@ -110,7 +123,9 @@ ROWS = (
     row("prefetchu.L1 [a]", since=ptx(2, 0), manual="prefetch"),
     *_address_conversions(SPACES, ptx(2, 0)),
     *_address_conversions(PARAMETERS, ptx(7, 7)),
-    row("mapa.type d, a, b", type=ADDRESSES, operands={"b": "int32"}, since=ptx(7, 8), targets=("sm_90",), manual="mapa"),
+    row(
+        "mapa.type d, a, b", type=ADDRESSES, operands={"b": "int32"}, since=ptx(7, 8), targets=("sm_90",), manual="mapa"
+    ),
     row(
         "mapa.shared::cluster.type d, a, b",
         type=ADDRESSES,
@@ -119,7 +134,14 @@ ROWS = (
         targets=("sm_90",),
         manual="mapa",
     ),
-    row("getctarank.type d, a", type=ADDRESSES, operands={"d": "int32"}, since=ptx(7, 8), targets=("sm_90",), manual="getctarank"),
+    row(
+        "getctarank.type d, a",
+        type=ADDRESSES,
+        operands={"d": "int32"},
+        since=ptx(7, 8),
+        targets=("sm_90",),
+        manual="getctarank",
+    ),
     row(
         "getctarank.shared::cluster.type d, a",
         type=ADDRESSES,

@@ -14,9 +14,7 @@ def _sum(name: str) -> tuple[InstructionRow, ...]:
     return (
         row(f"{name}{{.rnd}}{{.ftz}}{{.sat}}.f32 d, a, b", rnd=ROUNDINGS, manual=name),
         row(f"{name}{{.rnd}}.f64 d, a, b", rnd=ROUNDINGS, manual=name),
-        row(
-            f"{name}{{.rnd}}{{.ftz}}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual=name
-        ),
+        row(f"{name}{{.rnd}}{{.ftz}}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual=name),
         *_half_product(name),
         # Mixed precision: f16 or bf16 with f32.
         row(
@@ -60,9 +58,7 @@ def _extremum(name: str) -> tuple[InstructionRow, ...]:
         row(f"{name}{{.ftz}}.NaN.f32 d, a, b", since=ptx(7, 0), targets=("sm_80",), manual=name),
         row(f"{name}{{.ftz}}{{.NaN}}.xorsign.abs.f32 d, a, b", since=ptx(7, 2), targets=("sm_86",), manual=name),
         row(f"{name}.f64 d, a, b", manual=name),
-        row(
-            f"{name}{{.ftz}}{{.NaN}}{{.abs}}.f32 d, a, b, c", since=ptx(8, 8), targets=("sm_100",), manual=name
-        ),
+        row(f"{name}{{.ftz}}{{.NaN}}{{.abs}}.f32 d, a, b, c", since=ptx(8, 8), targets=("sm_100",), manual=name),
         row(f"{name}{{.ftz}}{{.NaN}}.type d, a, b", type=HALVES, since=ptx(7, 0), targets=("sm_80",), manual=half),
         row(f"{name}{{.NaN}}.type d, a, b", type=BRAINS, since=ptx(7, 0), targets=("sm_80",), manual=half),
         row(
@@ -72,9 +68,7 @@ def _extremum(name: str) -> tuple[InstructionRow, ...]:
             targets=("sm_86",),
             manual=half,
         ),
-        row(
-            f"{name}{{.NaN}}.xorsign.abs.type d, a, b", type=BRAINS, since=ptx(7, 2), targets=("sm_86",), manual=half
-        ),
+        row(f"{name}{{.NaN}}.xorsign.abs.type d, a, b", type=BRAINS, since=ptx(7, 2), targets=("sm_86",), manual=half),
     )
 
 

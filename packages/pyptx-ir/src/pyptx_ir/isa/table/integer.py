@@ -72,7 +72,7 @@ ROWS = (
     row(
         "bmsk.mode.b32 d, a, b",
         mode=("clamp", "wrap"),
-        operands={"a": "int32", "b": "int32"},
+        operands={"d": "int32", "a": "int32", "b": "int32"},
         since=ptx(7, 6),
         targets=("sm_70",),
         manual="bmsk",
@@ -103,5 +103,7 @@ ROWS = (
     row("sub.cc.type d, a, b", type=INTEGERS_32_64, since=ptx(1, 2), manual="sub.cc"),
     row("subc{.cc}.type d, a, b", type=INTEGERS_32_64, since=ptx(1, 2), manual="subc"),
     row("mad.mode.cc.type d, a, b, c", mode=HI_LO, type=INTEGERS_32_64, leading=True, since=ptx(3, 0), manual="mad.cc"),
-    row("madc.mode{.cc}.type d, a, b, c", mode=HI_LO, type=INTEGERS_32_64, leading=True, since=ptx(3, 0), manual="madc"),
+    row(
+        "madc.mode{.cc}.type d, a, b, c", mode=HI_LO, type=INTEGERS_32_64, leading=True, since=ptx(3, 0), manual="madc"
+    ),
 )

@@ -42,4 +42,3 @@ ROWS = (
     row("shl.type d, a, b", type=BITS, operands=AMOUNT, manual="shl"),
     row("shr.type d, a, b", type=(*BITS, *INTEGERS), operands=AMOUNT, manual="shr"),
 )
-

@@ -13,8 +13,7 @@ SHARED = ("shared", "shared::cta")
 class Product:
     """A shape of mma.sync: types, the registers of each fragment, PTX version and target.
 
-    A fragment of packed elements lies in `.b32` registers; `a`, `b`, `c` and `d` count registers. `tail` are modifiers behind
-    the types (`.xor.popc`).
+    `counts` are the registers of d, a, b and c; `tail` are modifiers behind the types (`.xor.popc`).
     """
 
     shape: str
@@ -32,7 +31,9 @@ BYTES = ("u8", "s8")
 NIBBLES = ("u4", "s4")
 FP8 = ("e4m3", "e5m2")
 
-# Counts are registers of d, a, b and c.
+# What the registers of a and b hold; otherwise integers.
+FACTORS = {"f64": "f64", "f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "e4m3": "e4m3x4"}
+
 PRODUCTS = (
     Product("m16n8k8", ("f32",), ("f16",), ("f16",), (4, 2, 1, 4), ptx(6, 5), "sm_75"),
     Product("m16n8k8", ("f16",), ("f16",), ("f16",), (2, 2, 1, 2), ptx(6, 5), "sm_75"),
@@ -62,7 +63,7 @@ PRODUCTS = (
 def _product(product: Product) -> InstructionRow:
     """Return the row of one shape: row by column, and c of d's type."""
     accumulator = {"f16": "f16x2", "s32": "int32"}.get(product.d[0], product.d[0])
-    factor = {"f64": "f64", "f16": "f16x2"}.get(product.a[0], "b32")
+    factor = FACTORS.get(product.a[0], "int32")
     kinds = {"d": accumulator, "a": factor, "b": factor, "c": accumulator}
     count = dict(zip("dabc", product.counts, strict=True))
     saturate = "{.satfinite}" if product.saturates else ""
@@ -98,7 +99,13 @@ def _matrices(name: str, since: tuple[int, int], target: str) -> tuple[Instructi
 ROWS = (
     *_matrices("ldmatrix", ptx(6, 5), "sm_75"),
     *_matrices("stmatrix", ptx(7, 8), "sm_90"),
-    row("movmatrix.sync.aligned.m8n8.trans.b16 d, a", operands={"d": "b32", "a": "b32"}, since=ptx(7, 8), targets=("sm_75",), manual="movmatrix"),
+    row(
+        "movmatrix.sync.aligned.m8n8.trans.b16 d, a",
+        operands={"d": "b32", "a": "b32"},
+        since=ptx(7, 8),
+        targets=("sm_75",),
+        manual="movmatrix",
+    ),
     *(_product(product) for product in PRODUCTS),
 )
 
@@ -109,5 +116,9 @@ PARTIAL = (
     ("mma", "kind::mxf8f6f4"),
     ("mma", "kind::mxf4"),
     ("mma", "kind::mxf4nvf4"),
-    *((name, word) for name in ("ldmatrix", "stmatrix") for word in ("b8", "b8x16.b6x16_p32", "m16n16", "m16n8", "m8n16")),
+    *(
+        (name, word)
+        for name in ("ldmatrix", "stmatrix")
+        for word in ("b8", "b8x16.b6x16_p32", "m16n16", "m16n8", "m8n16")
+    ),
 )

@@ -9,7 +9,7 @@ from pyptx_ir.isa.rows import InstructionRow, ptx, row
 from pyptx_ir.isa.table.type_sets import SCOPES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 NARROW = ("b8", "b16", "b32", "u8", "u16", "u32", "s8", "s16", "s32", "f32")
 OF_64 = ("b64", "u64", "s64", "f64")
@@ -53,24 +53,28 @@ def _forms(
     *,
     since: tuple[int, int] = (1, 0),
     targets: tuple[str, ...] = (),
-    **slots: Sequence[str],
+    slots: Mapping[str, Sequence[str]] | None = None,
+    **more: Sequence[str],
 ) -> tuple[InstructionRow, ...]:
     """Return one row per width of a load or store with these modifiers, `{.hint}` among them or not."""
     hint = "{.hint}" in modifiers
     operands = ("[a], b" if name == "st" else "d, [a]") + ("{, policy}" if hint else "")
     value = "b" if name == "st" else "d"
-    kinds = {value: "vec(relaxed(type))"} | ({"policy": "b64 with L2::cache_hint"} if hint else {})
+    kinds = {value: "vec(relaxed(type))"} | ({"policy": "u64 with L2::cache_hint"} if hint else {})
     return tuple(
         row(
             f"{name}{modifiers}{width.words}{'.type' if width.types else ''} {operands}",
             operands=kinds if width.types else {**kinds, value: "b128"},
-            access="wrr" if name == "st" else "",
+            access="wrr" if hint else "wr",
             since=max(since, width.since),
             targets=width.targets or targets,
             manual=name,
-            **slots,
-            **({"hint": ("L2::cache_hint",)} if hint else {}),
-            **({"type": width.types} if width.types else {}),
+            slots={
+                **(slots or {}),
+                **more,
+                **({"hint": ("L2::cache_hint",)} if hint else {}),
+                **({"type": width.types} if width.types else {}),
+            },
         )
         for width in widths
     )
@@ -78,40 +82,29 @@ def _forms(
 
 def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str) -> tuple[InstructionRow, ...]:
     """Return the weak forms: with a cache operator, with hints for the first level, and with hints for the second."""
-    levels = {"prefetch": PREFETCH} if prefetch else {}
-    hinted = {"since": ptx(7, 4), "targets": ("sm_70",), **levels}
+    ahead = {"prefetch": PREFETCH} if prefetch else {}
+    first, second = {**ahead, "level1": LEVEL1}, {**ahead, "level1": LEVEL1, "level2": LEVEL2}
+    cached = {**ahead, "cop": cache}
+    tail = f"{{.hint}}{prefetch}"
     return (
         *_forms(name, "{.weak}{.ss}{.cop}", ss=spaces, cop=cache),
-        *_forms(name, f"{{.weak}}{{.global}}{{.cop}}{{.hint}}{prefetch}", cop=cache, **hinted),
-        *_forms(name, f"{{.weak}}{{.global}}{{.level1}}{{.hint}}{prefetch}", level1=LEVEL1, **hinted),
-        *_forms(name, f"{{.weak}}{{.global}}{{.cop}}{{.hint}}{prefetch}", WIDE, cop=cache, **levels),
-        *_forms(
-            name,
-            f"{{.weak}}{{.global}}{{.level1}}{{.level2}}{{.hint}}{prefetch}",
-            WIDE,
-            level1=LEVEL1,
-            level2=LEVEL2,
-            **levels,
-        ),
+        *_forms(name, f"{{.weak}}{{.global}}{{.cop}}{tail}", since=ptx(7, 4), targets=("sm_70",), slots=cached),
+        *_forms(name, f"{{.weak}}{{.global}}{{.level1}}{tail}", since=ptx(7, 4), targets=("sm_70",), slots=first),
+        *_forms(name, f"{{.weak}}{{.global}}{{.cop}}{tail}", WIDE, slots=cached),
+        *_forms(name, f"{{.weak}}{{.global}}{{.level1}}{{.level2}}{tail}", WIDE, slots=second),
     )
 
 
 def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]:
     """Return the forms with memory ordering: relaxed, acquire or release."""
-    levels = {"prefetch": PREFETCH} if prefetch else {}
-    hinted = {"since": ptx(7, 4), "targets": ("sm_70",), "scope": SCOPES, **levels}
+    ahead = {"prefetch": PREFETCH} if prefetch else {}
+    first = {**ahead, "scope": SCOPES, "level1": LEVEL1}
+    second = {**first, "level2": LEVEL2}
+    head, tail = f".{order}.scope{{.global}}{{.level1}}", f"{{.hint}}{prefetch}"
     return (
         *_forms(name, f".{order}.scope{{.ss}}", scope=SCOPES, ss=ORDERED_SPACES, since=ptx(6, 0), targets=("sm_70",)),
-        *_forms(name, f".{order}.scope{{.global}}{{.level1}}{{.hint}}{prefetch}", level1=LEVEL1, **hinted),
-        *_forms(
-            name,
-            f".{order}.scope{{.global}}{{.level1}}{{.level2}}{{.hint}}{prefetch}",
-            WIDE,
-            scope=SCOPES,
-            level1=LEVEL1,
-            level2=LEVEL2,
-            **levels,
-        ),
+        *_forms(name, f"{head}{tail}", since=ptx(7, 4), targets=("sm_70",), slots=first),
+        *_forms(name, f"{head}{{.level2}}{tail}", WIDE, slots=second),
     )
 
 

@@ -34,11 +34,11 @@ VECTORS = (
 def _atomic(name: str) -> tuple[InstructionRow, ...]:
     """Return the forms of atom or red."""
     result = "d, " if name == "atom" else ""
-    access = "wxrr" if name == "atom" else "xrr"
+    access = "wxr" if name == "atom" else "xr"
     head = f"{name}{{.sem}}{{.scope}}"
-    kinds = {"d": "type or _", "b": "type", "policy": "b64 with L2::cache_hint"}
-    slots = {"sem": ORDERS[name], "scope": SCOPES}
-    hint = {"hint": ("L2::cache_hint",)}
+    kinds = {"d": "type or _", "b": "type", "policy": "u64 with L2::cache_hint"}
+    slots: dict[str, tuple[str, ...]] = {"sem": ORDERS[name], "scope": SCOPES}
+    hint: dict[str, tuple[str, ...]] = {"hint": ("L2::cache_hint",)}
     # A cache policy goes with global (and generic) addresses.
     places: tuple[tuple[str, dict[str, tuple[str, ...]], str], ...] = (
         ("{.space}", {"space": SPACES}, ""),
@@ -52,13 +52,11 @@ def _atomic(name: str) -> tuple[InstructionRow, ...]:
             f"{head}{place}.{'op' if '.' not in names[0] else names[0]}.type {result}[a], b{policy}",
             type=types,
             operands=kinds,
-            access=access,
+            access=access + ("r" if policy else ""),
             since=since,
             targets=targets,
             manual=name,
-            **slots,
-            **more,
-            **({"op": names} if "." not in names[0] else {}),
+            slots={**slots, **more, **({"op": names} if "." not in names[0] else {})},
         )
         for names, types, since, targets in operations
         for place, more, policy in places
@@ -69,13 +67,11 @@ def _atomic(name: str) -> tuple[InstructionRow, ...]:
             vec=lengths,
             type=types,
             operands={**kinds, "d": "vec(type) or _", "b": "vec(type)"},
-            access=access,
+            access=access + "r",
             since=ptx(8, 1),
             targets=("sm_90",),
             manual=name,
-            **slots,
-            **hint,
-            **({"op": ("add", "min", "max")} if operation != "add" else {}),
+            slots={**slots, **hint, **({"op": ("add", "min", "max")} if operation != "add" else {})},
         )
         for operation, lengths, types in VECTORS
     )
@@ -107,13 +103,14 @@ def _compare_and_swap() -> tuple[InstructionRow, ...]:
 
 def _barrier(name: str, aligned: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
     """Return the forms of bar or barrier."""
+    leading = "." in name or not aligned
     return (
-        row(f"{name}.sync{aligned} a{{, b}}", operands=BARRIER, access="rr", leading=True, since=since, manual=name),
-        row(f"{name}.arrive{aligned} a, b", operands=BARRIER, access="rr", leading=True, since=since, manual=name),
+        row(f"{name}.sync{aligned} a{{, b}}", operands=BARRIER, access="rr", leading=leading, since=since, manual=name),
+        row(f"{name}.arrive{aligned} a, b", operands=BARRIER, access="rr", leading=leading, since=since, manual=name),
         row(
             f"{name}.red.popc{aligned}.u32 d, a{{, b}}, c",
             operands={**BARRIER, **SIGN, "d": "int32"},
-            leading=True,
+            leading=leading,
             since=since,
             manual=name,
         ),
@@ -121,7 +118,7 @@ def _barrier(name: str, aligned: str, since: tuple[int, int]) -> tuple[Instructi
             f"{name}.red.op{aligned}.pred p, a{{, b}}, c",
             op=("and", "or"),
             operands={**BARRIER, **SIGN},
-            leading=True,
+            leading=leading,
             since=since,
             manual=name,
         ),
@@ -134,16 +131,25 @@ ROWS = (
     *_barrier("barrier", "{.aligned}", ptx(6, 0)),
     *_barrier("barrier.cta", "{.aligned}", ptx(7, 8)),
     row("bar.warp.sync membermask", operands=MASK, access="r", leading=True, since=ptx(6, 0), manual="bar.warp.sync"),
-    row("barrier.cluster.arrive{.aligned}", since=ptx(7, 8), targets=("sm_90",), manual="barrier.cluster"),
+    row(
+        "barrier.cluster.arrive{.aligned}", leading=True, since=ptx(7, 8), targets=("sm_90",), manual="barrier.cluster"
+    ),
     row(
         "barrier.cluster.arrive.sem{.aligned}",
         sem=("release", "relaxed"),
+        leading=True,
         since=ptx(8, 0),
         targets=("sm_90",),
         manual="barrier.cluster",
     ),
-    row("barrier.cluster.wait{.aligned}", since=ptx(7, 8), targets=("sm_90",), manual="barrier.cluster"),
-    row("barrier.cluster.wait.acquire{.aligned}", since=ptx(8, 0), targets=("sm_90",), manual="barrier.cluster"),
+    row("barrier.cluster.wait{.aligned}", leading=True, since=ptx(7, 8), targets=("sm_90",), manual="barrier.cluster"),
+    row(
+        "barrier.cluster.wait.acquire{.aligned}",
+        leading=True,
+        since=ptx(8, 0),
+        targets=("sm_90",),
+        manual="barrier.cluster",
+    ),
     row("membar.level", level=("cta", "gl", "sys"), since=ptx(1, 4), manual="membar"),
     row("fence{.sem}.scope", sem=("sc", "acq_rel"), scope=SCOPES, since=ptx(6, 0), targets=("sm_70",), manual="fence"),
     row(
@@ -188,7 +194,7 @@ ROWS = (
         "redux.sync.op.type d, a, membermask",
         op=("add", "min", "max"),
         type=("u32", "s32"),
-        operands=MASK,
+        operands={"d": "int32", "a": "int32", **MASK},
         since=ptx(7, 0),
         targets=("sm_80",),
         manual="redux.sync",
@@ -196,7 +202,7 @@ ROWS = (
     row(
         "redux.sync.op.b32 d, a, membermask",
         op=("and", "or", "xor"),
-        operands=MASK,
+        operands={"d": "int32", "a": "int32", **MASK},
         since=ptx(7, 0),
         targets=("sm_80",),
         manual="redux.sync",

@@ -1,0 +1,111 @@
+"""The contract test that third parties run on their plugin.
+
+from pyptx_ir.plugins.testing import check_plugin
+
+
+def test_contract() -> None:
+    check_plugin("acme_arch.plugin")
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.isa.scalar_types import TYPES
+from pyptx_ir.plugins.discovery import BASELINE, Candidate
+from pyptx_ir.plugins.manager import Plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.isa.rows import InstructionRow
+
+# Modules that everything needs, whoever imports a plugin.
+ALLOWED = frozenset({"pyptx_ir", "pluggy"})
+
+
+def check_plugin(module: str) -> None:
+    """Check the plugin in `module`, in a fresh interpreter; raise AssertionError that says what breaks the contract.
+
+    The module's top level imports only `pyptx_ir`, the standard library and its own package (so not numpy, torch or
+    jax); it speaks the current API version; its hooks are known and marked; its rows are immutable and hashable, their
+    names unique and apart from the baseline's, their syntax lines and targets sound.
+    """
+    import subprocess
+
+    source = (
+        "import sys\nfrom pyptx_ir.plugins.testing import examine\n"
+        f"try: examine({module!r})\n"
+        "except Exception as error: sys.exit(f'{type(error).__name__}: {error}')"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AssertionError(done.stderr.strip() or f"{module} ended its interpreter with status {done.returncode}")
+
+
+def _require(holds: object, otherwise: str) -> None:
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+def examine(module: str) -> None:
+    """Check the plugin in `module` in this interpreter, which must not have imported it yet."""
+    foreign = imported_by(module)
+    _require(
+        not foreign, f"{module} imports {', '.join(foreign)} at its top level; import it in the hook that needs it"
+    )
+    candidates = (
+        Candidate("baseline", "pyptx-ir", lambda: importlib.import_module(BASELINE)),
+        Candidate(module, module, lambda: importlib.import_module(module)),
+    )
+    plugins = Plugins(lambda: candidates)
+    for error in plugins.broken():
+        raise AssertionError(str(error))
+    baseline = Plugins(lambda: candidates[:1])
+    known = {target.name for target in plugins.targets()}
+    rows = [row for row in plugins.instructions() if row not in set(baseline.instructions())]
+    for row in rows:
+        _check_instruction_row(row, known)
+    _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
+    for name in plugins.namespaces():
+        _require(plugins.namespace(name) is not None, f"the namespace {name} is None")
+
+
+def imported_by(module: str) -> list[str]:
+    """Import `module` and return the packages that came with it and should not have."""
+    before = set(sys.modules)
+    importlib.import_module(module)
+    roots = {name.partition(".")[0] for name in set(sys.modules) - before}
+    return sorted(roots - ALLOWED - {module.partition(".")[0]} - set(sys.stdlib_module_names))
+
+
+def _check_values(rows: Iterable[object]) -> None:
+    for row in rows:
+        _require(dataclasses.is_dataclass(row), f"{row!r} is no dataclass")
+        hash(row)
+
+
+def _check_instruction_row(row: InstructionRow, targets: set[str]) -> None:
+    """Check that a row means what it says: slots occur, kinds resolve, targets exist, access counts operands."""
+    pattern = compile_row(row)
+    slots = dict(row.slots)
+    named = {item.name for item in pattern.items}
+    _require(set(slots) <= named, f"{row.syntax}: the line does not name the slots {sorted(set(slots) - named)}")
+    _require(all(slots.values()), f"{row.syntax}: a slot without values")
+    count = len(pattern.places)
+    _require(len(row.access) == count, f"{row.syntax}: access {row.access!r} for {count} operands")
+    _require(set(row.access) <= set("wrx"), f"{row.syntax}: access {row.access!r} has letters other than w, r, x")
+    unknown = [target for target in row.targets if target not in targets]
+    _require(not unknown, f"{row.syntax}: unknown targets {unknown}")
+    for place in pattern.places:
+        inner = place.kind.rstrip(")").rpartition("(")[2].rpartition("*")[2]
+        _require(
+            inner in KINDS or inner in slots or inner in TYPES, f"{row.syntax}: {place.name} is of kind {place.kind!r}"
+        )
+
+
+KINDS = frozenset({"address", "pointer", "int32", "imm", "label", "any", "size_or_pred"})
