@@ -14,24 +14,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A statement with statements inside, as the text before them, themselves, and the trivia before its `}`."""
+    """A statement with statements inside, as the text before them, themselves, and the text behind them."""
 
     opening: str
     body: Sequence[Statement]
-    close_lead: str
+    closing: str
 
 
 def opened(node: Statement) -> Opened | None:
     """Take a statement with a body apart; None for every other statement."""
     match node:
         case Block():
-            return Opened("{", node.body, node.close_lead)
+            return Opened("{", node.body, node.close_lead + "}")
         case Function(body=Block() as block):
-            head = node.raw if node.raw is not None else header(node)
-            return Opened(f"{head}{block.lead}{{", block.body, block.close_lead)
+            return Opened(node.raw if node.raw is not None else header(node), (block,), "")
         case Section():
             head = node.head if node.head is not None else f" {node.name}\n\t"
-            return Opened(f".section{head}{{", node.body, node.close_lead)
+            return Opened(f".section{head}{{", node.body, node.close_lead + "}")
         case _:
             return None
 
@@ -66,7 +65,7 @@ def _emit(body: Sequence[Statement], out: list[str]) -> None:
                 add(spell(node) if raw is None else raw)
                 continue
             add(inside.opening)
-            stack.append((iter(inside.body), inside.close_lead + "}"))
+            stack.append((iter(inside.body), inside.closing))
             break
         else:
             stack.pop()

@@ -1,8 +1,8 @@
 """The statements of a PTX module.
 
 Every statement owns the trivia (white space and comments) in front of its first token, `lead`, verbatim, and, if it
-was parsed, its own exact spelling, `raw`. `raw=None` means: spell it canonically. Nothing stores a position, a parent or
-the source; `positions` computes spans on demand. Two nodes are equal when they mean the same: `lead` and `raw` don't
+was parsed, its own exact spelling, `raw`. `raw=None` means: spell it canonically. Nothing stores a position, a parent
+or the source; `positions` computes spans on demand. Two nodes are equal when they mean the same: `lead` and `raw` don't
 count.
 
 `Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a

@@ -266,7 +266,7 @@ class _Parser:
         end = len(text) if full else resume(text, cursor.start, fault.start)
         if full:
             message = f"{MOST_ERRORS} errors; the rest of the text is not read"
-            self.errors.append(PtxSyntaxError(message, self.source, Span(cursor.start, end)))
+            self.errors.append(PtxSyntaxError(message, self.source, Span(fault.start, end)))
         cursor.at = cursor.end = end
         self.frames[-1].items.append(Invalid(message=fault.message, **cursor.spelling()))
 

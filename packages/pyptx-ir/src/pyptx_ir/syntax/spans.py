@@ -41,7 +41,7 @@ def positions(module: Module) -> Iterator[tuple[Statement, Span]]:
                 at = start + len(node.raw if node.raw is not None else spell(node))
                 entries.append((node, start, at))
                 continue
-            stack.append((iter(inside.body), len(entries), len(inside.close_lead) + 1))
+            stack.append((iter(inside.body), len(entries), len(inside.closing)))
             entries.append((node, start, start))
             at = start + len(inside.opening)
             break

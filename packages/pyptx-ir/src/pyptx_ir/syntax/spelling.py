@@ -54,11 +54,10 @@ def spell(tree: Spellable) -> str:
     kind = tree.__class__
     if kind in _OPERANDS:
         return spell_operand(cast("Operand", tree))
-    write = _LEAVES.get(kind)
-    if write is not None:
-        return write(tree)
     if isinstance(tree, Module):
         return _nested(tree.body) + "\n"
+    if kind in _PARTS:
+        return _PARTS[kind](tree)
     return _nested((cast("Statement", tree),))
 
 
@@ -260,6 +259,8 @@ _LEAVES: dict[type, Callable[[Any], str]] = {
     Alias: lambda node: f".alias {node.name}, {node.aliasee};",
     Pragma: _pragma,
     Directive: _directive,
+}
+_PARTS: dict[type, Callable[[Any], str]] = {
     Parameter: _parameter,
     Attribute: _attribute,
     HeaderDirective: _header_directive,

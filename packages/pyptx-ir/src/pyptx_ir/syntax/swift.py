@@ -33,7 +33,8 @@ _USUAL_LEAD = "\n\t"
 # A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
 _END_OF_LINE = r"(?=[ \t\r]*+(?://[^\n\0]*+)?+\n\s*+[.@A-Za-z_$%{}])"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
-_OPERANDS = r"(?:[ \t]++([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
+# A dot behind the opcode begins a modifier.
+_OPERANDS = r"(?:[ \t]++(?!\s*+\.)([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
 _LABEL = rf"({NAME_TEXT}):(?!:)"
 _NUMBER = r"[ \t]++([0-9]++)"
 _PLACE = _NUMBER * 3
