@@ -1,0 +1,49 @@
+"""The façade shows what the packages behind it define, under the names that users know, and nothing of its own."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+import pyptx
+
+MODULES = sorted(module.name for module in pkgutil.iter_modules(pyptx.__path__) if not module.name.startswith("_"))
+KNOWN = ("emitter", "kernel", "parser", "reg", "smem", "specs", "types")
+
+
+@pytest.mark.parametrize("name", pyptx.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(pyptx, name) is not None
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_modules_that_users_know_are_there(name: str) -> None:
+    assert name in MODULES
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_of_the_facade_lists_names_and_defines_none(name: str) -> None:
+    module = importlib.import_module(f"pyptx.{name}")
+    assert module.__doc__
+    assert list(module.__all__) == sorted(module.__all__)
+    homes = {getattr(getattr(module, public), "__module__", "pyptx_dsl") for public in module.__all__}
+    assert not {home for home in homes if home == "pyptx" or home.startswith("pyptx.")}
+
+
+def test_names_mean_the_same_wherever_they_are_imported_from() -> None:
+    from pyptx import specs
+    from pyptx_dsl import ptx
+    from pyptx_dsl.specs import Tile
+
+    assert pyptx.Tile is specs.Tile is Tile
+    assert pyptx.ptx is ptx
+
+
+def test_parsing_and_emitting_are_the_trees_own() -> None:
+    from pyptx.emitter import emit
+    from pyptx.parser import parse
+
+    text = ".version 8.0\n.target sm_90a\n.address_size 64\n\n// nothing else\n"
+    assert emit(parse(text)) == text
