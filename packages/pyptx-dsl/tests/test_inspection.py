@@ -97,7 +97,7 @@ def test_ptxas_takes_every_operator() -> None:
         names = registers()
         for row in ROWS:
             with trace.scope():
-                exec(row.python, {}, dict(names))  # noqa: S102
+                exec(row.python, {}, dict(names))  # noqa: S102  the text is above
         trace.emit(("ret",))
 
     assemble(every_row.ptx(), "sm_90a", options=("-O0",))

@@ -151,13 +151,13 @@ def test_unknown_and_unfit_keywords_are_refused(keywords: dict[str, object], wor
 DECLARATIONS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("arch", lambda: kernel(arch="sm_91a"), ArchError, "sm_90a"),
     ("old version", lambda: kernel(arch="sm_100a", version=(8, 0)), ArchError, r"8\.6"),
-    ("no version", lambda: kernel(version="8.5"), ArchError, "version"),  # type: ignore[call-overload]
+    ("no version", lambda: kernel(version="8.5"), ArchError, "version"),  # type: ignore[call-overload]  # a mistake on purpose
     ("threads", lambda: kernel(block=(2048, 1, 1)), LaunchError, "1024"),
     ("threads in all", lambda: kernel(block=(64, 64)), LaunchError, "4096 threads"),
     ("z", lambda: kernel(block=(1, 1, 65)), LaunchError, "64"),
     ("no threads", lambda: kernel(block=(0, 1, 1)), LaunchError, "empty"),
     ("four sizes", lambda: kernel(block=(1, 1, 1, 1)), LaunchError, "no size"),
-    ("words", lambda: kernel(block="wide"), LaunchError, "no size"),  # type: ignore[call-overload]
+    ("words", lambda: kernel(block="wide"), LaunchError, "no size"),  # type: ignore[call-overload]  # a mistake on purpose
     ("cluster", lambda: kernel(cluster=(32, 1, 1)), LaunchError, "cluster"),
     ("no clusters", lambda: kernel(arch="sm_80", cluster=2), LaunchError, "no clusters"),
     ("grid", lambda: kernel(grid=(1, 70000)), LaunchError, "65535"),
@@ -166,13 +166,13 @@ DECLARATIONS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("more smem", lambda: kernel(smem=10**6), SharedMemoryError, "227 KiB"),
     ("extern", lambda: kernel(extern_smem="not a name"), SpecError, "symbol"),
     ("slots", lambda: kernel(tma_slots="pointers"), SpecError, "tma_slots"),
-    ("spec", lambda: kernel(in_specs=("M",)), SpecError, "Tile"),  # type: ignore[call-overload]
+    ("spec", lambda: kernel(in_specs=("M",)), SpecError, "Tile"),  # type: ignore[call-overload]  # a mistake on purpose
     ("raw type", lambda: kernel(raw_params=[("q32", "n")]), SpecError, "q32"),
     ("raw name", lambda: kernel(raw_params=[("u32", "a b")]), SpecError, "a b"),
     ("raw word", lambda: kernel(raw_params=[("u64.ptr.globl", "p")]), SpecError, "globl"),
     ("raw space", lambda: kernel(raw_params=[("u64.global", "p")]), SpecError, "ptr"),
     ("raw bf16", lambda: kernel(raw_params=[("bf16", "p")]), SpecError, "b16"),
-    ("raw pair", lambda: kernel(raw_params=["u32"]), SpecError, "pair"),  # type: ignore[call-overload]
+    ("raw pair", lambda: kernel(raw_params=["u32"]), SpecError, "pair"),  # type: ignore[call-overload]  # a mistake on purpose
     ("raw twice", lambda: kernel(raw_params=[("u32", "n"), ("u32", "n")]), SpecError, "twice"),
     ("directive", lambda: kernel(raw_directives=[("maxntid", (1.5,))]), SpecError, "maxntid"),
 ]  # fmt: skip
@@ -187,7 +187,7 @@ def test_declarations_that_make_no_sense_are_refused(
     def k() -> None: ...
 
     with pytest.raises(error, match=words):
-        declare()(k)  # type: ignore[operator]
+        declare()(k)  # type: ignore[operator]  # a mistake on purpose
 
 
 def test_specs_and_signature_agree() -> None:
@@ -297,7 +297,7 @@ def test_a_grid_may_be_sizes_or_compute_them(grid: object, expected: tuple[int, 
     def k(X: TensorSpec, *, factor: int = 2, unroll: int = 4) -> None:  # noqa: ARG001  a kernel names its arrays and templates
         ret()
 
-    built = kernel(in_specs=(Tile("M", "N", f32),), grid=grid)(k)  # type: ignore[call-overload]
+    built = kernel(in_specs=(Tile("M", "N", f32),), grid=grid)(k)  # type: ignore[call-overload]  # a mistake on purpose
     assert built.specialize([row(6, 8)], {}).grid == expected
 
 

@@ -65,7 +65,7 @@ def emitted(*statements: str, arch: str = "sm_90a") -> list[str]:
     def body() -> None:
         names = registers()
         for statement in statements:
-            exec(statement, {"active": active, "Label": Label, "reg": reg, "f32": f32, "u32": u32}, names)  # noqa: S102
+            exec(statement, {"active": active, "Label": Label, "reg": reg, "f32": f32, "u32": u32}, names)  # noqa: S102  the text is above
         active().emit(("ret",))
 
     lines = [line.strip() for line in body.ptx().splitlines()]
@@ -110,27 +110,33 @@ def test_what_ptx_cannot_mean_is_refused(statement: str, error: type[Exception])
         emitted(statement)
 
 
-def test_numpy_integers_are_integers() -> None:
-    numpy = pytest.importorskip("numpy")
-
+def test_whatever_behaves_like_a_number_is_one() -> None:
     class Index:
-        """Anything with `__index__`."""
+        """What NumPy's integers are: anything with `__index__`."""
 
         def __index__(self) -> int:
             return 7
 
+    class Real:
+        """What NumPy's floats are: anything with `__float__`."""
+
+        def __float__(self) -> float:
+            return 0.5
+
     @kernel
     def body() -> None:
-        register = reg.scalar(u32, init=numpy.int64(3))
-        register += numpy.uint8(5)
+        register = reg.scalar(u32, init=Index())
+        register += Index()
         register + Index()
-        reg.scalar(f32, init=numpy.float32(0.5))
+        value = reg.scalar(f32, init=Real())
+        value * Real()
 
     text = body.ptx()
-    assert "mov.u32 %r0, 3;" in text
-    assert "add.u32 %r0, %r0, 5;" in text
+    assert "mov.u32 %r0, 7;" in text
+    assert "add.u32 %r0, %r0, 7;" in text
     assert "add.u32 %r1, %r0, 7;" in text
     assert "mov.f32 %f0, 0f3F000000;" in text
+    assert "mul.rn.f32 %f1, %f0, 0f3F000000;" in text
 
 
 def test_a_register_of_another_trace_names_both_kernels() -> None:

@@ -38,7 +38,7 @@ def example() -> None:
 def origins(build: object) -> Iterator[tuple[str, list[str]]]:
     """Yield each line of PTX that has an origin, with the source of its frames."""
     source = inspect.getsource(inspect.getmodule(helper) or helper).splitlines()
-    traced = trace_kernel(build._declaration, {}, {})  # type: ignore[attr-defined]
+    traced = trace_kernel(build._declaration, {}, {})  # type: ignore[attr-defined]  # a mistake on purpose
     for number, line in enumerate(traced.text.split("\n"), 1):
         frames = traced.origins.get(number)
         if frames:
@@ -103,9 +103,9 @@ def test_an_error_shows_the_users_line_with_a_caret(tmp_path: Path) -> None:
         """)
     )
     names: dict[str, object] = {"reg": reg, "f32": f32}
-    exec(compile(path.read_text(), str(path), "exec"), names)  # noqa: S102
+    exec(compile(path.read_text(), str(path), "exec"), names)  # noqa: S102  the text is above
     with pytest.raises(RegisterTypeError) as caught:
-        kernel(names["outer"]).ptx()  # type: ignore[call-overload]
+        kernel(names["outer"]).ptx()  # type: ignore[call-overload]  # a mistake on purpose
     message, where, source, caret, hint = str(caught.value).splitlines()
     assert message == "<< is not defined for f32 and 2"
     assert where.endswith("user.py:4: in outer")

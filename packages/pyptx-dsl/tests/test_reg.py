@@ -137,7 +137,7 @@ def test_named_registers_have_their_own_declarations() -> None:
 def test_a_name_is_given_once(body: str) -> None:
     @kernel
     def k() -> None:
-        exec(body, {"reg": reg, "u32": u32, "f32": f32})  # noqa: S102
+        exec(body, {"reg": reg, "u32": u32, "f32": f32})  # noqa: S102  the text is above
 
     with pytest.raises(DuplicateNameError):
         k.ptx()
@@ -183,7 +183,7 @@ def test_arrays_behave_like_sequences() -> None:
                 array[index]
         for wrong in ("a", 1.5, array[0]):
             with pytest.raises(OperandError):
-                array[wrong]  # type: ignore[call-overload]
+                array[wrong]  # type: ignore[call-overload]  # a mistake on purpose
 
     assert lines(k)[1:] == [
         *(
@@ -199,7 +199,7 @@ def test_arrays_behave_like_sequences() -> None:
 def test_an_array_has_a_positive_count(count: object) -> None:
     @kernel
     def k() -> None:
-        reg.array(f32, count)  # type: ignore[arg-type]
+        reg.array(f32, count)  # type: ignore[arg-type]  # a mistake on purpose
 
     with pytest.raises(OperandError):
         k.ptx()
@@ -233,7 +233,7 @@ def test_types_are_found_by_name_and_pickle_to_themselves() -> None:
     import pickle
 
     assert from_name(".bf16") is bf16
-    assert pickle.loads(pickle.dumps(u8)) is u8  # noqa: S301
+    assert pickle.loads(pickle.dumps(u8)) is u8  # noqa: S301  our own pickle
     assert (f32.ptx, str(f16), b16.bits, u8.bytes) == (".f32", "f16", 16, 1)
     with pytest.raises(UnknownTypeError, match="u32"):
         from_name("u31")

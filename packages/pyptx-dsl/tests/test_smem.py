@@ -123,7 +123,7 @@ def test_a_register_index_is_swizzled_by_three_instructions() -> None:
     ]
 
 
-def big(size: int, extern: bool | str = False, ask: int = 0) -> Kernel:  # noqa: FBT001, FBT002
+def big(size: int, extern: bool | str = False, ask: int = 0) -> Kernel:  # noqa: FBT001, FBT002  the decorator's own
     @kernel(extern_smem=extern, smem=ask)
     def k() -> None:
         a = smem.alloc(f32, (4, 8))
@@ -255,7 +255,7 @@ def test_what_shared_memory_cannot_do_is_refused(statement: str, error: type[Exc
     @kernel
     def k() -> None:
         names = {"s": smem.alloc(f32, (4, 8)), "n": reg.scalar(u32), "wide": reg.scalar(u64), "real": reg.scalar(f32)}
-        exec(statement, {"smem": smem, "f32": f32, "s4": s4, "pred": pred}, names)  # noqa: S102
+        exec(statement, {"smem": smem, "f32": f32, "s4": s4, "pred": pred}, names)  # noqa: S102  the text is above
 
     with pytest.raises(error):
         k.ptx()

@@ -49,7 +49,7 @@ def test_a_tile_takes_dtype_and_layout_by_position_or_keyword() -> None:
         lambda: Tile(f32),
         lambda: Tile(-1, f32),
         lambda: Tile(0, f32),
-        lambda: Tile(1.5, f32),  # type: ignore[arg-type]
+        lambda: Tile(1.5, f32),  # type: ignore[arg-type]  # a mistake on purpose
         lambda: Tile("not a name", f32),
         lambda: Tile("M", f32, f16),
         lambda: Tile("M", f32, "N"),
@@ -59,7 +59,7 @@ def test_a_tile_takes_dtype_and_layout_by_position_or_keyword() -> None:
 )
 def test_tiles_that_make_no_sense_are_refused(build: object) -> None:
     with pytest.raises(SpecError):
-        build()  # type: ignore[operator]
+        build()  # type: ignore[operator]  # a mistake on purpose
 
 
 def test_shapes_resolve_and_extract() -> None:

@@ -53,7 +53,7 @@ def k():
 
 def example() -> Kernel:
     names: dict[str, Kernel] = {}
-    exec(EXAMPLE, names)  # noqa: S102
+    exec(EXAMPLE, names)  # noqa: S102  the text is above
     return names["k"]
 
 
@@ -353,8 +353,8 @@ def test_tracing_is_linear_in_long_functions(tmp_path: Path) -> None:
         path = tmp_path / f"long{count}.py"
         path.write_text("\n".join(lines))
         names: dict[str, object] = {"reg": reg, "u32": u32}
-        exec(compile(path.read_text(), str(path), "exec"), names)  # noqa: S102
-        build = kernel(names["k"])  # type: ignore[call-overload]
+        exec(compile(path.read_text(), str(path), "exec"), names)  # noqa: S102  the text is above
+        build = kernel(names["k"])  # type: ignore[call-overload]  # a mistake on purpose
         started = time.perf_counter()
         assert len(build.ptx().splitlines()) > count
         return time.perf_counter() - started

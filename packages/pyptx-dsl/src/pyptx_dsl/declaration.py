@@ -46,7 +46,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A kernel as declared: everything that does not depend on shapes or template values."""
+    """A kernel as declared: everything that does not depend on shapes or template values.
+
+    `templates` holds the template parameters' defaults; those in `required` have none.
+    """
 
     name: str
     function: Callable[..., object]
@@ -56,6 +59,7 @@ class Declaration:
     out_specs: tuple[Tile, ...]
     tensors: tuple[str, ...]
     templates: Mapping[str, object]
+    required: tuple[str, ...]
     raw: tuple[RawParameter, ...]
     grid: Dims | Callable[..., object]
     block: Dims
@@ -80,7 +84,7 @@ class Declaration:
 def declare(function: Callable[..., object], options: Options) -> Declaration:
     """Check the decorator's arguments against the function and the target; raise a KernelError for the first fault."""
     target = _target(options.arch)
-    name, tensors, templates = _signature(function)
+    name, tensors, templates, required = _signature(function)
     in_specs, out_specs = _tiles("in_specs", options.in_specs), _tiles("out_specs", options.out_specs)
     given = options.in_specs is not None or options.out_specs is not None
     if given and len(tensors) != len(in_specs) + len(out_specs):
@@ -106,6 +110,7 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
         out_specs=out_specs,
         tensors=tensors,
         templates=templates,
+        required=required,
         raw=raw,
         grid=_grid(options.grid, cluster),
         block=block,
@@ -143,24 +148,28 @@ def _version(version: object, target: TargetRow) -> tuple[int, int]:
     return major, minor
 
 
-def _signature(function: Callable[..., object]) -> tuple[str, tuple[str, ...], dict[str, object]]:
-    """Return the entry's name, the positional parameters, and the template parameters with their defaults."""
+def _signature(
+    function: Callable[..., object],
+) -> tuple[str, tuple[str, ...], dict[str, object], tuple[str, ...]]:
+    """Return the entry's name, its arrays, the template parameters' defaults, and which of them have none."""
     name = getattr(function, "__name__", "")
     if not (name.isidentifier() and name.isascii()):
         raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
     import inspect
 
-    tensors, templates = list[str](), dict[str, object]()
+    tensors, templates, required = list[str](), dict[str, object](), list[str]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
             raise SignatureError(
                 f"kernel {name!r} takes {parameter}", hint="a kernel names each array, and each template parameter"
             )
         if parameter.kind is parameter.KEYWORD_ONLY:
-            templates[parameter.name] = parameter.default
+            templates[parameter.name] = None if parameter.default is parameter.empty else parameter.default
+            if parameter.default is parameter.empty:
+                required.append(parameter.name)
         else:
             tensors.append(parameter.name)
-    return name, tuple(tensors), templates
+    return name, tuple(tensors), templates, tuple(required)
 
 
 def _tiles(what: str, specs: object) -> tuple[Tile, ...]:

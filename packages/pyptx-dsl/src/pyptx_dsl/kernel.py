@@ -112,7 +112,7 @@ class Kernel:
     @property
     def template_params(self) -> dict[str, object]:
         """The keyword-only parameters of the function and their defaults."""
-        return {name: None if default is _empty() else default for name, default in self._declaration.templates.items()}
+        return dict(self._declaration.templates)
 
     @property
     def arch(self) -> str:
@@ -237,7 +237,7 @@ class Kernel:
                 )
         env = {name: self._size(name, kwargs[name]) for name in declaration.dimensions if name in kwargs}
         templates = {name: kwargs.get(name, default) for name, default in declaration.templates.items()}
-        missing = [name for name, value in templates.items() if value is _empty()]
+        missing = [name for name in declaration.required if name not in kwargs]
         if missing:
             raise KeywordError(
                 f"{self.name} needs {', '.join(missing)}", hint=f"pass {', '.join(f'{name}=…' for name in missing)}"
@@ -309,13 +309,6 @@ class Kernel:
             if values.get(name) is not None:
                 return parameter.value(values[name])
         raise KeywordError(f"{self.name} needs the raw parameter {name!r}", hint=f"pass {name}=…")
-
-
-def _empty() -> object:
-    """Return the mark of a parameter without default."""
-    from inspect import Parameter
-
-    return Parameter.empty
 
 
 @overload
