@@ -206,8 +206,8 @@ ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'k2' for 'sm_90a'
 ptxas info    : Function properties for k2
     128 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads
-ptxas info    : Used 10 registers, used 2 barriers, 128 bytes cumulative stack size, 16 bytes smem, 368 bytes cmem[0], 8 \
-bytes cmem[2], 3 textures
+ptxas info    : Used 10 registers, used 2 barriers, 128 bytes cumulative stack size, 16 bytes smem, \
+368 bytes cmem[0], 8 bytes cmem[2], 3 textures
 ptxas info    : Function properties for helper
     9 bytes stack frame, 9 bytes spill stores, 9 bytes spill loads
 ptxas info    : Compile time = 1.519 ms

@@ -23,6 +23,12 @@ Site = tuple[tuple[CodeType, int], ...]
 _PACKAGES = frozenset({"pyptx", "pyptx_dsl", "pyptx_ir", "pyptx_transpile", "pyptx_sim", "contextlib", "functools"})
 
 
+def _is_machinery(frame: FrameType) -> bool:
+    """Tell whether a frame is this project's, or of a plugin's module that says `__tracebackhide__ = True`."""
+    names = frame.f_globals
+    return _is_ours(names.get("__name__")) or names.get("__tracebackhide__") is True
+
+
 def _is_ours(module: object) -> bool:
     """Tell whether a frame of this module is machinery; the examples inside the façade are user code."""
     if not isinstance(module, str):
@@ -48,7 +54,7 @@ class Recorder:
 
     def stop_at(self, frame: FrameType) -> None:
         """Let stacks end at the frame that runs the trace, inclusive when that is user code."""
-        self.root = frame if _is_ours(frame.f_globals.get("__name__")) else frame.f_back
+        self.root = frame if _is_machinery(frame) else frame.f_back
 
     def capture(self, frame: FrameType | None) -> Site:
         """Return the user frames from `frame` outwards, innermost first, up to the root of the trace."""
@@ -58,7 +64,7 @@ class Recorder:
             code = frame.f_code
             known = user.get(id(code))
             if known is None:
-                known = user[id(code)] = (code, not _is_ours(frame.f_globals.get("__name__")))
+                known = user[id(code)] = (code, not _is_machinery(frame))
             if known[1]:
                 key.append(id(code))
                 key.append(frame.f_lasti)
@@ -88,7 +94,7 @@ class Recorder:
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
     """Return the innermost frame that is not this project's machinery."""
     frame = frame or sys._getframe(1)  # noqa: SLF001  the documented way to look at the caller's stack
-    while frame is not None and _is_ours(frame.f_globals.get("__name__")):
+    while frame is not None and _is_machinery(frame):
         frame = frame.f_back
     return frame
 

@@ -16,7 +16,7 @@ from pyptx_ir.isa.matching import match_modifiers, missing_items, unknown_words
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.shapes import Shape, shape_of
 from pyptx_ir.isa.table.words import WORDS
-from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.isa.targets import TARGETS, find_target, includes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +143,8 @@ def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) 
 
 def _needs_target(name: str, targets: tuple[str, ...], target: str) -> Verdict:
     wanted = " or ".join(targets)
-    later = "" if find_target(targets[0]).kind == "arch" else " or later"
+    first = find_target(targets[0])
+    later = " or later" if first in TARGETS and first.kind != "arch" else ""
     return Verdict(f"{name} needs {wanted}{later}; the target is {target}", f"choose arch={targets[0]!r}")
 
 

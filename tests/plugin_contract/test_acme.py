@@ -1,0 +1,241 @@
+"""A third party's plugin, installed as a user would install it, with everything that can go right and wrong around it.
+
+`acme_arch` is a distribution of its own. Where the environment has it (nox installs it), that one is used; elsewhere
+it is built and installed into a temporary folder. Every case runs in a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+ACME = Path(__file__).parent / "acme_arch"
+
+KERNEL = """
+import numpy as np
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import b32, u32
+
+@kernel(in_specs=(Tile("N", u32),), out_specs=(Tile("N", u32),), grid=1, block=(32, 1, 1), arch=ARCH)
+def frob(X, Y):
+    px, py = ptx.global_ptrs(X, Y)
+    tid = reg.from_(ptx.special.tid.x(), u32)
+    value = reg.scalar(b32)
+    ptx.inst.ld.global_.b32(value, ptx.addr(px + tid * 4))
+    ptx.acme.frob(value, value)
+    ptx.inst.st.global_.b32(ptx.addr(py + tid * 4), value)
+    ptx.ret()
+"""
+
+
+class Run(Protocol):
+    """Run a script in a fresh interpreter that has acme_arch; return what it printed."""
+
+    def __call__(self, script: str, **environment: str) -> str:
+        """Set `environment` beside the present one; raise AssertionError with what went wrong."""
+        ...
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for PYTHONPATH that has acme_arch, or an empty one if it is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    if "acme-arch" not in {distribution.name for distribution in metadata.distributions()}:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+        subprocess.run([*command, "--target", str(folder), str(ACME)], check=True, capture_output=True, text=True)
+    return folder
+
+
+@pytest.fixture
+def run(site: Path, tmp_path: Path) -> Run:
+    """Return the runner; a test may put modules into `tmp_path`."""
+
+    def call(script: str, **environment: str) -> str:
+        path = os.pathsep.join(filter(None, [str(tmp_path), str(site), os.environ.get("PYTHONPATH", "")]))
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYPTX_")}
+        (tmp_path / "case.py").write_text(script, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "case.py")],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**clean, "PYTHONPATH": path, **environment},
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return call
+
+
+def write_plugin(folder: Path, name: str, body: str, version: str = "API_VERSION") -> None:
+    """Write a plugin module that speaks `version` of the hooks."""
+    head = "from pyptx_ir.isa.rows import row\nfrom pyptx_ir.plugins import API_VERSION, hookimpl\n\n"
+    head += f"@hookimpl\ndef pyptx_api_version():\n    return {version}\n\n"
+    (folder / f"{name}.py").write_text(head + body, encoding="utf-8")
+
+
+def test_it_keeps_the_contract(run: Run) -> None:
+    run("from pyptx_ir.plugins.testing import check_plugin\ncheck_plugin('acme_arch.plugin')")
+
+
+def test_its_target_is_found_and_has_what_it_extends(run: Run) -> None:
+    script = """
+from pyptx_ir.isa.targets import default_version, find_target, includes
+target = find_target("acme_1")
+assert target.shared_optin == 64 * 1024
+assert includes("acme_1", "sm_80") and not includes("acme_1", "sm_90a") and not includes("sm_90a", "acme_1")
+assert default_version("acme_1") == (8, 5)
+"""
+    run(script)
+
+
+def test_its_namespace_traces_one_instruction(run: Run) -> None:
+    printed = run(f'ARCH = "acme_1"\n{KERNEL}\nprint(frob.ptx(N=32))')
+    assert printed.count("acme.frob.b32") == 1
+    assert ".target acme_1" in printed
+
+
+def test_any_instruction_of_its_can_be_written_without_the_namespace(run: Run) -> None:
+    printed = run(
+        f'ARCH = "acme_1"\n{KERNEL.replace("ptx.acme.frob", "ptx.inst.acme.frob.b32")}\nprint(frob.ptx(N=32))'
+    )
+    assert printed.count("acme.frob.b32") == 1
+
+
+def test_its_instruction_is_simulated(run: Run) -> None:
+    script = f"""
+ARCH = "acme_1"
+{KERNEL}
+x = np.arange(32, dtype=np.uint32) * np.uint32(2654435761)
+expected = [(int(format(int(v), "032b")[::-1], 2) + 1) % 2**32 for v in x]
+assert frob(x).tolist() == expected
+"""
+    run(script)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('ARCH = "sm_90a"', "acme.frob.b32 needs acme_1; the target is sm_90a"),
+        ('ARCH = "acme_2"', "did you mean acme_1"),
+    ],
+)
+def test_another_target_is_refused_at_the_users_line(run: Run, change: str, said: str) -> None:
+    script = f"""
+{change}
+try:
+{"".join(f"    {line}" + chr(10) for line in KERNEL.splitlines())}
+    frob.ptx(N=32)
+except Exception as error:
+    print(error)
+"""
+    printed = run(script)
+    assert said in printed
+    assert "case.py" in printed or "acme_2" in printed
+
+
+def test_a_register_of_the_wrong_type_is_refused(run: Run) -> None:
+    script = f"""
+ARCH = "acme_1"
+{KERNEL.replace("reg.scalar(b32)", "reg.scalar(u32)").replace("acme.frob(value, value)", "acme.frob(value, px)")}
+try:
+    frob.ptx(N=32)
+except Exception as error:
+    print(error)
+"""
+    printed = run(script)
+    assert "acme.frob.b32" in printed
+    assert "hint" in printed
+
+
+def test_a_clash_with_another_plugin_names_both(run: Run, tmp_path: Path) -> None:
+    write_plugin(tmp_path, "rival", "@hookimpl\ndef pyptx_instructions():\n    return [row('acme.frob.b32 d, a')]\n")
+    script = """
+from pyptx_ir.plugins.manager import manager
+try:
+    manager().instructions()
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    printed = run(script, PYPTX_PLUGINS="rival")
+    assert "PluginError" in printed
+    assert "'acme.frob.b32 d, a'" in printed
+    assert "plugin 'acme' (acme-arch)" in printed
+    assert "plugin 'rival' (PYPTX_PLUGINS)" in printed
+
+
+def test_a_plugin_that_does_not_import_is_named_when_it_could_matter_and_only_then(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import a_package_that_nobody_has\n", encoding="utf-8")
+    script = f"""
+ARCH = "acme_1"
+{KERNEL}
+assert "acme.frob" in frob.ptx(N=32)  # nothing of the broken plugin's was asked for
+for ask in (lambda: ptx.nonesuch, lambda: ptx.inst.nonesuch.b32, lambda: frob(np.zeros(32, np.uint32))):
+    try:
+        ask()
+    except Exception as error:
+        print(error)
+"""
+    printed = run(script, PYPTX_PLUGINS="broken")
+    assert "plugin 'broken' (PYPTX_PLUGINS) failed to import" in printed
+    assert "a_package_that_nobody_has" in printed
+
+
+def test_a_plugin_for_another_version_of_the_hooks_is_refused(run: Run, tmp_path: Path) -> None:
+    write_plugin(tmp_path, "tomorrow", "", version="API_VERSION + 1")
+    script = """
+from pyptx_ir.plugins.manager import manager
+try:
+    manager().targets()
+except Exception as error:
+    print(error)
+"""
+    printed = run(script, PYPTX_PLUGINS="tomorrow")
+    assert "plugin 'tomorrow' (PYPTX_PLUGINS) speaks version" in printed
+
+
+def test_installed_plugins_can_be_switched_off_and_named_one_by_one(run: Run) -> None:
+    script = "from pyptx_ir.plugins.manager import manager\nprint(*manager().loaded())"
+    assert {"baseline", "acme", "dsl", "sim"} <= set(run(script).split())
+    assert run(script, PYPTX_DISABLE_PLUGIN_AUTOLOAD="1").split() == ["baseline"]
+    only = run(script, PYPTX_DISABLE_PLUGIN_AUTOLOAD="1", PYPTX_PLUGINS="acme_arch.plugin").split()
+    assert only == ["baseline", "acme_arch.plugin"]
+
+
+def test_without_it_the_target_and_the_namespace_are_unknown(run: Run) -> None:
+    script = """
+from pyptx import ptx
+from pyptx_ir.isa.targets import find_target
+for ask in (lambda: find_target("acme_1"), lambda: ptx.acme):
+    try:
+        ask()
+    except Exception as error:
+        print(type(error).__name__, error)
+assert not hasattr(ptx, "acme")
+"""
+    printed = run(script, PYPTX_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert "TargetError unknown target 'acme_1'" in printed
+    assert "acme" in printed.splitlines()[-2] + printed.splitlines()[-1]
+
+
+def shipped() -> list[str]:
+    """Return the modules of all plugins of this repository."""
+    points = {point.value for point in metadata.entry_points(group="pyptx")}
+    return sorted(points - {"acme_arch.plugin"})
+
+
+@pytest.mark.parametrize("module", shipped())
+def test_every_shipped_plugin_loads_without_a_framework(module: str) -> None:
+    script = f"import sys, {module}; print(*sorted({{'numpy', 'torch', 'jax'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_shipped_plugins_are_the_ones_we_know() -> None:
+    assert shipped() == ["pyptx_dsl.plugin", "pyptx_ir.isa.plugin", "pyptx_sim.plugin"]
