@@ -2,14 +2,16 @@
 
     python tools/check_distributions.py FOLDER
 
-Every wheel must carry its code, `py.typed`, its licence and nothing at the top level but its package; every sdist must
-carry what it takes to build that wheel again and to run the package's tests.
+Every wheel must carry its code, `py.typed`, its licence and nothing at the top level but its package. Every sdist must
+carry the package's tests, and build a wheel of the same files. Needs pip and hatchling.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -35,7 +37,18 @@ def sdist_faults(path: Path) -> list[str]:
     faults = [f"has no {name}" for name in wanted if name not in names]
     if not any(name.startswith("tests/") for name in names):
         faults.append("has no tests")
-    return faults
+    (wheel,) = path.parent.glob(f"{path.name.removesuffix('.tar.gz')}-*.whl")
+    differ = set(zipfile.ZipFile(wheel).namelist()) ^ files_of_wheel_from(path)
+    return faults + [f"builds a wheel that differs in {name}" for name in sorted(differ)]
+
+
+def files_of_wheel_from(sdist: Path) -> set[str]:
+    """Build a wheel from an sdist, as an installer would, and return the names of its files."""
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "pip", "wheel", *options, "-w", folder, str(sdist)], check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        return set(zipfile.ZipFile(wheel).namelist())
 
 
 def main(folder: str) -> None:
