@@ -30,7 +30,7 @@ def quotient(kind):
 
 
 def remainder(kind):
-    return lambda a, b: ref.wrap(a if b == 0 else a - b * truncated_quotient(a, b), kind)
+    return lambda a, b: ref.wrap(-1 if b == 0 else a - b * truncated_quotient(a, b), kind)
 
 
 def low24(value, kind):
@@ -317,8 +317,16 @@ def test_an_instruction_computes_what_python_integers_say(text, reference, kinds
 
 SHIFTS = (0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 200)
 IMMEDIATE_CASES = [
-    *((f"shl.{k} %d, %a, {n};", wrapped(lambda a, _n, n=n: a << min(n, 64), k), (k, "u32"), n) for k in BITS for n in SHIFTS),
-    *((f"shr.{k} %d, %a, {n};", wrapped(lambda a, _n, n=n: a >> min(n, 64), k), (k, "u32"), n) for k in INTEGERS for n in SHIFTS),
+    *(
+        (f"shl.{k} %d, %a, {n};", wrapped(lambda a, _n, n=n: a << min(n, 64), k), (k, "u32"), n)
+        for k in BITS
+        for n in SHIFTS
+    ),
+    *(
+        (f"shr.{k} %d, %a, {n};", wrapped(lambda a, _n, n=n: a >> min(n, 64), k), (k, "u32"), n)
+        for k in INTEGERS
+        for n in SHIFTS
+    ),
     *(
         (f"prmt.b32 %d, %a, %b, {c:#x};", lambda a, b, _c, c=c: prmt("")(a, b, c), ("b32", "b32", "b32"), c)
         for c in (0x5410, 0x7632, 0x3340, 0xBA98, 0x0123, 0xFEDC, 0x8)
@@ -367,7 +375,9 @@ def test_lop3_combines_a_predicate(operator):
 FNS_CASES = [(text, fns, ("b32", "u32", "s32")) for text in ("fns.b32 %d, %a, %b, %c;",)]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 31), st.integers(-40, 40)), min_size=1, max_size=32))
+@given(
+    st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 31), st.integers(-40, 40)), min_size=1, max_size=32)
+)
 @settings(max_examples=30, deadline=None)
 def test_fns_finds_the_nth_set_bit(rows):
     rows += [(0xAAAAAAAA, 3, 1), (0xAAAAAAAA, 3, -1), (0xAAAAAAAA, 2, 1), (0xAAAAAAAA, 2, -1), (1, 0, 0), (2, 0, 0)]

@@ -17,6 +17,7 @@ from pyptx_sim.semantics.numerics import casts
 from pyptx_sim.semantics.numerics.clamping import rectified, saturated
 from pyptx_sim.semantics.numerics.formats import HALVES, PACKED_HALVES
 from pyptx_sim.semantics.numerics.minifloats import MINIFLOATS, Minifloat, decode, encode
+from pyptx_sim.semantics.numerics.nan import canonical
 from pyptx_sim.semantics.numerics.packed import join, split
 from pyptx_sim.semantics.numerics.subnormals import flushed
 from pyptx_sim.types import dtype_of
@@ -88,14 +89,17 @@ def _floats(match: Match) -> Operation:
         raise match.refuse("a conversion that loses digits names a rounding")
     if mode and source == target:
         raise match.refuse("nothing is rounded")
+    if source == target and len(match.words) == 2:
+        return Operation((target,), (source,), lambda a: a)
     clamp = saturated if "sat" in match else rectified if "relu" in match else None
     limit: Step | None = (lambda v: casts.limited(v, target)) if "satfinite" in match else None
     compute = _chain(
         _widen(source),
         _flush(match, source),
+        canonical if source in HALVES else None,
         clamp,
         limit,
-        lambda v: casts.from_float(v, target, mode),
+        lambda v: casts.from_float(v, target, mode or "rn"),
         _flush(match, target),
     )
     return Operation((target,), (source,), compute)

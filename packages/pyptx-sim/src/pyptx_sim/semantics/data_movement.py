@@ -14,6 +14,7 @@ from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from pyptx_ir.syntax.operands import Operand
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)

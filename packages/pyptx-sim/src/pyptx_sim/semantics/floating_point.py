@@ -1,7 +1,7 @@
 """Single and double precision. Manual: "Floating Point Instructions" (9.7.3).
 
-Single precision results that are NaN are the canonical one; double precision keeps payloads. `neg`, `abs` and `copysign` only
-touch the sign bit. A result is rounded first and flushed then.
+Single precision results that are NaN are the canonical one, those of `neg` and `abs` too, which the hardware executes as
+additions; `copysign` touches the sign bit only. Double precision keeps payloads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyptx_sim.semantics.numerics.double import double
 from pyptx_sim.semantics.numerics.extremes import Extreme
 from pyptx_sim.semantics.numerics.nan import canonical
 from pyptx_sim.semantics.numerics.packed import elementwise
-from pyptx_sim.semantics.numerics.single import reciprocal, single
+from pyptx_sim.semantics.numerics.single import reciprocal, single, single_flushed
 from pyptx_sim.semantics.numerics.subnormals import flushed
 
 Core: TypeAlias = Callable[..., Array]
@@ -27,25 +27,29 @@ Core: TypeAlias = Callable[..., Array]
 _F32, _U64 = np.dtype(np.float32), np.dtype(np.uint64)
 
 
-def finished(core: Core, *, ftz: bool = False, sat: bool = False) -> Core:
-    """Return float32 `core` with flushed inputs and results, and the result saturated or made canonical."""
-    if ftz:
-        last = saturated if sat else canonical
-        return lambda *sources: last(flushed(core(*map(flushed, sources))))
-    if sat:
-        return lambda *sources: saturated(core(*sources))
-    return lambda *sources: canonical(core(*sources))
+def finished(core: Core, *, sat: bool = False) -> Core:
+    """Return float32 `core` with its result saturated or its NaNs made canonical."""
+    last = saturated if sat else canonical
+    return lambda *sources: last(core(*sources))
+
+
+def _flushing(core: Core, *, ftz: bool) -> Core:
+    """Return float32 `core` with canonical NaNs, and with inputs and results flushed if asked."""
+    if not ftz:
+        return finished(core)
+    return lambda *sources: canonical(flushed(core(*map(flushed, sources))))
 
 
 def _arithmetic(operation: str, arity: int) -> Bind:
-    """Bind an IEEE operation in the rounding mode that the instruction names."""
+    """Bind an IEEE operation in the rounding mode that the instruction names, or to nearest."""
 
     def bind(match: Match) -> Operation:
         match.expect_operands(arity + 1)
-        kind = match["type"]
+        kind, mode = match["type"], match["rnd"] or "rn"
         if kind == "f64":
-            return Operation(("f64",), ("f64",) * arity, double(operation, match["rnd"]))
-        core = finished(single(operation, match["rnd"]), ftz="ftz" in match, sat="sat" in match)
+            return Operation(("f64",), ("f64",) * arity, double(operation, mode))
+        rounded = single_flushed(operation, mode) if "ftz" in match else single(operation, mode)
+        core = finished(rounded, sat="sat" in match)
         if kind == "f32x2":
             core = elementwise(core, _F32, _U64)
         return Operation((kind,), (kind,) * arity, core)
@@ -56,7 +60,7 @@ def _arithmetic(operation: str, arity: int) -> Bind:
 def _approximate(core: Core, arity: int = 1) -> Bind:
     def bind(match: Match) -> Operation:
         match.expect_operands(arity + 1)
-        return Operation(("f32",), ("f32",) * arity, finished(core, ftz="ftz" in match))
+        return Operation(("f32",), ("f32",) * arity, _flushing(core, ftz="ftz" in match))
 
     return bind
 
@@ -76,7 +80,7 @@ def _extreme(match: Match) -> Operation:
     if arity == 2 and ("abs" in match) != ("xorsign" in match):
         raise match.refuse(".xorsign and .abs of two inputs go together")
     core = Extreme(match.instruction.opcode[0] == "max", "NaN" in match, "abs" in match, "xorsign" in match)
-    return Operation((kind,), (kind,) * arity, core if kind == "f64" else finished(core, ftz="ftz" in match))
+    return Operation((kind,), (kind,) * arity, core if kind == "f64" else _flushing(core, ftz="ftz" in match))
 
 
 def _sign(core: Core) -> Bind:
@@ -85,8 +89,7 @@ def _sign(core: Core) -> Bind:
     def bind(match: Match) -> Operation:
         match.expect_operands(2)
         kind = match["type"]
-        compute: Core = (lambda a: core(flushed(a))) if "ftz" in match else core
-        return Operation((kind,), (kind,), compute)
+        return Operation((kind,), (kind,), core if kind == "f64" else _flushing(core, ftz="ftz" in match))
 
     return bind
 
@@ -136,8 +139,8 @@ FORMS = (
     form("fma.rnd{.ftz}{.sat}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_SINGLE),
     form("fma.rnd{.ftz}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_PAIR),
     form("fma.rnd.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_DOUBLE),
-    form("mad{.rnd}{.ftz}{.sat}.type", _arithmetic("mad", 3), rnd=ROUNDING, type=_SINGLE),
-    form("mad{.rnd}.type", _arithmetic("mad", 3), rnd=ROUNDING, type=_DOUBLE),
+    form("mad{.rnd}{.ftz}{.sat}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_SINGLE),
+    form("mad{.rnd}.type", _arithmetic("fma", 3), rnd=ROUNDING, type=_DOUBLE),
     form("div.rnd{.ftz}.type", _arithmetic("div", 2), rnd=ROUNDING, type=_SINGLE),
     form("div.rnd.type", _arithmetic("div", 2), rnd=ROUNDING, type=_DOUBLE),
     form("div.approx{.ftz}.f32", _approximate(approximate.divide, 2)),

@@ -1,6 +1,7 @@
 """f16, bf16 and their pairs. Manual: "Half Precision Floating Point Instructions" (9.7.4).
 
 Computed in float32, which has more than twice the digits and so hides no rounding (fma: in float64), then rounded once.
+NaN results are canonical, those of `neg` and `abs` too: the hardware executes them as additions.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ def _operation(match: Match, core: Core, arity: int) -> Operation:
 
     def compute(*sources: Array) -> Array:
         values = core(*(half.widen(half.flush(source) if ftz else source) for source in sources))
-        result = half.narrow(clamp(values) if clamp else values)
-        return half.flush(result) if ftz else result
+        values = clamp(values) if clamp else values
+        result = half.narrow(values)
+        return half.flushed_result(result, values) if ftz else result
 
     function = elementwise(compute, half.element, _REGISTER) if kind in PACKED_HALVES else compute
     return Operation((kind,), (kind,) * arity, function)
@@ -75,24 +77,6 @@ def _extreme(match: Match) -> Operation:
     return _operation(match, core, 2)
 
 
-def _sign(change: Callable[[Array, Array], Array], bits: int) -> Bind:
-    """Bind neg or abs: `change` joins each half with `bits`."""
-    mask = np.uint16(bits)
-
-    def bind(match: Match) -> Operation:
-        match.expect_operands(2)
-        half, kind, ftz = _half(match), match["type"], "ftz" in match
-
-        def compute(source: Array) -> Array:
-            flushed = half.flush(source) if ftz else source
-            return change(flushed.view(np.uint16), mask).view(half.element)
-
-        function = elementwise(compute, half.element, _REGISTER) if kind in PACKED_HALVES else compute
-        return Operation((kind,), (kind,), function)
-
-    return bind
-
-
 _F16 = ("f16", "f16x2")
 _BF16 = ("bf16", "bf16x2")
 _RN = ("rn",)
@@ -107,10 +91,10 @@ FORMS = (
     form("fma.rnd{.ftz}{.sat}.type", _fused, rnd=_RN, type=_F16),
     form("fma.rnd{.ftz}.relu.type", _fused, rnd=_RN, type=_F16),
     form("fma.rnd{.relu}.type", _fused, rnd=_RN, type=_BF16),
-    form("neg{.ftz}.type", _sign(np.bitwise_xor, 0x8000), type=_F16),
-    form("neg.type", _sign(np.bitwise_xor, 0x8000), type=_BF16),
-    form("abs{.ftz}.type", _sign(np.bitwise_and, 0x7FFF), type=_F16),
-    form("abs.type", _sign(np.bitwise_and, 0x7FFF), type=_BF16),
+    form("neg{.ftz}.type", _plain(np.negative, 1), type=_F16),
+    form("neg.type", _plain(np.negative, 1), type=_BF16),
+    form("abs{.ftz}.type", _plain(np.abs, 1), type=_F16),
+    form("abs.type", _plain(np.abs, 1), type=_BF16),
     form("min{.ftz}{.NaN}{.xorsign}{.abs}.type", _extreme, type=_F16),
     form("min{.NaN}{.xorsign}{.abs}.type", _extreme, type=_BF16),
     form("max{.ftz}{.NaN}{.xorsign}{.abs}.type", _extreme, type=_F16),

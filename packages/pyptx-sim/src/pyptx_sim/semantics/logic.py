@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.forms import Bind, Match, form
 from pyptx_sim.types import dtype_of
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ def _widening(operation: str, halves: int) -> Bind:
     def bind(match: Match) -> Operation:
         match.expect_operands(halves + 2)
         widen = HALVES[match["atype"]].widen
-        core = finished(single(operation, match["rnd"]), sat="sat" in match)
+        core = finished(single(operation, match["rnd"] or "rn"), sat="sat" in match)
 
         def compute(*sources: Array) -> Array:
             return core(*map(widen, sources[:-1]), sources[-1])

@@ -128,7 +128,10 @@ def _shift(match: Match) -> Operation:
 
     def core(a: Array, b: Array) -> Array:
         count = np.minimum(b, 32) if clamp else b & 31
-        return a << count if left else a >> count
+        if not left:
+            return a >> count
+        # A whole word shifted by 32 leaves 64 bits; what matters of it is its sign, its size, and 32 zeros.
+        return np.where(count == 32, np.sign(a) << 62, a << np.minimum(count, 31))
 
     return _scalar(match, core, match["dtype"], "u32")
 

@@ -6,12 +6,13 @@ have bounds that are absolute and wide (2^-20.5), which every float32 implementa
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pyptx_sim.semantics.numerics.nan import F64_HIGH_NAN
 from pyptx_sim.semantics.numerics.rounding import F32, F64
 from pyptx_sim.semantics.numerics.single import reciprocal
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.semantics.numerics.directed import nudged
 from pyptx_sim.semantics.numerics.formats import HALVES
-from pyptx_sim.semantics.numerics.nan import F32_NAN, canonical, has_nan
+from pyptx_sim.semantics.numerics.nan import F32_NAN, canonical
 from pyptx_sim.semantics.numerics.rounding import F32, F64, PRECISIONS, rounded, sum_error, sum_to_odd, to_f32
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx_sim.types import DType
-    from pyptx_sim.operation import Array
     from collections.abc import Callable
+
+    from pyptx_sim.operation import Array
+    from pyptx_sim.types import DType
 
 INTEGRAL: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
@@ -58,13 +59,16 @@ def from_integer(values: Array, target: str, mode: str) -> Array:
 
 
 def from_float(values: Array, target: str, mode: str) -> Array:
-    """Return float32 or float64 `values` as the float type `target` (bits for bf16), rounded in direction `mode`."""
+    """Return float32 or float64 `values` as the float type `target` (bits for bf16), rounded in direction `mode`.
+
+    float64 hands its NaN's payload on to float32; all others become canonical.
+    """
     if target == "f64":
         return values.astype(F64)
     if target == "f32":
-        return canonical(values.astype(F32) if values.dtype == F32 else to_f32(values, mode or "rn"))
+        return canonical(values.copy()) if values.dtype == F32 else to_f32(values, mode)
     half = HALVES[target]
-    return half.narrow(values if mode in {"", "rn"} else rounded(values.astype(F64), target, mode))
+    return half.narrow(values if mode == "rn" else rounded(values.astype(F64), target, mode))
 
 
 def limited(values: Array, target: str) -> Array:
@@ -79,11 +83,14 @@ _TF32_SHIFT = np.uint32(13)
 
 
 def to_tf32(values: Array, mode: str) -> Array:
-    """Return float32 `values` as tf32 bits; a carry out of the mantissa is the next exponent."""
+    """Return float32 `values` as tf32 bits; a carry out of the mantissa is the next exponent.
+
+    NaN becomes canonical, but `rna` only cuts its payload: it is executed as an integer addition and a mask.
+    """
     bits = values.view(np.uint32)
+    nan = np.isnan(values)
     if mode == "rna":
-        bits = bits + np.uint32(0x1000)
-    elif mode == "rn":
+        return np.where(nan, bits, bits + np.uint32(0x1000)) & _TF32_MASK
+    if mode == "rn":
         bits = bits + (((bits >> _TF32_SHIFT) & np.uint32(1)) + np.uint32(0xFFF))
-    result = bits & _TF32_MASK
-    return np.where(np.isnan(values), np.uint32(F32_NAN), result) if has_nan(values) else result
+    return np.where(nan, np.uint32(F32_NAN), bits & _TF32_MASK)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from typing import TYPE_CHECKING
+from pyptx_sim.semantics.numerics.nan import has_nan
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array
@@ -12,9 +14,11 @@ if TYPE_CHECKING:
 
 def saturated(values: Array) -> Array:
     """Return float `values` clamped to [+0, 1]; NaN becomes +0. Adding zero makes -0 positive."""
-    return np.fmin(np.fmax(values, 0.0), 1.0) + values.dtype.type(0)
+    result: Array = np.minimum(np.maximum(values, 0.0), 1.0) + values.dtype.type(0)
+    return np.where(np.isnan(result), values.dtype.type(0), result) if has_nan(result) else result
 
 
 def rectified(values: Array) -> Array:
     """Return float `values` with everything negative replaced by +0; NaN stays."""
-    return np.maximum(values, 0.0) + values.dtype.type(0)
+    result: Array = np.maximum(values, 0.0) + values.dtype.type(0)
+    return result

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.semantics.numerics.exact import divide_exact, fma_exact, sqrt_exact
 from pyptx_sim.semantics.numerics.rounding import FACTOR_LIMIT, PRODUCT_LEAST, product_error, sum_error, zero_sign
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx_sim.operation import Array
     from collections.abc import Callable
+
+    from pyptx_sim.operation import Array
 
 
 def nudged(result: Array, error: Array, mode: str) -> Array:

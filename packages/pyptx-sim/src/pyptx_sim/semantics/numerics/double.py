@@ -22,7 +22,6 @@ _CORES: dict[str, tuple[Core, Core]] = {
     "sub": (np.subtract, lambda a, b, mode: add_f64(a, -b, mode)),
     "mul": (np.multiply, multiply_f64),
     "fma": (fma_f64, fma_f64),
-    "mad": (fma_f64, fma_f64),
     "div": (np.divide, divide_f64),
     "rcp": (reciprocal, lambda a, mode: divide_f64(np.full_like(a, _ONE), a, mode)),
     "sqrt": (np.sqrt, sqrt_f64),
@@ -30,8 +29,8 @@ _CORES: dict[str, tuple[Core, Core]] = {
 
 
 def double(operation: str, mode: str) -> Core:
-    """Return the float64 function of `operation` in rounding `mode` (empty: to nearest)."""
+    """Return the float64 function of `operation` in rounding `mode`."""
     nearest, directed = _CORES[operation]
-    if mode in {"", "rn"}:
+    if mode == "rn":
         return nearest
     return lambda *sources: directed(*sources, mode)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.semantics.numerics.nan import has_nan
 
-from typing import TYPE_CHECKING
-
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array
-    
+
 
 @dataclass(frozen=True, slots=True)
 class Extreme:

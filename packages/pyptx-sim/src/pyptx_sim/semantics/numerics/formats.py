@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.semantics.numerics.nan import F16_NAN, has_nan
 from pyptx_sim.semantics.numerics.rounding import F32, narrowed_to_odd
 from pyptx_sim.semantics.numerics.subnormals import flushed_half
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx_sim.types import DType
-    from pyptx_sim.operation import Array
     from collections.abc import Callable
+
+    from pyptx_sim.operation import Array
+    from pyptx_sim.types import DType
 
 _16 = np.uint32(16)
 _HALF_UNIT = np.uint32(0x7FFF)
@@ -25,6 +26,7 @@ class Half:
     """A 16-bit float format; `element` is the dtype of its storage.
 
     `narrow` takes float32, or float64 that is exact or rounded to odd, rounds to nearest even, and canonicalises NaN.
+    `tiny` is the least magnitude that rounds to a normal number if exponents are unbounded: below it, results are flushed.
     """
 
     name: str
@@ -32,6 +34,12 @@ class Half:
     widen: Callable[[Array], Array]
     narrow: Callable[[Array], Array]
     flush: Callable[[Array], Array]
+    tiny: float
+
+    def flushed_result(self, result: Array, values: Array) -> Array:
+        """Return `result`, rounded from `values`, with zeros of the same sign for what is too small."""
+        bits = result.view(np.uint16)
+        return np.where(np.abs(values) < self.tiny, bits & np.uint16(0x8000), bits).view(self.element)
 
 
 def _widen_f16(values: Array) -> Array:
@@ -65,8 +73,8 @@ def _flushed_bf16(bits: Array) -> Array:
     return np.where(bits & np.uint16(0x7F80), bits, bits & np.uint16(0x8000))
 
 
-_F16 = Half("f16", np.dtype("<f2"), _widen_f16, _narrow_f16, flushed_half)
-_BF16 = Half("bf16", np.dtype("<u2"), widen_bf16, narrow_bf16, _flushed_bf16)
+_F16 = Half("f16", np.dtype("<f2"), _widen_f16, _narrow_f16, flushed_half, 2.0**-14 - 2.0**-26)
+_BF16 = Half("bf16", np.dtype("<u2"), widen_bf16, narrow_bf16, _flushed_bf16, 2.0**-126 - 2.0**-135)
 
 HALVES: dict[str, Half] = {"f16": _F16, "bf16": _BF16}
 PACKED_HALVES: dict[str, Half] = {"f16x2": _F16, "bf16x2": _BF16}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pyptx_sim.semantics.numerics.directed import nudged, patched
@@ -15,11 +17,9 @@ from pyptx_sim.semantics.numerics.rounding import (
     product_error,
     sum_error,
     sum_to_odd,
-    to_f32,
     zero_sign,
 )
 from pyptx_sim.semantics.numerics.subnormals import has_subnormal
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array
@@ -44,13 +44,6 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     if np.minimum.reduce(total.view(I64) << _F32_TAIL, axis=None) == _HALFWAY or has_subnormal(result):
         return sum_to_odd(product, addend).astype(F32)
     return result
-
-
-def fma_f32_directed(a: Array, b: Array, c: Array, mode: str) -> Array:
-    """Return `a * b + c` in float32, rounded once in direction `mode`."""
-    product, addend = a.astype(F64) * b.astype(F64), c.astype(F64)
-    total = sum_to_odd(product, addend)
-    return to_f32(zero_sign(total, product, addend, mode), mode)
 
 
 def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from pyptx_sim.types import DType
     from pyptx_sim.operation import Array
+    from pyptx_sim.types import DType
 
 _U64_LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -70,8 +70,8 @@ def _magnitude(values: Array) -> Array:
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """Return what the truncated quotient leaves over, with the sign of `a`; `a` itself where the divisor is zero."""
-    return np.where(b == 0, a, a - divide(a, b) * b)
+    """Return what the truncated quotient leaves over, with the sign of `a`; all ones where the divisor is zero."""
+    return np.where(b == 0, ~a.dtype.type(0), a - divide(a, b) * b)
 
 
 def top_bit(values: Array) -> Array:

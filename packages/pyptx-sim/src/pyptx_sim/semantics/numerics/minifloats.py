@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.semantics.numerics.nan import F16_NAN
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array

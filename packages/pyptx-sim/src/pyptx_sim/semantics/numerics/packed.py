@@ -6,15 +6,15 @@ along lanes, because the new axis is last.
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-
 if TYPE_CHECKING:
-    from pyptx_sim.types import DType
-    from pyptx_sim.operation import Array
     from collections.abc import Callable
+
+    from pyptx_sim.operation import Array
+    from pyptx_sim.types import DType
 
 
 def split(bits: Array, element: DType) -> Array:

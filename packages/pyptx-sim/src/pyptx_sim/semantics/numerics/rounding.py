@@ -7,14 +7,14 @@ double rounding. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from typing import TYPE_CHECKING
-
 if TYPE_CHECKING:
-    from pyptx_sim.operation import Array
     from collections.abc import Callable
+
+    from pyptx_sim.operation import Array
 
 F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
 

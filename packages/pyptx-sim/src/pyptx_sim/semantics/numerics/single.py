@@ -12,58 +12,77 @@ from typing import TypeAlias
 import numpy as np
 
 from pyptx_sim.operation import Array
-from pyptx_sim.semantics.numerics.fused import fma_f32, fma_f32_directed
+from pyptx_sim.semantics.numerics.fused import fma_f32
 from pyptx_sim.semantics.numerics.rounding import F64, sum_to_odd, to_f32, zero_sign
+from pyptx_sim.semantics.numerics.subnormals import flushed, reaches_least_normal
 
 Core: TypeAlias = Callable[..., Array]
 
 
-def _add(a: Array, b: Array, mode: str) -> Array:
-    left, right = a.astype(F64), b.astype(F64)
-    return to_f32(zero_sign(sum_to_odd(left, right), left, right, mode), mode)
-
-
-def _subtract(a: Array, b: Array, mode: str) -> Array:
-    return _add(a, -b, mode)
-
-
-def _multiply(a: Array, b: Array, mode: str) -> Array:
-    return to_f32(a.astype(F64) * b.astype(F64), mode)
-
-
-def _divide(a: Array, b: Array, mode: str) -> Array:
-    return to_f32(a.astype(F64) / b.astype(F64), mode)
-
-
-def _reciprocal(a: Array, mode: str) -> Array:
-    return to_f32(1.0 / a.astype(F64), mode)
-
-
-def _root(a: Array, mode: str) -> Array:
-    return to_f32(np.sqrt(a.astype(F64)), mode)
-
-
 def reciprocal(a: Array) -> Array:
     """Return `1 / a` rounded to nearest."""
-    return a.dtype.type(1) / a
+    result: Array = a.dtype.type(1) / a
+    return result
 
 
-# Operation -> (rounded to nearest, rounded in a direction).
-_CORES: dict[str, tuple[Core, Core]] = {
-    "add": (np.add, _add),
-    "sub": (np.subtract, _subtract),
-    "mul": (np.multiply, _multiply),
-    "fma": (fma_f32, fma_f32_directed),
-    "mad": (fma_f32, fma_f32_directed),
-    "div": (np.divide, _divide),
-    "rcp": (reciprocal, _reciprocal),
-    "sqrt": (np.sqrt, _root),
+def _sum(a: Array, b: Array, mode: str) -> Array:
+    return zero_sign(sum_to_odd(a, b), a, b, mode)
+
+
+_NEAREST: dict[str, Core] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "fma": fma_f32,
+    "div": np.divide,
+    "rcp": reciprocal,
+    "sqrt": np.sqrt,
+}
+
+# The same as float64 functions of float64 inputs, exact enough (see above) to be rounded once more.
+_EXACT: dict[str, Core] = {
+    "add": _sum,
+    "sub": lambda a, b, mode: _sum(a, -b, mode),
+    "mul": lambda a, b, _mode: a * b,
+    "fma": lambda a, b, c, mode: _sum(a * b, c, mode),
+    "div": lambda a, b, _mode: a / b,
+    "rcp": lambda a, _mode: 1.0 / a,
+    "sqrt": lambda a, _mode: np.sqrt(a),
 }
 
 
+def _wide(sources: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(source.astype(F64) for source in sources)
+
+
 def single(operation: str, mode: str) -> Core:
-    """Return the float32 function of `operation` in rounding `mode` (empty: to nearest)."""
-    nearest, directed = _CORES[operation]
-    if mode in {"", "rn"}:
-        return nearest
-    return lambda *sources: directed(*sources, mode)
+    """Return the float32 function of `operation` in rounding `mode`."""
+    if mode == "rn":
+        return _NEAREST[operation]
+    exact = _EXACT[operation]
+    return lambda *sources: to_f32(exact(*_wide(sources), mode), mode)
+
+
+# Numbers near the least normal one are scaled up by this, so that rounding them meets no subnormals.
+_SCALE = 2.0**60
+_SCALED_NORMAL = np.float32(2.0**-66)
+
+
+def single_flushed(operation: str, mode: str) -> Core:
+    """Return the function of `operation` that flushes its inputs and results.
+
+    A result is flushed if rounding it with unbounded exponents stays below the normal numbers (ptxas folds constants so):
+    2^-126 - 2^-150 is, although it would be rounded up to the least normal number.
+    """
+    core, exact = single(operation, mode), _EXACT[operation]
+
+    def compute(*sources: Array) -> Array:
+        inputs = tuple(map(flushed, sources))
+        result = core(*inputs)
+        if not reaches_least_normal(result):
+            return result
+        value = exact(*_wide(inputs), mode)
+        tiny = np.abs(to_f32(value * _SCALE, mode)) < _SCALED_NORMAL
+        return np.where(tiny, np.copysign(np.float32(0), value.astype(np.float32)), result)
+
+    return compute

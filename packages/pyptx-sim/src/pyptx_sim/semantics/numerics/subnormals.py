@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from pyptx_sim.operation import Array
@@ -21,6 +21,11 @@ _HALF_EXPONENT = np.uint16(0x7C00)
 def has_subnormal(values: Array) -> bool:
     """Tell whether any element of the float32 array is subnormal; zeros wrap round to the top."""
     return bool(np.minimum.reduce((values.view(np.uint32) << _ONE) - _ONE, axis=None) < _SMALLEST_NORMAL)
+
+
+def reaches_least_normal(values: Array) -> bool:
+    """Tell whether any element of the float32 array is subnormal, or the least normal number: a flush has to look."""
+    return bool(np.minimum.reduce((values.view(np.uint32) << _ONE) - _ONE, axis=None) <= _SMALLEST_NORMAL)
 
 
 def flushed(values: Array) -> Array:

@@ -1,0 +1,145 @@
+"""No simulated form without a reference, no meaning for what the manual does not have, and what a binding promises.
+
+This file sorts behind the reference tests: it asks which forms they have run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyptx_ir.errors import PyptxError
+from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.semantics.chapters import FORMS
+
+from . import semantics_reference as ref
+
+REFERENCES = {path.name for path in Path(__file__).parent.glob("test_semantics_*.py")} - {Path(__file__).name}
+
+
+def form_of(opcode):
+    """Return the form that answers for `opcode`: the first that fits, of the longest name."""
+    fitting = [form for form in FORMS if opcode[: form.opcode.count(".") + 1] == tuple(form.opcode.split("."))]
+    fitting.sort(key=lambda form: -form.opcode.count("."))
+    return next(form for form in fitting if form.fill(opcode) is not None)
+
+
+def test_pmevent_reads_its_operand_and_writes_nothing():
+    for text in ("pmevent 7;", "pmevent.mask 0xff;"):
+        operation = ref.exercise(text)
+        assert (operation.results, operation.sources) == ((), ("u32",))
+        assert operation.compute(np.array([[7]], np.uint32)) == ()
+
+
+def test_every_form_is_held_against_a_reference(request):
+    ran = {item.path.name for item in request.session.items}
+    if not ran >= REFERENCES:
+        pytest.skip(f"needs the reference tests in the same run: {', '.join(sorted(REFERENCES - ran))}")
+    exercised = {id(form_of(opcode)) for opcode in ref.EXERCISED}
+    assert [(form.spelling, form.slots) for form in FORMS if id(form) not in exercised] == []
+
+
+REFUSED = [
+    "add.u8 %d, %a, %b;",
+    "add.sat.u64 %d, %a, %b;",
+    "add.rn.rz.f32 %d, %a, %b;",
+    "add.ftz.f64 %d, %a, %b;",
+    "add.sat.bf16 %d, %a, %b;",
+    "mul.u32 %d, %a, %b;",
+    "mul.wide.u64 %d, %a, %b;",
+    "fma.f32 %d, %a, %b, %c;",
+    "fma.rn.oob.f16 %d, %a, %b, %c;",
+    "div.f32 %d, %a, %b;",
+    "abs.u32 %d, %a;",
+    "popc.u32 %d, %a;",
+    "setp.lt.b32 %p, %a, %b;",
+    "setp.lo.s32 %p, %a, %b;",
+    "setp.equ.s32 %p, %a, %b;",
+    "setp.eq.f16x2 %p, %a, %b;",
+    "setp.eq.and.u32 %p, %a, %b;",
+    "min.xorsign.f32 %d, %a, %b;",
+    "min.abs.f32 %d, %a, %b;",
+    "max.NaN.f64 %d, %a, %b;",
+    "lop3.b32 %d, %a, %b, %c, 256;",
+    "lop3.b32 %d, %a, %b, %c, %e;",
+    "shl.s32 %d, %a, %b;",
+    "mov.b64 {%a, %b, %c}, %d;",
+    "mov.b32 {%a, %b}, {%c, %d};",
+    "vadd.u32.u32.u32 %d.b0, %a, %b;",
+    "vadd.u32.u32.u32.add %d, %a, %b;",
+    "vadd2.u32.u32.u32 %d, %a.b0, %b, %c;",
+    "vmad.s32.s32.s32 %d, -%a, %b, -%c;",
+    "add.u32 %d, %a;",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_has_no_meaning_is_refused_by_its_full_name(text):
+    with pytest.raises(ref.NoSemantics) as caught:
+        ref.bind(text)
+    assert isinstance(caught.value, (PyptxError, MissingSemantics))
+    assert text.split()[0] in str(caught.value)
+
+
+def test_modifiers_may_stand_in_any_order_but_types_may_not():
+    assert ref.bind("add.ftz.rn.sat.f32 %d, %a, %b;").sources == ("f32", "f32")
+    assert ref.bind("add.rz.f32.bf16.sat %d, %a, %b;").sources == ("bf16", "f32")
+    assert ref.bind("set.eq.u32.f32 %d, %a, %b;").results == ("u32",)
+    with pytest.raises(ref.NoSemantics):
+        ref.bind("add.rz.bf16.f32 %d, %a, %b;")
+
+
+UNIFORM = [
+    "add.f32 %d, %a, %b;",
+    "fma.rn.f32 %d, %a, %b, %c;",
+    "fma.rn.f64 %d, %a, %b, %c;",
+    "div.s32 %d, %a, %b;",
+    "mul.hi.u64 %d, %a, %b;",
+    "bfe.s32 %d, %a, %b, %c;",
+    "prmt.b32 %d, %a, %b, %c;",
+    "prmt.b32 %d, %a, %b, 0x5410;",
+    "add.f16x2 %d, %a, %b;",
+    "setp.lt.f32 %p|%q, %a, %b;",
+    "min.bf16x2 %d, %a, %b;",
+    "vadd4.u32.u32.u32 %d, %a, %b, %c;",
+    "mov.b64 %d, {%a, %b};",
+    "cvt.rn.f16x2.f32 %d, %a, %b;",
+    "cvt.rn.satfinite.e4m3x2.f32 %d, %a, %b;",
+    "shf.l.wrap.b32 %d, %a, %b, %c;",
+    "sad.u32 %d, %a, %b, %c;",
+]
+
+
+@pytest.mark.parametrize("text", UNIFORM)
+def test_uniform_sources_give_what_full_ones_give(text):
+    operation = ref.bind(text)
+    full = [ref.array(range(3, 67), kind).reshape(2, 32) for kind in operation.sources]
+    for narrow in range(len(full)):
+        for shape in ((1, 1), (2, 1)):
+            sources = [array[: shape[0], :1] if index == narrow else array for index, array in enumerate(full)]
+            with np.errstate(all="ignore"):
+                mixed = operation.compute(*sources)
+                whole = operation.compute(*(np.broadcast_to(source, (2, 32)) for source in sources))
+            assert [spread(result) for result in tuple_of(mixed)] == [spread(result) for result in tuple_of(whole)]
+    with np.errstate(all="ignore"):
+        uniform = tuple_of(operation.compute(*(array[:1, :1] for array in full)))
+    assert {result.shape for result in uniform} == {(1, 1)}
+
+
+def tuple_of(results):
+    return results if isinstance(results, tuple) else (results,)
+
+
+def spread(result):
+    return np.broadcast_to(result, (2, 32)).tobytes()
+
+
+WARP_FORMS = ("shfl", "vote", "match", "activemask", "elect", "redux", "movmatrix")
+
+
+def test_exactly_the_exchanging_instructions_ask_for_the_mask():
+    assert {ref.bind(text).warp for text in UNIFORM} == {False}
+    assert {form.opcode for form in FORMS} >= set(WARP_FORMS)
+    assert ref.bind("shfl.sync.bfly.b32 %d, %a, 16, 31, -1;").warp
