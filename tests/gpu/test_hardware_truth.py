@@ -20,42 +20,14 @@ import pyptx_sim
 
 from .driver import device
 from .instructions import RECORDED, Recorded
+from .probes import BLOCK, padded, probe, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.gpu
 
-BLOCK = 128
-BITS = {"16": "16", "x2": "32", "32": "32", "64": "64"}
 FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
-
-
-def width(kind: str) -> int:
-    """Return a PTX type's width in bits."""
-    return int(BITS[kind[-2:]])
-
-
-def probe(row: Recorded, target: str) -> str:
-    """Return a module whose entry applies the instruction to one element a thread."""
-    columns = [*row.operands, row.result]
-    pointers = ",\n".join(f"\t.param .u64 p{i}" for i in range(len(columns)))
-    registers = "\n".join(f"\t.reg .b{width(kind)} v{i};" for i, kind in enumerate(columns))
-    body = ["mov.u32 tid, %tid.x;", "mov.u32 block, %ctaid.x;", f"mad.lo.u32 tid, block, {BLOCK}, tid;"]
-    for i, kind in enumerate(columns):
-        body += [f"ld.param.u64 a{i}, [p{i}];", f"mad.wide.u32 a{i}, tid, {width(kind) // 8}, a{i};"]
-    body += [f"ld.global.b{width(kind)} v{i}, [a{i}];" for i, kind in enumerate(row.operands)]
-    sources = ", ".join(f"v{i}" for i in range(len(row.operands)))
-    last = len(row.operands)
-    body += [f"{row.opcode} v{last}, {sources};", f"st.global.b{width(row.result)} [a{last}], v{last};", "ret;"]
-    lines = "\n".join(f"\t{line}" for line in body)
-    header = f".version 8.0\n.target {target}\n.address_size 64\n\n.visible .entry probe(\n{pointers}\n)\n{{\n"
-    return f"{header}\t.reg .b32 tid, block;\n\t.reg .b64 a<{len(columns)}>;\n{registers}\n{lines}\n}}\n"
-
-
-def padded(column: np.ndarray) -> np.ndarray:
-    """Repeat a column's last value up to a whole number of blocks."""
-    return np.pad(column, (0, -len(column) % BLOCK), mode="edge")
 
 
 def ordered(bits: np.ndarray) -> np.ndarray:
