@@ -133,8 +133,8 @@ class Mbarrier:
     ) -> Reg:
         """Emit `mbarrier.try_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase{, hint};`.
 
-        From sm_90. The thread may be suspended for a while (about `suspend_time_hint` nanoseconds). The register `p`, which
-        is returned, tells whether the phase has ended, and may be false although it has.
+        From sm_90. The thread may be suspended for a while (about `suspend_time_hint` nanoseconds). The register `p` is
+        returned; it tells whether the phase has ended, and may be false although it has.
         """
         hint = () if suspend_time_hint is None else (suspend_time_hint,)
         return _wait("try_wait", (as_address(mbar), phase, *hint), _order(sem, scope, _WAIT), pred, parity=parity)

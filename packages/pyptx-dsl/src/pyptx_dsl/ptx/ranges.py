@@ -122,7 +122,7 @@ def _plan(trace: Trace, start: object, stop: object, step: object) -> Plan | Non
                 f"ptx.range_: {name}={value} does not fit the counter's type {plan.word}",
                 hint="count in a wider or signed type: pass start as a register of it",
             )
-    return Plan(dtype, *[_fitted(trace, value, dtype) for value in values])
+    return Plan(dtype, values[0], *[_fitted(trace, value, dtype) for value in values[1:]])
 
 
 def _value(name: str, value: object) -> Reg | int:
@@ -158,11 +158,17 @@ def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
     if not isinstance(value, Reg) or (value.dtype.bits == dtype.bits and not value.readonly):
         return value
     result = trace.fresh(dtype)
-    if value.dtype.bits == dtype.bits:
-        trace.emit(("mov", dtype.name), (result, value))
-    else:
-        trace.emit(("cvt", dtype.name, f"{dtype.name[0]}{value.dtype.bits}"), (result, value))
+    _move(trace, result, value)
     return result
+
+
+def _move(trace: Trace, into: Reg, value: Reg | int) -> None:
+    """Emit one `mov`, or the `cvt` of a narrower register."""
+    dtype = into.dtype
+    if isinstance(value, Reg) and value.dtype.bits != dtype.bits:
+        trace.emit(("cvt", dtype.name, f"{dtype.name[0]}{value.dtype.bits}"), (into, value))
+    else:
+        trace.emit(("mov", dtype.name), (into, value))
 
 
 # --- the loop ---------------------------------------------------------------------------------------
@@ -171,7 +177,7 @@ def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
 def _run(trace: Trace, plan: Plan) -> Iterator[Reg]:
     """Emit the head, give out the counter, emit the tail; a body left early gets no tail, but its labels."""
     counter = trace.fresh(plan.dtype)
-    trace.emit(("mov", plan.word), (counter, plan.start))
+    _move(trace, counter, plan.start)
     frame = Frame(trace)
     direction = _enter(trace, plan, counter, frame)
     top = trace.new_label("range")
