@@ -55,7 +55,7 @@ STRICTER: dict[str, str] = {
 # The table accepts these, ptxas doesn't: it knows values and symbols, the table shapes. Searched in ptxas's words.
 BEYOND: dict[str, str] = {
     r"out of range|unexpected value|multiple of warp size": "the value of an operand",
-    r"State space mismatch|Illegal to write to function input": "what a symbol is",
+    r"State space mismatch|Illegal state space for address|Illegal to write to function input": "what a symbol is",
     r"Label expected|Arguments mismatch for instruction 'bra'": "which names are labels",
     r"Arguments mismatch for instruction '(movmatrix|set|setp)'|Result register required": (
         "a literal where these forms want a register; ptxas takes one in their siblings"

@@ -104,11 +104,15 @@ def test_text_that_crashes_ptxas_is_a_refusal_with_what_it_said_before() -> None
         assemble(text, "sm_90a")
 
 
-@pytest.mark.ptxas
-def test_bytes_beyond_ascii_reach_ptxas_as_they_are_and_its_complaint_has_a_line() -> None:
-    with pytest.raises(AssemblyError, match="non-ASCII") as caught:
-        assemble(KERNEL + "// caf\udce9\n", "sm_90a")
-    assert caught.value.diagnostics[0].line == 15
+def test_bytes_beyond_ascii_reach_ptxas_as_they_were_read(tmp_path: Path) -> None:
+    tool = fake(tmp_path, f'cp module.ptx "{tmp_path}/seen"; echo cubin > module.cubin')
+    assemble(KERNEL + "// caf\udce9 \u00e9\n", "sm_90a", tool=tool)
+    assert (tmp_path / "seen").read_bytes().endswith(b"// caf\xe9 \xc3\xa9\n")
+
+
+def test_a_complaint_that_names_its_line_in_words_has_it_too() -> None:
+    log = "ptxas fatal   : Unexpected non-ASCII character encountered on line 15\n"
+    assert parse_log(log)[0].line == 15
 
 
 @pytest.mark.ptxas
