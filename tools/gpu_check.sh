@@ -20,8 +20,9 @@ failed=0
   python3 -m pip list 2>/dev/null | grep -iE '^(torch|jax|jaxlib|numpy|pytest|hypothesis|pluggy|cuda-)' || true
 } | tee "$OUT/machine.txt"
 
-# Entry points come with an installation; sources have none, so the plugins are named.
-export PYPTX_PLUGINS="${PYPTX_PLUGINS:-pyptx_dsl.plugin,pyptx_sim.plugin}"
+# Plugins are found as entry points of an installation; sources have none, so there they are named.
+python3 -c 'from importlib.metadata import distribution; distribution("pyptx-sim")' 2>/dev/null ||
+  export PYPTX_PLUGINS="${PYPTX_PLUGINS:-pyptx_dsl.plugin,pyptx_sim.plugin}"
 
 python3 -m pytest --gpu -p no:cacheprovider -o "minversion=7" tests/gpu "$@" 2>&1 | tee "$OUT/tests.txt" || failed=1
 
