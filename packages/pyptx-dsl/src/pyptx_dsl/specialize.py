@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ from pyptx_ir.plugins.rows import EntryParameter, Frame, Output, Specialization
 from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from pyptx_dsl.declaration import Declaration
     from pyptx_dsl.origin import Recorder, Site
@@ -77,11 +79,29 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
         trace.claim_symbol(name)
     if declaration.extern_symbol is not None and not trace.has_symbol(declaration.extern_symbol):
         trace.claim_symbol(declaration.extern_symbol)
-    with tracing(trace):
-        declaration.function(*_tensors(declaration, env), **templates)
+    with _collector_paused():
+        with tracing(trace):
+            declaration.function(*_tensors(declaration, env), **templates)
+        traced = _assembled(declaration, trace, env)
     if not trace.statement_count:
         _warn_empty(declaration)
-    return _assembled(declaration, trace, env)
+    return traced
+
+
+@contextmanager
+def _collector_paused() -> Generator[None]:
+    """Pause the cyclic garbage collector: it would visit the growing trace again and again, for a third of the time.
+
+    When threads trace at the same time, the first to finish may switch it on for the others, which costs only speed.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def specialization(
