@@ -1,6 +1,6 @@
 """Vector addition, the smallest kernel with a bound: `C[i] = A[i] + B[i]` for any length.
 
-    python examples/ampere/vector_add.py
+python examples/ampere/vector_add.py
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """RMS norm: `Y[b, i] = X[b, i] * W[i] / sqrt(mean(X[b, :]**2) + eps)`.
 
-One block per row. Every thread loads its share of the row once, four floats at a time, keeps it in registers, and writes
-it back scaled: the row crosses the memory bus once each way. In between stand one sum per thread, a butterfly over the
-lanes of a warp, and one exchange of the warps' sums through shared memory.
+One block per row. Every thread loads its share of the row once, four floats at a time, keeps it in registers, and
+writes it back scaled: the row crosses the memory bus once each way. In between stand one sum per thread, a butterfly
+over the lanes of a warp, and one exchange of the warps' sums through shared memory.
 
     python examples/hopper/rms_norm.py
 """
@@ -60,7 +60,7 @@ def rms_norm(X, W, Y, *, eps: float = 1e-6):
     for w in range(WARPS):
         ptx.inst.add.f32(total, total, partials[w, 0])
 
-    # rstd = 1 / sqrt(total / N + eps)
+    # The reciprocal of the row's root mean square.
     rstd = reg.scalar(f32)
     ptx.inst.fma.rn.f32(rstd, total, 1.0 / N, eps)
     ptx.inst.rsqrt.approx.f32(rstd, rstd)

@@ -39,10 +39,10 @@ def swiglu(Gate, Up, Y):
     tid = reg.from_(ptx.special.tid.x(), u32)
     row = reg.from_(ptx.special.ctaid.y(), u32)
     chunk = reg.from_(ptx.special.ctaid.x(), u32)
-    for pointer in (pg, pu, py):
-        pointer += row * (F * 4)
-        pointer += chunk * (CHUNK * 4)
-        pointer += tid << 4
+    start = row * (F * 4)  # in bytes, here and below
+    chunk_start = chunk * (CHUNK * 4)
+    thread_start = tid << 4
+    pg, pu, py = (pointer + start + chunk_start + thread_start for pointer in (pg, pu, py))
 
     gate = reg.array(f32, VECTOR * STEPS)
     up = reg.array(f32, VECTOR * STEPS)

@@ -46,24 +46,50 @@ def scale(X, W, Y):
 """
 
 TRACING = (
-    in_kernel("a register in an if", "r = reg.scalar(u32, init=1)\nif r == 1:  # <-\n    pass", "TruthValueError", "ptx.if_"),
-    in_kernel("a register in an and", "r = reg.scalar(u32, init=1)\nr == 1 and r == 2  # <-", "TruthValueError", "& | ~"),
+    in_kernel(
+        "a register in an if", "r = reg.scalar(u32, init=1)\nif r == 1:  # <-\n    pass", "TruthValueError", "ptx.if_"
+    ),
+    in_kernel(
+        "a register in an and", "r = reg.scalar(u32, init=1)\nr == 1 and r == 2  # <-", "TruthValueError", "& | ~"
+    ),
     in_kernel("float arithmetic on a predicate", "p = reg.scalar(u32, init=1) == 1\np + 1  # <-", "RegisterTypeError"),
     in_kernel("a shift of a float", "x = reg.scalar(f32, init=1.0)\nx << 1  # <-", "RegisterTypeError", "f32"),
     in_kernel("an index past a register array", "a = reg.array(f32, 4)\na[4]  # <-", "RegisterIndexError", "4"),
-    in_kernel("one name for two registers", 'reg.scalar(u32, name="x")\nreg.scalar(f32, name="x")  # <-', "DuplicateNameError", "x"),
-    in_kernel("a string initialiser for a float", 'reg.scalar(f32, init=[1])  # <-', "OperandError"),
+    in_kernel(
+        "one name for two registers",
+        'reg.scalar(u32, name="x")\nreg.scalar(f32, name="x")  # <-',
+        "DuplicateNameError",
+        "x",
+    ),
+    in_kernel("a string initialiser for a float", "reg.scalar(f32, init=[1])  # <-", "OperandError"),
     in_kernel("a branch to a label that is nowhere", 'ptx.bra("nowhere")  # <-', "UndefinedLabelError", "nowhere"),
     in_kernel("a label placed twice", 'ptx.label("here")\nptx.label("here")  # <-', "DuplicateNameError", "here"),
     in_kernel("else without if", "with ptx.else_():  # <-\n    pass", "ControlFlowError", "if_"),
     in_kernel("break outside a loop", "ptx.break_()  # <-", "ControlFlowError", "loop"),
     in_kernel("raw text that is not PTX", 'ptx.raw("add.s32 %r1, , %r2;")  # <-', "RawTextError", "operand"),
-    in_kernel("a namespace of a package that is missing", "ptx.wgmma.fence()  # <-", "MissingNamespaceError", "pip install pyptx-arch-hopper"),
+    in_kernel(
+        "a namespace of a package that is missing",
+        "ptx.wgmma.fence()  # <-",
+        "MissingNamespaceError",
+        "pip install pyptx-arch-hopper",
+    ),
     in_kernel("a misspelt wrapper", "ptx.fmaa(f32)  # <-", "AttributeError", "fmaa"),
     in_kernel("a special register that does not exist", 'ptx.sreg("%tid.w")  # <-', "OperandError", "tid.w"),
-    in_kernel("an unknown modifier", "r = reg.scalar(u32, init=1)\nptx.inst.add.u33(r, r, 1)  # <-", "InstructionUseError", "u33"),
-    in_kernel("a missing operand", "r = reg.scalar(u32, init=1)\nptx.inst.add.u32(r, r)  # <-", "InstructionUseError", "add"),
-    in_kernel("a register of the wrong type", "x = reg.scalar(f32, init=1.0)\nptx.inst.add.u32(x, x, 1)  # <-", "InstructionUseError", "add.u32"),
+    in_kernel(
+        "an unknown modifier",
+        "r = reg.scalar(u32, init=1)\nptx.inst.add.u33(r, r, 1)  # <-",
+        "InstructionUseError",
+        "u33",
+    ),
+    in_kernel(
+        "a missing operand", "r = reg.scalar(u32, init=1)\nptx.inst.add.u32(r, r)  # <-", "InstructionUseError", "add"
+    ),
+    in_kernel(
+        "a register of the wrong type",
+        "x = reg.scalar(f32, init=1.0)\nptx.inst.add.u32(x, x, 1)  # <-",
+        "InstructionUseError",
+        "add.u32",
+    ),
     in_kernel(
         "a 64-bit register in a 32-bit instruction",
         "x = reg.scalar(u64, init=1)\ny = reg.scalar(u32)\nptx.inst.add.u32(y, x, 1)  # <-",
@@ -76,13 +102,41 @@ TRACING = (
         "InstructionUseError",
         "mov.u32",
     ),
-    in_kernel("a guard that is no predicate", "r = reg.scalar(u32, init=1)\nptx.ret(pred=r)  # <-", "RegisterTypeError", "pred"),
-    in_kernel("a rounding that is missing", "x = reg.scalar(f32, init=1.0)\nptx.inst.fma.f32(x, x, x, x)  # <-", "InstructionUseError", "fma"),
-    in_kernel("a comparison that does not exist", 'p = reg.scalar(pred)\nptx.setp("lte", u32, p, 1, 2)  # <-', "OperandError", "lte"),
+    in_kernel(
+        "a guard that is no predicate",
+        "r = reg.scalar(u32, init=1)\nptx.ret(pred=r)  # <-",
+        "RegisterTypeError",
+        "pred",
+    ),
+    in_kernel(
+        "a rounding that is missing",
+        "x = reg.scalar(f32, init=1.0)\nptx.inst.fma.f32(x, x, x, x)  # <-",
+        "InstructionUseError",
+        "fma",
+    ),
+    in_kernel(
+        "a comparison that does not exist",
+        'p = reg.scalar(pred)\nptx.setp("lte", u32, p, 1, 2)  # <-',
+        "OperandError",
+        "lte",
+    ),
     in_kernel("an allocation of negative size", "smem.alloc(f32, (-1, 4))  # <-", "SharedMemoryError"),
-    in_kernel("more shared memory than the target has", "smem.alloc(f32, (64 * 1024,))  # <-", "SharedMemoryError", "227", arch="sm_90a"),
-    in_kernel("an index outside shared memory", "s = smem.alloc(f32, (4, 4))\ns[4, 0]  # <-", "RegisterIndexError", "4"),
-    in_kernel("a reduction over an odd width", "x = reg.scalar(f32, init=1.0)\nptx.warp.reduce_sum(x, width=24)  # <-", "OperandError", "24"),
+    in_kernel(
+        "more shared memory than the target has",
+        "smem.alloc(f32, (64 * 1024,))  # <-",
+        "SharedMemoryError",
+        "227",
+        arch="sm_90a",
+    ),
+    in_kernel(
+        "an index outside shared memory", "s = smem.alloc(f32, (4, 4))\ns[4, 0]  # <-", "RegisterIndexError", "4"
+    ),
+    in_kernel(
+        "a reduction over an odd width",
+        "x = reg.scalar(f32, init=1.0)\nptx.warp.reduce_sum(x, width=24)  # <-",
+        "OperandError",
+        "24",
+    ),
     in_kernel("a named barrier that does not exist", "ptx.bar.sync(16)  # <-", "OperandError", "16"),
     in_kernel(
         "a copy of three bytes",
@@ -99,7 +153,12 @@ TRACING = (
         "OperandError",
         "m16n8k17",
     ),
-    in_kernel("a matrix load of three tiles", 's = smem.alloc(b16, (64,))\nd = reg.array(b32, 3)\nptx.ldmatrix(dst=d, src=ptx.addr(s), layout="x3")  # <-', "OperandError", "x3"),
+    in_kernel(
+        "a matrix load of three tiles",
+        's = smem.alloc(b16, (64,))\nd = reg.array(b32, 3)\nptx.ldmatrix(dst=d, src=ptx.addr(s), layout="x3")  # <-',
+        "OperandError",
+        "x3",
+    ),
     in_kernel(
         "an instruction newer than the target",
         "r = reg.scalar(u32, init=1)\nptx.inst.redux.sync.add.u32(r, r, -1)  # <-",
@@ -137,18 +196,34 @@ OUTSIDE = (
     program("a tile of negative size", "Tile(-1, f32)  # <-", "SpecError"),
     program("a tile without a dtype", 'Tile("M", "N")  # <-', "SpecError"),
     program("fewer parameters than specs", "@kernel(in_specs=(Tile(4, f32),))  # <-\ndef k(): ...", "SignatureError"),
-    program("dimensions that are not bound", SCALE + "scale.ptx()  # <-", "UnboundDimensionsError", "scale.ptx(M=", "N="),
+    program(
+        "dimensions that are not bound", SCALE + "scale.ptx()  # <-", "UnboundDimensionsError", "scale.ptx(M=", "N="
+    ),
     program("a keyword that does not exist", SCALE + "scale.ptx(M=1, N=1, K=1)  # <-", "KeywordError", "K"),
-    program("a version older than the target", '@kernel(arch="sm_100a", version=(8, 0))  # <-\ndef k():\n    ptx.ret()\nk.ptx()', "ArchError", "8.6"),
+    program(
+        "a version older than the target",
+        '@kernel(arch="sm_100a", version=(8, 0))  # <-\ndef k():\n    ptx.ret()\nk.ptx()',
+        "ArchError",
+        "8.6",
+    ),
 )
 
 CALLING = (
     program("too few arrays", SCALE + "scale(ONES)  # <-", "ArgumentCountError", "W"),
     program("a matrix where a vector is declared", SCALE + "scale(ONES, ONES)  # <-", "RankError", "W"),
     program("shapes that disagree", SCALE + "scale(ONES, np.ones(9, np.float32))  # <-", "ShapeError", "N", "8", "9"),
-    program("doubles where floats are declared", SCALE + "scale(ONES.astype(np.float64), ONES[0])  # <-", "DtypeError", "X", "f64", "f32"),
+    program(
+        "doubles where floats are declared",
+        SCALE + "scale(ONES.astype(np.float64), ONES[0])  # <-",
+        "DtypeError",
+        "X",
+        "f64",
+        "f32",
+    ),
     program("a transposed array", SCALE + "scale(np.ones((8, 4), np.float32).T, ONES[0])  # <-", "LayoutError", "X"),
-    program("every second column", SCALE + "scale(np.ones((4, 16), np.float32)[:, ::2], ONES[0])  # <-", "LayoutError", "X"),
+    program(
+        "every second column", SCALE + "scale(np.ones((4, 16), np.float32)[:, ::2], ONES[0])  # <-", "LayoutError", "X"
+    ),
     program(
         "an array that starts between two floats",
         SCALE + "raw = np.zeros(4 * 8 * 4 + 1, np.uint8)\nscale(raw[1:].view(np.float32).reshape(4, 8), ONES[0])  # <-",

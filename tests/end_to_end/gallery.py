@@ -67,5 +67,7 @@ EXAMPLE_LIST = (
     Example("hopper/swiglu", "swiglu", normal((5, 4096), (5, 4096)), 1e-6),
     Example("ampere/vector_add", "vector_add", normal((1000,), (1000,)), 1e-7),
     Example("ampere/transpose", "transpose", normal((64, 96)), 0.0),
-    Example("ampere/reduce", "reduce_sum", lambda rng: (*normal((20_001,))(rng), np.zeros(1, np.float32)), 1e-4, in_place=1),
+    Example(
+        "ampere/reduce", "reduce_sum", lambda rng: (*normal((20_001,))(rng), np.zeros(1, np.float32)), 1e-4, in_place=1
+    ),
 )

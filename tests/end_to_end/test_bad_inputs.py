@@ -6,6 +6,7 @@ import linecache
 from typing import TYPE_CHECKING
 
 import pytest
+
 from pyptx_ir.errors import PyptxError
 
 from .bad_inputs import BAD_INPUTS, HEADER, BadInput

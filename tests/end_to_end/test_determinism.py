@@ -53,6 +53,8 @@ def test_processes_with_different_hash_seeds_give_one_text() -> None:
     digests = {hashlib.sha256(text_of().encode()).hexdigest()}
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, timeout=120
+        )
         digests.add(done.stdout.strip())
     assert len(digests) == 1

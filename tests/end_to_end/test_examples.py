@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from pyptx_ir.toolchain import assemble
 
 from .gallery import EXAMPLE_LIST, EXAMPLES, Example

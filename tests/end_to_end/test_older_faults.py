@@ -1,7 +1,7 @@
 """What the older release got wrong, silently or by emitting what ptxas refuses, is right here under the same names.
 
-Each case is a small kernel over 64 threads that writes one 32-bit word each; it is run on the simulator with every check,
-compared with what it should compute, and assembled.
+Each case is a small kernel over 64 threads that writes one 32-bit word each; it is run on the simulator with every
+check, compared with what it should compute, and assembled.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import b16, b32, bf16, e4m3, e5m2, f32, f64, pred, s32, s64, tf32, u32, u64
 from pyptx_ir.toolchain import assemble
@@ -104,7 +105,7 @@ def the_maximum_of_signed_values_is_signed(tid: Any) -> Any:  # noqa: ARG001 - t
 
 
 @case(np.full(THREADS, -32))
-def the_minimum_of_signed_values_is_signed(tid: Any) -> Any:
+def the_minimum_of_signed_values_is_signed(tid: Any) -> Any:  # noqa: ARG001 - the caller's signature
     lane = reg.from_(ptx.special.laneid(), s32)
     value = lane - 32
     ptx.warp.reduce_min(value)

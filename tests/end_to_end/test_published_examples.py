@@ -1,7 +1,7 @@
 """The examples inside the wheel of the older release trace unchanged against this one, and assemble.
 
-The wheel is fetched at run time; its `examples` folder alone is unpacked, beside, so that `import pyptx` in it finds this
-repository. Nothing of it is kept.
+The wheel is fetched at run time; its `examples` folder alone is unpacked, beside, so that `import pyptx` in it finds
+this repository. Nothing of it is kept.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from pyptx_ir.toolchain import assemble
 
 if TYPE_CHECKING:
@@ -27,23 +28,32 @@ pytestmark = [pytest.mark.jax, pytest.mark.ptxas]
 ROWS, COLUMNS = 64, 2048
 
 CASES = [
-    *((f"hopper.{name}", builder, (ROWS, COLUMNS)) for name, builder in (
-        ("rms_norm", "build_rms_norm"),
-        ("layer_norm", "build_layer_norm"),
-        ("softmax", "build_softmax"),
-        ("swiglu", "build_fused_silu_mul"),
-    )),
-    *((f"ampere.{name}", builder, (ROWS, COLUMNS)) for name, builder in (
-        ("rms_norm", "build_rms_norm"),
-        ("layer_norm", "build_layer_norm"),
-        ("softmax", "build_softmax"),
-        ("swiglu", "build_fused_silu_mul"),
-    )),
-    *((f"blackwell.{name}", builder, (ROWS, COLUMNS)) for name, builder in (
-        ("rms_norm", "build_rms_norm"),
-        ("layer_norm", "build_layer_norm"),
-        ("swiglu", "build_fused_silu_mul"),
-    )),
+    *(
+        (f"hopper.{name}", builder, (ROWS, COLUMNS))
+        for name, builder in (
+            ("rms_norm", "build_rms_norm"),
+            ("layer_norm", "build_layer_norm"),
+            ("softmax", "build_softmax"),
+            ("swiglu", "build_fused_silu_mul"),
+        )
+    ),
+    *(
+        (f"ampere.{name}", builder, (ROWS, COLUMNS))
+        for name, builder in (
+            ("rms_norm", "build_rms_norm"),
+            ("layer_norm", "build_layer_norm"),
+            ("softmax", "build_softmax"),
+            ("swiglu", "build_fused_silu_mul"),
+        )
+    ),
+    *(
+        (f"blackwell.{name}", builder, (ROWS, COLUMNS))
+        for name, builder in (
+            ("rms_norm", "build_rms_norm"),
+            ("layer_norm", "build_layer_norm"),
+            ("swiglu", "build_fused_silu_mul"),
+        )
+    ),
     ("ampere.gemm", "build_gemm", (64, 64, 64)),
     ("ampere.gemm_pipelined", "build_gemm_pipelined", (256, 256, 256)),
     ("ampere.gemm_highperf_ampere", "build_gemm_highperf", (256, 256, 256)),

@@ -65,7 +65,11 @@ def test_the_kernel_pages_gemm_traces_with_an_empty_body() -> None:
     gemm = run(source, "seeds/001")["gemm"]
     assert gemm.template_params == {"BM": 128, "BN": 256, "BK": 64}
     with pytest.warns(UserWarning, match="gemm"):
-        run(block("001", "print(gemm.ptx(M=4096, N=4096, K=4096))", "print(gemm.ptx(M=4096, N=4096, K=4096))"), "seeds/001", gemm=gemm)
+        run(
+            block("001", "print(gemm.ptx(M=4096, N=4096, K=4096))", "print(gemm.ptx(M=4096, N=4096, K=4096))"),
+            "seeds/001",
+            gemm=gemm,
+        )
 
 
 def test_the_kernel_pages_decorator_forms_work() -> None:

@@ -25,7 +25,7 @@ USAGE_ERROR = 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the subcommand that `argv` (by default the process's own words) names; return the exit status."""
-    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - plugins load when they are needed
+    from pyptx_ir.plugins.manager import manager
 
     words = list(sys.argv[1:] if argv is None else argv)
     commands = {command.name: command for command in built_in()}
@@ -41,13 +41,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     stream = sys.stdout if asked_for_help else sys.stderr
     if words and not asked_for_help:
         print(f"pyptx has no command '{words[0]}'", file=stream)
-    print("usage: pyptx COMMAND ...", *(f"  {row.name:<10} {row.summary}" for row in commands.values()), sep="\n", file=stream)
+    print(
+        "usage: pyptx COMMAND ...",
+        *(f"  {row.name:<10} {row.summary}" for row in commands.values()),
+        sep="\n",
+        file=stream,
+    )
     return 0 if asked_for_help else USAGE_ERROR
 
 
 def built_in() -> tuple[Command, ...]:
     """Return the commands that need nothing but the core."""
-    from pyptx_ir.plugins.rows import Command  # noqa: PLC0415 - rows need the syntax tree
+    from pyptx_ir.plugins.rows import Command
 
     return (
         Command("check", "report every syntax error in PTX files", check),
@@ -58,7 +63,7 @@ def built_in() -> tuple[Command, ...]:
 
 def check(argv: Sequence[str]) -> int:
     """Parse each file and print every syntax error in it."""
-    from pyptx_ir.syntax import decode, parse_recovering  # noqa: PLC0415 - only this command needs the parser
+    from pyptx_ir.syntax import decode, parse_recovering
 
     if not argv:
         print("usage: pyptx check FILE ...", file=sys.stderr)
@@ -80,7 +85,7 @@ def check(argv: Sequence[str]) -> int:
 
 def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its words
     """Print each target and the first PTX version that knows it."""
-    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - plugins load when they are needed
+    from pyptx_ir.plugins.manager import manager
 
     for row in manager().targets():
         major, minor = row.since
@@ -90,11 +95,11 @@ def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes i
 
 def plugins(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its words
     """Print each plugin, and why those that did not load did not."""
-    from pyptx_ir.plugins.manager import manager  # noqa: PLC0415 - plugins load when they are needed
+    from pyptx_ir.plugins.manager import manager
 
     for name in manager().loaded():
         print(name)
     broken = manager().broken()
-    for error in broken:
-        print(error)
+    for fault in broken:
+        print(fault)
     return 1 if broken else 0

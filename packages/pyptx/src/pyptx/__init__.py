@@ -6,11 +6,10 @@
 A function decorated with `kernel` *is* the instruction stream: each `ptx` call emits one instruction.
 """
 
-from pyptx_dsl import ptx
-
 from pyptx import emitter, parser, reg, smem, specs, types
 from pyptx.kernel import Kernel, TensorSpec, TmaDescriptorHandle, detect_arch, differentiable_kernel, intrinsic, kernel
 from pyptx.specs import Layout, Tile
+from pyptx_dsl import ptx
 
 __version__ = "0.2.0"
 

@@ -1,13 +1,14 @@
 """Who knows of whose work: vector clocks of warps, and time stamps of the lanes inside a warp.
 
-Warp `w` stands at time `now[w]`; it knows the work of warp `v` up to `known[w, v]`. A barrier makes all its warps know what
-each of them knew. A release through memory takes a fence and a strong access: the fence freezes what the warp knows,
-the access leaves it at the location, and a strong access of another warp there picks it up. (Manual: "Memory Consistency
-Model", "Release and Acquire Patterns". The fence on the acquiring side is not asked for: nvcc's own idioms leave it out.)
+Warp `w` stands at time `now[w]`; it knows the work of warp `v` up to `known[w, v]`. A barrier makes all its warps know
+what each of them knew. A release through memory takes a fence and a strong access: the fence freezes what the warp
+knows, the access leaves it at the location, and a strong access of another warp there picks it up. (Manual: "Memory
+Consistency Model", "Release and Acquire Patterns". The fence on the acquiring side is not asked for: nvcc's own idioms
+leave it out.)
 
-Lanes of one warp are ordered by `bar.warp.sync`, by barriers, and by every other instruction with `.sync` and both lanes in
-its mask; by nothing else, however converged the warp is. A full mask raises the warp's `floor`; a partial one is kept in a
-table of pairs, made when the first one is seen.
+Lanes of one warp are ordered by `bar.warp.sync`, by barriers, and by every other instruction with `.sync` and both
+lanes in its mask; by nothing else, however converged the warp is. A full mask raises the warp's `floor`; a partial one
+is kept in a table of pairs, made when the first one is seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The race checker for shared and global memory.
 
-Two accesses to the same bytes race when at least one of them writes, not both are strong (atomics, and loads and stores that
-are volatile, relaxed, acquire or release), and neither happens before the other (manual: "Memory Consistency Model", "Data-races").
+Two accesses to the same bytes race when at least one of them writes, not both are strong (atomics, and loads and stores
+that are volatile, relaxed, acquire or release), and neither happens before the other (manual: "Memory Consistency
+Model", "Data-races").
 `clocks` says what happens before what, `shadow` remembers the last write and the last read of each granule.
 
 What it can miss: a read of global memory, or by another lane of the same warp, that a later read of the same bytes has
@@ -114,7 +115,7 @@ class RaceChecker:
         return shadow
 
     def _identity(self, warps: NDArray[Any]) -> NDArray[Any]:
-        """Number the warps through all waves, so that an earlier wave's are told apart."""
+        """Return numbers of the warps that differ from wave to wave."""
         return warps + self._wave * self._view.warps
 
     def _judge(self, shadow: Shadow, step: _Step, earlier: str) -> None:

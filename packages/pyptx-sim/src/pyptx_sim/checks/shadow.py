@@ -25,9 +25,10 @@ WIDEST_ACCESS = 16  # bytes; a wider access covers several granules
 class Shadow:
     """Last write and last read of each granule of one arena.
 
-    `*_warp` is the warp or `NOBODY`, `*_lane` the lane or `SEVERAL`, `*_time` the warp's time, `*_lane_time` the time of the lanes'
-    clock, `*_pc` the instruction. `atomic` says that the last write was a strong access. Where `readers` is not 0 (shared
-    memory, whose possible readers are few), `reader_time[granule, reader]` and `reader_pc` keep the last read of each of them.
+    `*_warp` is the warp or `NOBODY`, `*_lane` the lane or `SEVERAL`, `*_time` the warp's time, `*_lane_time` the time
+    of the lanes' clock, `*_pc` the instruction. `atomic` says that the last write was a strong access. Where `readers`
+    is not 0 (shared memory, whose possible readers are few), `reader_time[granule, reader]` and `reader_pc` keep the
+    last read of each of them.
     """
 
     arena_bytes: int
