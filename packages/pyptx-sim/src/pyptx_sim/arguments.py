@@ -95,7 +95,7 @@ def pack_arguments(
     end = aligned(len(program.globals.data) + RED_ZONE, _BUFFER_ALIGNMENT)
     for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
         array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
-        if not isinstance(array, np.ndarray) or (array.ndim == 0 and byte_size(place.type) < 8):
+        if not isinstance(array, np.ndarray):
             packed = _pack(place, value)
         else:
             _check_buffer(place, array)
@@ -183,7 +183,7 @@ def _pack(place: Placement, value: Value | Uninitialised) -> bytes:
             f"parameter {place.name} is a structure of {place.size} bytes, and got {value!r}",
             hint="pass a structure as bytes of exactly that length",
         )
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, int | float):
         raise LaunchError(

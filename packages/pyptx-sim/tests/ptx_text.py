@@ -1,0 +1,49 @@
+"""Modules for the engine's tests: a body inside an entry `k`, with registers, and the thread's number in %r0."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+
+from pyptx_sim import Result, run
+
+REGISTERS = """\
+.reg .pred %p<10>;
+.reg .b16 %h<20>;
+.reg .b32 %r<60>;
+.reg .b64 %rd<40>;
+.reg .f32 %f<20>;
+.reg .f64 %fd<10>;
+.reg .b128 %q<4>;
+"""
+
+
+def module(body: str, parameters: str = ".param .u64 out", before: str = "", target: str = "sm_90") -> str:
+    """Return a module whose entry k loads its first parameter to %rd0 and &out[tid] (4 bytes each) to %rd1."""
+    first = parameters.split(",", maxsplit=1)[0].rsplit(maxsplit=1)[-1]
+    return (
+        f".version 8.8\n.target {target}\n.address_size 64\n{dedent(before)}\n"
+        f".visible .entry k({parameters})\n{{\n{REGISTERS}"
+        f"ld.param.u64 %rd0, [{first}];\nmov.u32 %r0, %tid.x;\nmad.wide.u32 %rd1, %r0, 4, %rd0;\n"
+        f"{dedent(body).strip()}\nret;\n}}\n"
+    )
+
+
+# The physical line of the first line of a body.
+BODY_LINE = module("BODY").splitlines().index("BODY") + 1
+
+
+def execute(body: str, *arguments: Any, grid: int = 1, block: int = 32, **options: Any) -> Result:
+    """Run a body on `arguments`."""
+    text = {key: options.pop(key) for key in ("parameters", "before") if key in options}
+    return run(module(body, **text), grid=grid, block=block, args=arguments, **options)
+
+
+def words(body: str, count: int = 32, **options: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Run a body that stores one 32-bit word for each thread at [%rd1], and return them; nothing may be found."""
+    out = np.zeros(count, np.uint32)
+    result = execute(body, out, **options)
+    assert result.findings == ()
+    return out

@@ -1,0 +1,149 @@
+"""Names, scopes, constants and variables of a module."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx_sim import run
+from pyptx_sim.errors import MissingSemantics, ProgramError
+
+from .ptx_text import BODY_LINE, execute, module, words
+
+
+def test_a_register_may_be_declared_without_percent_and_in_ranges_of_any_prefix() -> None:
+    body = """
+    .reg .b32 low, r2_<3>, %p1_<12>;
+    mov.u32 low, 5;
+    mov.u32 r2_2, 7;
+    add.u32 %p1_11, low, r2_2;
+    st.global.u32 [%rd1], %p1_11;
+    """
+    assert set(words(body)) == {12}
+
+
+def test_an_inner_scope_hides_registers_and_labels_of_the_same_name() -> None:
+    body = """
+    mov.u32 %r1, 1;
+    {
+    .reg .b32 %r1;
+    mov.u32 %r1, 10;
+    setp.eq.u32 %p1, %r0, 0;
+    @%p1 bra done;
+    add.u32 %r1, %r1, 1;
+    done:
+    mov.u32 %r2, %r1;
+    }
+    {
+    setp.eq.u32 %p1, %r0, 1;
+    @%p1 bra done;
+    add.u32 %r1, %r1, 100;
+    done:
+    add.u32 %r2, %r2, %r1;
+    }
+    st.global.u32 [%rd1], %r2;
+    """
+    expected = [(10 if t == 0 else 11) + (1 if t == 1 else 101) for t in range(32)]
+    assert words(body).tolist() == expected
+
+
+def test_a_vector_register_has_named_components() -> None:
+    body = """
+    .reg .v4 .b32 v;
+    mov.u32 v.x, 1; mov.u32 v.y, 2; mov.u32 v.z, 3; mov.u32 v.w, %r0;
+    .shared .align 16 .b8 s[512];
+    mov.u32 %r1, s;
+    mad.lo.u32 %r1, %r0, 16, %r1;
+    st.shared.v4.b32 [%r1], v;
+    ld.shared.b32 %r2, [%r1+12];
+    add.u32 %r2, %r2, v.z;
+    st.global.u32 [%rd1], %r2;
+    """
+    assert words(body).tolist() == [t + 3 for t in range(32)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("0x10", 16),
+        ("017", 15),
+        ("0b101", 5),
+        ("-3", 0xFFFFFFFD),
+        ("0x7771U", 0x7771),
+        ("WARP_SZ", 32),
+        ("0f3F800000", 0x3F800000),
+        ("(4 + 2) * 3", 18),
+        ("-7 / 2", 0xFFFFFFFD),
+        ("~0 & 0xff", 255),
+        ("1 << 4 | 1", 17),
+        ("3 > 2 ? 10 : 20", 10),
+        ("!0", 1),
+    ],
+)
+def test_a_constant_expression_has_its_value(expression: str, value: int) -> None:
+    assert set(words(f"mov.b32 %r1, {expression};\nst.global.b32 [%rd1], %r1;")) == {value}
+
+
+BEFORE = """
+.global .align 4 .u32 plain = 7;
+.global .align 4 .b32 grid[2][3] = {{1, 2}, {4, 5, 6}};
+.const .align 8 .f64 halves[] = {0.5, 1.5, 2.5};
+.global .align 8 .u64 pointer = grid+8;
+.global .align 8 .u64 generic_pointer = generic(halves);
+.global .align 1 .b8 bytes[4] = {0xFF(plain), 0xFF00(plain), 1, -1};
+.global .align 4 .f32 exact = 0f7FC12345;
+.extern .global .align 4 .u32 elsewhere;
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("ld.global.u32 %r1, [plain];", 7),
+        ("ld.u32 %r1, [plain];", 7),
+        ("ld.global.u32 %r1, [grid+8];", 0),
+        ("ld.global.u32 %r1, [grid+16];", 5),
+        ("ld.global.u64 %rd2, [pointer]; ld.global.u32 %r1, [%rd2+4];", 4),
+        ("ld.const.f64 %fd1, [halves+8]; cvt.rni.u32.f64 %r1, %fd1;", 2),
+        ("ld.global.u64 %rd2, [generic_pointer]; ld.f64 %fd1, [%rd2+16]; cvt.rzi.u32.f64 %r1, %fd1;", 2),
+        ("mov.u64 %rd2, halves; ld.const.u32 %r1, [%rd2+4];", 0x3FE00000),
+        ("ld.global.s8 %r1, [bytes+3];", 0xFFFFFFFF),
+        ("ld.global.u32 %r1, [exact];", 0x7FC12345),
+        ("mov.u64 %rd2, grid; ld.global.u32 %r1, [%rd2+20];", 6),
+        ("mov.u64 %rd2, grid+20; ld.global.u32 %r1, [%rd2];", 6),
+    ],
+)
+def test_a_module_variable_is_initialised_and_addressed(body: str, value: int) -> None:
+    assert set(words(f"{body}\nst.global.u32 [%rd1], %r1;", before=BEFORE)) == {value}
+
+
+def test_a_module_without_the_entry_names_those_that_it_has() -> None:
+    text = module("") + ".visible .entry other() { ret; }\n"
+    out = np.zeros(1)
+    with pytest.raises(ProgramError, match=r"2 entries \(k, other\)"):
+        run(text, grid=1, block=1, args=[out])
+    with pytest.raises(ProgramError, match=r"no entry named missing(.|\n)*k, other"):
+        run(text, entry="missing", grid=1, block=1, args=[out])
+    assert run(text, entry="other", grid=1, block=1).clean
+
+
+def test_an_instruction_without_semantics_is_named_with_its_line() -> None:
+    with pytest.raises(MissingSemantics, match=rf"frobnicate\.f32(.|\n)*PTX line {BODY_LINE}"):
+        execute("frobnicate.f32 %f1, %f2;", np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("mov.u32 %r1, nowhere;", "nowhere is not declared"),
+        ("bra nowhere;", "nowhere is not declared"),
+        ("add.u32 %r1, %r99, 1;", "%r99 is neither a declared register"),
+        ("add.u32 %r1, %rd1, %p1;", "%p1 is a .pred register"),
+        ("add.u64 %r1, %rd1, 1;", "%r1 is a .b32 register, too narrow"),
+        ("ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1];", "3 registers for .v2"),
+        ("call missing;", "missing is not declared|no body"),
+    ],
+)
+def test_a_name_or_operand_that_does_not_fit_is_an_error_at_its_line(body: str, message: str) -> None:
+    with pytest.raises(ProgramError, match=rf"({message})(.|\n)*line {BODY_LINE}"):
+        execute(body, np.zeros(1))

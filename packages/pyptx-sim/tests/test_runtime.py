@@ -1,0 +1,188 @@
+"""The runtime row `sim`, with a kernel that is nothing but what a runtime may ask of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx_ir.plugins.manager import manager
+from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Specialization
+from pyptx_ir.syntax import parse
+from pyptx_sim.errors import LaunchError, SimulatedExecution, StepLimitExceeded
+from pyptx_sim.runtime import RUNTIME, SimulationResult
+
+SCALE = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u64 y, .param .u32 n, .param .u32 by)
+{
+.reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>;
+ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [by];
+mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mov.u32 %r5, %tid.x; mad.lo.u32 %r5, %r3, %r4, %r5;
+setp.ge.u32 %p1, %r5, %r1; @%p1 exit;
+mad.wide.u32 %rd1, %r5, SIZE, %rd1; mad.wide.u32 %rd2, %r5, SIZE, %rd2;
+ld.global.TYPE %r6, [%rd1]; mul.lo.u32 %r6, %r6, %r2; st.global.TYPE [%rd2], %r6;
+ret;
+}
+"""
+
+
+@dataclass
+class Scale:
+    """y = x · by, on integers (or bits) of `ptx_type`."""
+
+    ptx_type: str = "u32"
+    name: str = "scale"
+    seen: tuple[Argument, ...] = ()
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        self.seen = tuple(arguments)
+        (x,) = arguments
+        count = int(np.prod(x.shape))
+        bits = int(self.ptx_type.lstrip("usbf"))
+        text = SCALE.replace("SIZE", str(bits // 8)).replace("TYPE", f"u{bits}")
+        by = keywords["by"]
+        assert isinstance(by, int)
+        return Specialization(
+            entry="scale",
+            text=text,
+            module=parse(text),
+            target="sm_80",
+            grid=(-(-count // 64), 1, 1),
+            block=(64, 1, 1),
+            cluster=(1, 1, 1),
+            shared_bytes=0,
+            parameters=(
+                EntryParameter("x", "tensor", "u64", 0),
+                EntryParameter("y", "tensor", "u64", 1),
+                EntryParameter("n", "scalar", "u32", value=count),
+                EntryParameter("by", "scalar", "u32", value=by),
+            ),
+            outputs=(Output("y", x.shape, self.ptx_type),),
+        )
+
+
+def call(kernel: Scale, *arrays: Any, **keywords: Any) -> Any:
+    return RUNTIME.call(kernel, arrays, keywords)
+
+
+def simulate(kernel: Scale, *arrays: Any, **keywords: Any) -> SimulationResult:
+    assert RUNTIME.simulate is not None
+    result = RUNTIME.simulate(kernel, arrays, keywords)
+    assert isinstance(result, SimulationResult)
+    return result
+
+
+def test_the_runtime_is_found_through_the_plugins_behind_all_others() -> None:
+    runtimes = {runtime.name: runtime for runtime in manager().runtimes()}
+    assert runtimes["sim"].priority == min(runtime.priority for runtime in runtimes.values())
+    assert runtimes["sim"].claims([np.zeros(3)])
+    assert not runtimes["sim"].claims([[1.0]])
+
+
+def test_a_call_returns_a_new_array_of_the_callers_kind() -> None:
+    kernel = Scale()
+    x = np.arange(100, dtype=np.uint32).reshape(10, 10)
+    y = call(kernel, x, by=3)
+    assert type(y) is np.ndarray
+    assert (y == x * 3).all()
+    assert kernel.seen[0].shape == (10, 10)
+    assert kernel.seen[0].strides == (10, 1)
+    assert kernel.seen[0].address == x.ctypes.data
+
+
+def test_out_takes_the_array_to_write_to() -> None:
+    x, out = np.arange(5, dtype=np.uint32), np.zeros(5, np.uint32)
+    assert call(Scale(), x, by=2, out=out) is out
+    assert out.tolist() == [0, 2, 4, 6, 8]
+    assert call(Scale(), x, by=2, out=x) is x
+    assert x.tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (np.zeros(4, np.uint32), r"shape \(4,\) and dtype u32; the kernel writes \(5,\) of u32"),
+        (np.zeros(5, np.float32), "dtype f32"),
+        (np.zeros(10, np.uint32)[::2], "not contiguous"),
+        ((np.zeros(5, np.uint32),) * 2, "has 1 outputs, and out= has 2"),
+        ([1, 2], "has 2 arrays"),
+        ("y", "is str, not an array"),
+    ],
+)
+def test_an_out_that_does_not_fit_is_an_error(out: Any, message: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        call(Scale(), np.zeros(5, np.uint32), by=2, out=out)
+
+
+def test_simulate_returns_outputs_findings_and_statistics() -> None:
+    x = np.arange(70, dtype=np.uint32)
+    result = simulate(Scale(), x, by=2, checks="all", seed=3)
+    assert result.clean
+    assert (result.outputs[0] == x * 2).all()
+    assert result.statistics.warps == 4
+    with pytest.raises(StepLimitExceeded):
+        simulate(Scale(), x, by=2, step_limit=0)
+
+
+def test_elements_that_numpy_lacks_are_bits() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([1.0, 2.0], ml_dtypes.bfloat16)
+    kernel = Scale("b16")
+    y = call(kernel, x, by=1)
+    assert kernel.seen[0].dtype == "bf16"
+    assert y.tobytes() == x.tobytes()
+
+
+def test_a_dtype_that_ptx_lacks_is_an_error() -> None:
+    with pytest.raises(LaunchError, match="complex64"):
+        call(Scale(), np.zeros(2, np.complex64), by=1)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution")
+def test_torch_tensors_on_the_cpu_give_torch_tensors() -> None:
+    import torch
+
+    x = torch.arange(100, dtype=torch.int32).reshape(10, 10)
+    y = call(Scale("s32"), x, by=3)
+    assert isinstance(y, torch.Tensor)
+    assert torch.equal(y, x * 3)
+    out = torch.zeros_like(x)
+    assert call(Scale("s32"), x, by=3, out=out) is out
+    assert torch.equal(out, y)
+    assert not RUNTIME.claims([torch.zeros(1, device="meta")])
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution")
+def test_bf16_tensors_pass_as_bits() -> None:
+    import torch
+
+    x = torch.tensor([1.0, -2.0, 3.5], dtype=torch.bfloat16, requires_grad=True)
+    kernel = Scale("bf16")
+    y = call(kernel, x, by=1)
+    assert y.dtype == torch.bfloat16
+    assert torch.equal(y, x.detach())
+
+
+@pytest.mark.torch
+def test_tensors_on_the_cpu_warn_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    x = torch.zeros(1, dtype=torch.int32)
+    with pytest.warns(SimulatedExecution, match="scale runs on the simulator"):
+        call(Scale("s32"), x, by=1)
+    monkeypatch.setenv("PYPTX_CPU", "quiet")
+    call(Scale("s32"), x, by=1)
+    monkeypatch.setenv("PYPTX_CPU", "error")
+    with pytest.raises(LaunchError, match="move the tensors to the GPU"):
+        call(Scale("s32"), x, by=1)
+    monkeypatch.setenv("PYPTX_CPU", "perhaps")
+    with pytest.raises(LaunchError, match="none of quiet, warn, error"):
+        call(Scale("s32"), x, by=1)
