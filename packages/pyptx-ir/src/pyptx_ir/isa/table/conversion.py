@@ -179,6 +179,14 @@ ROWS = (
         manual="cvt",
     ),
     row(
+        "cvt.frnd.satfinite{.relu}.tf32.f32 d, a",
+        frnd=NARROWING,
+        operands={"d": "tf32", "a": "f32"},
+        since=ptx(8, 6),
+        targets=("sm_100",),
+        manual="cvt",
+    ),
+    row(
         "cvt.rna.satfinite.tf32.f32 d, a",
         operands={"d": "tf32", "a": "f32"},
         since=ptx(8, 1),

@@ -74,7 +74,7 @@ ROWS = (
         manual="mov",
     ),
     *_splits(),
-    row("mov.pred d, a", operands={"a": "pred or !"}, manual="mov"),
+    row("mov.pred d, a", operands={"a": "pred or ! or special"}, manual="mov"),
     row("mov.b128 d, a", since=ptx(8, 3), targets=("sm_70",), manual="mov"),
     row(
         "mov.v2.type d, a",
