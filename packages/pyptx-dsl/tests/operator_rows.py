@@ -109,9 +109,9 @@ SECTIONS = (
         "the 64-bit form if it meets a 64-bit register, both if both. So an offset added to a pointer "
         "never wraps at 2^32, and "
         "shared addresses stay 32 bits. Factors are 32-bit values. "
-        "A register that is written to afterwards is a plain 32-bit one: later sums with a pointer widen it by one `cvt`. If an "
-        "earlier sum may run again in a loop, an in-place operator refreshes the 64-bit form by one `cvt` more, and a write by "
-        "an instruction is a RewrittenOffsetError.",
+        "A register that is written to afterwards is a plain 32-bit one: later sums with a pointer widen it by one `cvt`. "
+        "If an earlier sum may run again in a loop, an in-place operator refreshes the 64-bit form by one `cvt` more, "
+        "and a write by an instruction is a RewrittenOffsetError.",
         (
             Row("P + u * 4096", "mul.wide.u32 %rd0, %u, 4096; add.s64 %rd1, %P, %rd0"),
             Row("P + s * -4", "mul.wide.s32 %rd0, %s, -4; add.s64 %rd1, %P, %rd0"),
