@@ -25,7 +25,8 @@ _SPACES = ("global", "shared", "shared::cta", "shared::cluster", "generic")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _ATOM_SEM = ("relaxed", "acquire", "release", "acq_rel")
 _RED_SEM = ("relaxed", "release")
-_HALVES = ("f16", "f16x2", "bf16", "bf16x2")
+_BRAINS = ("bf16", "bf16x2")
+_HALVES = ("f16", "f16x2", *_BRAINS)
 _BITS = ("b32", "b64", "u32", "u64", "s32", "s64")
 _ADD = ("u32", "s32", "u64", "f32", "f64", *_HALVES)
 _ORDER = ("u32", "s32", "u64", "s64")
@@ -82,6 +83,9 @@ class AtomOperation(_Operation):
         """Emit `atom{.sem}{.scope}{.space}.op.type d, [addr], b;` and return `d`; None as `dst` is the sink `_`."""
         checked = ptx_type(dtype, repr(self))
         words = self._words(checked, space, sem, scope, cache_policy)
+        if dst is None and checked.name in _BRAINS:
+            # ptxas 13.0 crashes on `atom.….bf16 _, …`.
+            raise OperandError(f"{self!r} of {checked} needs a destination", hint=f"use ptx.red.{self._name}")
         target: object = tree.Sink() if dst is None else dst
         policy = () if cache_policy is None else (cache_policy,)
         active(repr(self)).emit(words, (target, as_address(addr), literal(checked, b), *policy), pred)

@@ -20,10 +20,7 @@ __all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "special", "
 @lru_cache(maxsize=1)
 def _types() -> dict[str, PtxType]:
     """Return the type of every special register; the fourth component of the vectors is always 0 and left out."""
-    rows = {name: from_name(word) for name, word in special_registers().items() if not name.endswith(".w")}
-    # ptxas reads it as a predicate and as nothing else, as the manual declares it.
-    rows["%is_explicit_cluster"] = from_name("pred")
-    return rows
+    return {name: from_name(word) for name, word in special_registers().items() if not name.endswith(".w")}
 
 
 def sreg(name: str) -> Reg:
