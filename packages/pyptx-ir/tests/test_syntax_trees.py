@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from pyptx_ir.syntax import emit, parse, parse_operand, parse_statements, spell
 from pyptx_ir.syntax.nodes import (
     AddressSize,
@@ -293,7 +294,9 @@ def test_an_operand_means_what_the_manual_says_and_its_canonical_text_means_the_
 
 @pytest.mark.parametrize("text", STATEMENTS)
 @pytest.mark.parametrize("swift", [True, False])
-def test_a_statement_means_what_the_manual_says_and_its_canonical_text_means_the_same(text: str, swift: bool) -> None:
+def test_a_statement_means_what_the_manual_says_and_its_canonical_text_means_the_same(
+    *, text: str, swift: bool
+) -> None:
     def read(source: str) -> tuple[Statement, ...]:
         module, errors = _parse(Source(source), swift=swift)
         assert not errors
@@ -306,7 +309,7 @@ def test_a_statement_means_what_the_manual_says_and_its_canonical_text_means_the
 
 @pytest.mark.parametrize("text", OPERANDS)
 @pytest.mark.parametrize("swift", [True, False])
-def test_an_operand_reads_the_same_inside_an_instruction(text: str, swift: bool) -> None:
+def test_an_operand_reads_the_same_inside_an_instruction(*, text: str, swift: bool) -> None:
     for statement in (f"\tmov.b32 \t%r1, {text}, %r2;", f"foo %r3,{text},%r2;"):
         module, errors = _parse(Source(statement), swift=swift)
         assert not errors

@@ -107,10 +107,19 @@ class OperandParser:
         if mark in {"-", "+", "!", "~"}:
             cursor.eat(mark)
             return self._signed(mark)
-        cast = cursor.find(CAST) if mark == "(" else None
-        if cast is not None:
-            return Unary(f"({cast[1]})", self._below())
-        return self._primary(mark)
+        cast = self._cast() if mark == "(" else None
+        return self._primary(mark) if cast is None else Unary(cast, self._below())
+
+    def _cast(self) -> str | None:
+        """Take `(.s64)` or `(.u64)` if one is next."""
+        cursor = self._cursor
+        before = cursor.at, cursor.end
+        cursor.eat("(")
+        kind = cursor.take(CAST)
+        if kind is not None and cursor.eat(")"):
+            return f"({kind})"
+        cursor.at, cursor.end = before
+        return None
 
     def _signed(self, mark: str) -> Operand:
         operand = self._below()
@@ -163,10 +172,10 @@ class OperandParser:
             if cursor.take(_SINK):
                 return Sink()
             cursor.refuse("an operand")
-        if name == "WARP_SZ":
-            return Immediate(name)
         while not self._lines and (component := cursor.take(COMPONENT)):
             name += component
+        if name == "WARP_SZ":
+            return Immediate(name)
         return Register(name) if name[0] == "%" else Symbol(name)
 
     def _postfix(self, atom: Operand) -> Operand:

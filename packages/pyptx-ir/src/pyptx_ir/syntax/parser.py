@@ -190,6 +190,8 @@ class _Parser:
         elif first == "}":
             self.close()
         elif first == ";":
+            if isinstance(frame.header, Section):
+                cursor.refuse("a line of a section")
             cursor.eat(";")
             frame.items.append(Empty(**cursor.spelling()))
         else:

@@ -1,0 +1,114 @@
+"""The laws of the syntax tree over every module of the corpus (L1, L2), whatever compiler wrote it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pyptx_ir.syntax import decode, emit, encode, evolve, parse, positions, spell, walk
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement
+from pyptx_ir.syntax.parser import _parse
+from pyptx_ir.syntax.source import Source
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.spans import Span
+
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
+FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.ptx")})
+
+
+@cache
+def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
+    """Parse every module of a folder: its name, its bytes, its tree."""
+    found: list[tuple[str, bytes, Module]] = []
+    for path in sorted((CORPUS / folder).glob("*.ptx")):
+        data = path.read_bytes()
+        found.append((path.name, data, parse(decode(data), path.name)))
+    return tuple(found)
+
+
+def test_there_is_a_corpus() -> None:
+    assert sum(len(trees(folder)) for folder in FOLDERS) >= 150
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_module_comes_back_byte_for_byte(folder: str) -> None:
+    for name, data, tree in trees(folder):
+        assert encode(emit(tree)) == data, name
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_canonical_text_reads_as_the_same_tree(folder: str) -> None:
+    for name, _, tree in trees(folder):
+        assert parse(spell(tree), name) == tree, name
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_tree_without_its_spellings_reads_as_the_same_tree(folder: str) -> None:
+    for name, _, tree in trees(folder):
+        assert parse(emit(replace(tree, body=tuple(map(bare, tree.body)))), name) == tree, name
+
+
+def bare(node: Statement) -> Statement:
+    """Drop the kept spelling of a statement and of all inside it; leads stay."""
+    match node:
+        case Block():
+            return replace(node, body=tuple(map(bare, node.body)))
+        case Function(body=Block() as block):
+            return replace(node, raw=None, body=replace(block, body=tuple(map(bare, block.body))))
+        case Section():
+            return replace(node, head=None, body=tuple(replace(line, raw=None) for line in node.body))
+        case _:
+            return replace(node, raw=None)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_careful_parser_alone_makes_the_same_tree(folder: str) -> None:
+    for name, data, tree in trees(folder)[::3]:
+        careful, errors = _parse(Source(decode(data)), swift=False)
+        assert not errors, name
+        assert careful == tree, name
+        owned = [(node.lead, node.raw) for node in walk(tree)]
+        assert [(node.lead, node.raw) for node in walk(careful)] == owned, name
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_spans_cut_out_the_statements(folder: str) -> None:
+    for name, data, tree in trees(folder):
+        text = decode(data)
+        for node, span in positions(tree):
+            if not isinstance(node, Block | Function | Section):
+                assert text[span.start : span.end] == node.raw, name
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_editing_one_instruction_changes_only_its_bytes(folder: str) -> None:
+    for name, data, tree in trees(folder):
+        found = [(node, span) for node, span in positions(tree) if isinstance(node, Instruction)]
+        for node, span in random.Random(name).sample(found, min(2, len(found))):
+            check_locality(decode(data), tree, node, span)
+
+
+def check_locality(text: str, tree: Module, node: Instruction, span: Span) -> None:
+    """Hold the text around an edited instruction unchanged."""
+    edited = evolve(node, opcode=("edited", *node.opcode))
+    after = emit(replace(tree, body=tuple(swapped(one, node, edited) for one in tree.body)))
+    assert after == text[: span.start - len(node.lead)] + edited.lead + spell(edited) + text[span.end :]
+
+
+def swapped(node: Statement, old: Instruction, new: Instruction) -> Statement:
+    """Put `new` where `old`, the very object, stands."""
+    match node:
+        case _ if node is old:
+            return new
+        case Block():
+            return evolve(node, body=tuple(swapped(one, old, new) for one in node.body))
+        case Function(body=Block() as block):
+            return evolve(node, body=swapped(block, old, new))
+        case _:
+            return node
