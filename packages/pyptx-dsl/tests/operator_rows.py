@@ -109,7 +109,8 @@ SECTIONS = (
         "the 64-bit form if it meets a 64-bit register, both if both. So an offset added to a pointer "
         "never wraps at 2^32, and "
         "shared addresses stay 32 bits. Factors are 32-bit values. "
-        "A register that is written to afterwards is a plain 32-bit one: later sums with a pointer widen it by one `cvt`. "
+        "A register that is written to afterwards is a plain 32-bit one: later sums with a pointer "
+        "widen it by one `cvt`. "
         "If an earlier sum may run again in a loop, an in-place operator refreshes the 64-bit form by one `cvt` more, "
         "and a write by an instruction is a RewrittenOffsetError.",
         (
