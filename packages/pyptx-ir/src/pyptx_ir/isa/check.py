@@ -44,7 +44,8 @@ def check_instruction(
 ) -> None:
     """Raise InstructionError if `instruction` is not legal PTX for `target` and `version`.
 
-    `register_type(name)` returns the declared type (`"u32"`) of a register, or None for a name that it does not know.
+    `register_type(name)` returns the declared type (`"u32"`) of a register, an empty string for a vector register, and
+    None for a name that it does not know.
     """
     shapes = tuple(shape_of(operand, register_type) for operand in instruction.operands)
     verdict = judge(instruction.opcode, shapes, target, version)
@@ -99,6 +100,8 @@ def is_partial(opcode: tuple[str, ...]) -> bool:
     from pyptx_ir.isa.table.chapters import PARTIAL
 
     words = set(opcode[1:])
+    if any(word.endswith("]") for word in words):
+        return True  # the numbered constant banks of PTX before 2.2: ld.const[3]
     return any(opcode[0] == name and words.issuperset(marks) for name, *marks in PARTIAL)
 
 

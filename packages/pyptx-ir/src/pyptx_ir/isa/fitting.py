@@ -62,7 +62,7 @@ def _unfit(place: Place, shape: Shape, filled: dict[str, str]) -> str:
     if shape[0] == "negated":
         inner = cast("Shape", shape[1])
         return _unfit_kind("pred", inner, filled, place) if place.negated else "an operand without `!`"
-    if shape[0] == "symbol" and place.symbol:
+    if shape[0] in ("symbol", "element") and place.symbol:
         return ""
     return _unfit_kind(place.kind, shape, filled, place)
 
@@ -104,7 +104,7 @@ def _unfit_kind(kind: str, shape: Shape, filled: dict[str, str], place: Place) -
 
 
 def _unfit_address(shape: Shape) -> str:
-    if shape[0] == "tensor address":
+    if shape[0] in ("tensor address", "element"):  # `values[2]` needs no brackets: the manual's "Arrays as Operands"
         return ""
     if shape[0] != "address":
         return "an address in brackets"

@@ -1,9 +1,9 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
 A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "single" | "double")`,
-`("symbol",)`, `("address", type of its base)`, `("tensor address",)`, `("sink",)`, `("negated", shape)`,
-`("pair", shape, shape)`, `("vector", shape, …)`, `("list",)`. A register whose type nobody knows has the type `""`,
-which fits everywhere.
+`("symbol",)`, `("element",)` (of an array), `("address", type of its base)`, `("tensor address",)`, `("sink",)`,
+`("negated", shape)`, `("pair", shape, shape)`, `("vector", shape, …)`, `("list",)`. A register whose type nobody knows
+has the type `""`, which fits everywhere.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def shape_of(operand: Operand, register_type: Callable[[str], str | None]) -> Sh
     """Return the shape of `operand`."""
     match operand:
         case Register(name):
-            return _named(name, register_type(name), "register")
+            return _named(name, register_type, "register")
         case Symbol(name):
-            return _named(name, register_type(name), "symbol")
+            return _named(name, register_type, "symbol")
         case Immediate(text):
             return ("literal", literal_kind(text))
         case Address(base, _):
@@ -61,6 +61,8 @@ def shape_of(operand: Operand, register_type: Callable[[str], str | None]) -> Sh
             return ("list",)
         case Unary() | Binary() | Ternary() | Parenthesized():
             return ("literal", "int") if _is_constant(operand) else ("symbol",)
+        case Index():
+            return ("element",)
         case _:
             return ("symbol",)
 
@@ -75,9 +77,13 @@ def literal_kind(text: str) -> str:
     return "double" if digits.startswith("0d") or "." in digits or "e" in digits else "int"
 
 
-def _named(name: str, declared: str | None, otherwise: str) -> Shape:
+def _named(name: str, register_type: Callable[[str], str | None], otherwise: str) -> Shape:
+    declared = register_type(name)
     if declared is not None:
         return ("register", declared)
+    base, point, _ = name.partition(".")
+    if point and register_type(base) is not None:
+        return ("register", "")  # a component of a vector register
     special = special_registers().get(name)
     if special is not None:
         # %gridid was 32 bits wide before PTX 3.0, and is read as either.

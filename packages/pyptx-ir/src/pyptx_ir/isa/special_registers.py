@@ -22,7 +22,6 @@ def special_registers() -> dict[str, str]:
     found |= {f"%{name}.{part}": "u32" for name in _VECTORS.split() for part in "xyzw"}
     found |= {f"%pm{i}": "u32" for i in range(8)} | {f"%pm{i}_64": "u64" for i in range(8)}
     found["%is_explicit_cluster"] = "pred"
-    found["%is_explicit_cluster"] = "pred"
     # Their type is .b32 in the manual.
     found |= {f"%envreg{i}": "b32" for i in range(32)}
     return found
