@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.specialize import Traced
     from pyptx_dsl.specs import Tile
     from pyptx_ir.plugins.rows import Argument, Specialization
+    from pyptx_ir.plugins.rows import Simulation
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.toolchain import Resources
 
@@ -188,7 +189,7 @@ class Kernel:
     def _run(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
         return runtimes.runtime_for(self.name, arrays).call(self, arrays, keywords)
 
-    def simulate(self, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> object:
+    def simulate(self, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation:
         """Run the kernel on the simulator and return its outputs and findings as one value.
 
         `checks` is `"all"` or `"none"`; `seed` chooses the schedule of asynchronous work.

@@ -9,9 +9,9 @@ from pyptx_dsl.errors import RuntimeMissingError
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernel import Kernel
-    from pyptx_ir.plugins.rows import Launchable, Runtime
+    from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
 
-Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], object]
+Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
 Differentiable = Callable[..., Callable[..., object]]
 
 # What to install for arrays of a framework, by the first word of their type's module.

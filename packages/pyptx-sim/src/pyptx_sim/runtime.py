@@ -12,7 +12,7 @@ from pyptx_ir.plugins.rows import Launchable, Runtime
 from pyptx_sim.arguments import Uninitialised
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
-from pyptx_sim.run import STEP_LIMIT, run
+from pyptx_sim.simulator import STEP_LIMIT, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.arguments import Value
     from pyptx_sim.findings import Finding
     from pyptx_sim.result import Result, Statistics
-    from pyptx_sim.run import Checks
+    from pyptx_sim.simulator import Checks
 
 PRIORITY: Final = -100  # behind every runtime that has hardware
 

@@ -99,6 +99,49 @@ class Launchable(Protocol):
         ...
 
 
+class Fault(Protocol):
+    """One thing that a simulated kernel does wrong; PTX lines count from 1, frames are innermost first."""
+
+    @property
+    def rule(self) -> str:
+        """The rule that it breaks, such as `shared-race`."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in a sentence."""
+        ...
+
+    @property
+    def line(self) -> int | None:
+        """The PTX line of the instruction at fault."""
+        ...
+
+    @property
+    def origin(self) -> tuple[Frame, ...]:
+        """The user's frames of that instruction."""
+        ...
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about it."""
+        ...
+
+
+class Simulation(Protocol):
+    """What `kernel.simulate` returns."""
+
+    @property
+    def outputs(self) -> tuple[object, ...]:
+        """The arrays that the kernel wrote, in the order of its output specs."""
+        ...
+
+    @property
+    def findings(self) -> Sequence[Fault]:
+        """What the checks found, in order of first sight; empty for a clean kernel."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """A way to run kernels: which arguments it claims, and how it calls.
@@ -112,7 +155,7 @@ class Runtime:
     priority: int
     claims: Callable[[Sequence[object]], bool]
     call: Callable[[Launchable, Sequence[object], Mapping[str, object]], object]
-    simulate: Callable[[Launchable, Sequence[object], Mapping[str, object]], object] | None = None
+    simulate: Callable[[Launchable, Sequence[object], Mapping[str, object]], Simulation] | None = None
 
 
 @dataclass(frozen=True, slots=True)
