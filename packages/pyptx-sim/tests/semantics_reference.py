@@ -18,6 +18,8 @@ from pyptx_ir.syntax import parse_instruction
 from pyptx_sim.semantics import ROWS, NoSemantics
 from pyptx_sim.types import dtype_of
 
+__all__ = ["ROWS", "NoSemantics"]
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -368,16 +370,17 @@ def float_edges(kind: str) -> list[int]:
     return sorted(positive | {value | sign for value in positive})
 
 
-def float_columns(kind: str, arity: int, count: int = 500, seed: int = 3) -> list[list[int]]:
+def float_columns(kind: str, arity: int, count: int = 250, seed: int = 3) -> list[list[int]]:
     """Return columns of bits: pairs of edges, random bits, and operands close to each other or cancelling."""
     source = random.Random(f"{kind}{arity}{seed}")
     total, mantissa_bits = FORMATS[kind]
     edges = float_edges(kind)
     rows: list[tuple[int, ...]] = list(itertools.product(edges, repeat=min(arity, 2)))
-    rows = [(*row, *source.choices(edges, k=arity - len(row))) for row in source.sample(rows, min(len(rows), 500))]
-    near = lambda bits: max(
-        0, min((1 << total) - 1, bits + source.randint(-3, 3) * (1 << source.randint(0, mantissa_bits)))
-    )  # noqa: E731
+    rows = [(*row, *source.choices(edges, k=arity - len(row))) for row in source.sample(rows, min(len(rows), 300))]
+
+    def near(bits: int) -> int:
+        return max(0, min((1 << total) - 1, bits + source.randint(-3, 3) * (1 << source.randint(0, mantissa_bits))))
+
     for _ in range(count):
         first = source.choice(edges) if source.random() < 0.2 else source.getrandbits(total)
         others = []

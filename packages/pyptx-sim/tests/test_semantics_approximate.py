@@ -116,9 +116,11 @@ SPECIAL = {
     "sin.approx.ftz.f32": ((1e-40, 0.0), (-1e-40, -0.0)),
     "cos.approx.f32": ((-INF, NAN), (-0.0, 1.0), (0.0, 1.0), (INF, NAN), (NAN, NAN)),
     "cos.approx.ftz.f32": ((1e-40, 1.0),),
-    "lg2.approx.f32": ((-INF, NAN), (-1.0, NAN), (-0.0, -INF), (0.0, -INF), (INF, INF), (NAN, NAN), (1.0, 0.0), (8.0, 3.0)),
+    "lg2.approx.f32": ((-INF, NAN), (-1.0, NAN), (-0.0, -INF), (0.0, -INF), (INF, INF), (NAN, NAN),
+                       (1.0, 0.0), (8.0, 3.0)),
     "lg2.approx.ftz.f32": ((1e-40, -INF),),
-    "ex2.approx.f32": ((-INF, 0.0), (-0.0, 1.0), (0.0, 1.0), (INF, INF), (NAN, NAN), (1e-40, 1.0), (10.0, 1024.0), (128.0, INF), (-140.0, 2.0**-140)),
+    "ex2.approx.f32": ((-INF, 0.0), (-0.0, 1.0), (0.0, 1.0), (INF, INF), (NAN, NAN),
+                       (1e-40, 1.0), (10.0, 1024.0), (128.0, INF), (-140.0, 2.0**-140)),
     "ex2.approx.ftz.f32": ((-140.0, 0.0), (1e-40, 1.0)),
     "tanh.approx.f32": ((-INF, -1.0), (-0.0, -0.0), (0.0, 0.0), (INF, 1.0), (NAN, NAN), (1e-40, 1e-40)),
     "div.full.f32": (),
@@ -171,16 +173,20 @@ HALF_BOUNDS = [
 ]
 
 
+def halves(bits, kind):
+    """Return f16 or bf16 bits as float64."""
+    if kind == "f16":
+        return np.array(bits, np.uint16).view(np.float16).astype(np.float64)
+    return (np.array(bits, np.uint32) << 16).view(F32).astype(np.float64)
+
+
 @pytest.mark.parametrize(("opcode", "exact", "bound", "measure"), HALF_BOUNDS, ids=[case[0] for case in HALF_BOUNDS])
 def test_every_half_is_within_the_bound(opcode, exact, bound, measure):
     kind = opcode.split(".")[-1]
     source = list(range(1 << 16))
     actual = ref.run(f"{opcode} %d, %a;", source)[0]
-    shift = lambda bits: (
-        np.array(bits, np.uint16).view(np.float16) if kind == "f16" else (np.array(bits, np.uint32) << 16).view(F32)
-    )  # noqa: E731
     with np.errstate(all="ignore"):
-        values, got = shift(source).astype(np.float64), shift(actual).astype(np.float64)
+        values, got = halves(source, kind), halves(actual, kind)
         expected = exact(values)
     least = 2.0**-14 if kind == "f16" else 2.0**-126
     normal = np.isfinite(values) & (np.abs(expected) >= least) & (np.abs(expected) < (65504 if kind == "f16" else 3e38))

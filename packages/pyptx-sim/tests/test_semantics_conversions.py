@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -48,10 +49,10 @@ def float_cases():
 FLOAT_CASES = list(float_cases())
 
 
-def near_half_way(source, target, count=250):
+def near_half_way(source, target, count=150):
     """Return bits of `source` around what `target` can and cannot represent."""
     picker = random.Random(f"{source}{target}")
-    total, mantissa_bits = ref.FORMATS[target]
+    total, _ = ref.FORMATS[target]
     bits = []
     while len(bits) < count:
         low = picker.getrandbits(total)
@@ -170,7 +171,7 @@ def test_tf32_keeps_ten_bits_of_mantissa(mode, flags):
 
 
 def test_nan_payloads_go_where_ptxas_folds_them():
-    """Expected values are what ptxas 13.0 folds constants to; plain cvt.f32.f32 is a move, flushing ones are additions."""
+    """Expect what ptxas 13.0 folds constants to; plain cvt.f32.f32 is a move, a flushing one an addition."""
     f64 = [0x7FF8000000001000, 0xFFFC000080001000]
     assert ref.run("cvt.rn.f32.f64 %d, %a;", f64)[0] == [0x7FC00000, 0xFFE00004]
     assert ref.run("cvt.f64.f32 %d, %a;", [0x7FC00001, 0xFFE00001])[0] == [0x7FF8000020000000, 0xFFFC000020000000]
@@ -273,7 +274,7 @@ def small_pack(high, low, name):
 def test_small_formats_take_the_nearest_value_and_saturate(name, relu):
     finite = SMALL[name][3]
     values = [small_value(code, name) for code in range(finite)]
-    middles = [(a + b) / 2 for a, b in zip(values, values[1:], strict=False)]
+    middles = [(a + b) / 2 for a, b in pairwise(values)]
     greatest = values[-1]
     numbers = values + middles + [greatest * 17 / 16, greatest * 4, Fraction(1, 3)]
     f32 = [ref.encode(value, "f32") for value in numbers]

@@ -195,23 +195,23 @@ def three(opcode, reference, kinds):
     return (d_abc(opcode, len(kinds)), reference, kinds)
 
 
-def integer_cases():  # noqa: PLR0912 - a table
+def integer_cases():
     for k in INTEGERS:
-        pair = (k, k)
+        pair, bits = (k, k), ref.width(k)
         wide = k[0] + str(2 * int(k[1:]))
         yield three(f"add.{k}", wrapped(lambda a, b: a + b, k), pair)
         yield three(f"sub.{k}", wrapped(lambda a, b: a - b, k), pair)
         yield three(f"mul.lo.{k}", wrapped(lambda a, b: a * b, k), pair)
-        yield three(f"mul.hi.{k}", wrapped(lambda a, b, w=ref.width(k): a * b >> w, k), pair)
+        yield three(f"mul.hi.{k}", wrapped(lambda a, b, w=bits: a * b >> w, k), pair)
         yield three(f"mad.lo.{k}", wrapped(lambda a, b, c: a * b + c, k), (k, k, k))
-        yield three(f"mad.hi.{k}", wrapped(lambda a, b, c, w=ref.width(k): (a * b >> w) + c, k), (k, k, k))
+        yield three(f"mad.hi.{k}", wrapped(lambda a, b, c, w=bits: (a * b >> w) + c, k), (k, k, k))
         yield three(f"sad.{k}", wrapped(lambda a, b, c: abs(a - b) + c, k), (k, k, k))
         yield three(f"div.{k}", quotient(k), pair)
         yield three(f"rem.{k}", remainder(k), pair)
         yield three(f"min.{k}", min, pair)
         yield three(f"max.{k}", max, pair)
         yield three(f"shr.{k}", shift_right(k), (k, "u32"))
-        if ref.width(k) < 64:
+        if bits < 64:
             yield three(f"mul.wide.{k}", lambda a, b: a * b, pair)
             yield three(f"mad.wide.{k}", wrapped(lambda a, b, c: a * b + c, wide), (k, k, wide))
     for k in SIGNED:
@@ -362,7 +362,7 @@ def test_lop3_is_its_look_up_table(table):
 @pytest.mark.parametrize("operator", ["or", "and"])
 def test_lop3_combines_a_predicate(operator):
     columns = ref.integer_columns(("b32", "b32", "b32"), 40)
-    columns = [c + [0, 0] for c in columns]
+    columns = [[*c, 0, 0] for c in columns]
     third = [i % 2 == 0 for i in range(42)]
 
     def reference(a, b, c, table, q):

@@ -73,7 +73,8 @@ def check_scalar(prefix, suffix, core, kinds, variant, seed):
     result_kind, a_kind, b_kind = kinds
     sat, op2, chosen, a_part, b_part = variant
     third = bool(op2 or chosen)
-    text = f"{prefix}{'.sat' * sat}{suffix}{dotted(op2)} %d{dotted(chosen)}, %a{dotted(a_part)}, %b{dotted(b_part)}{', %c' * third};"
+    opcode = f"{prefix}{'.sat' * sat}{suffix}{dotted(op2)}"
+    text = f"{opcode} %d{dotted(chosen)}, %a{dotted(a_part)}, %b{dotted(b_part)}{', %c' * third};"
 
     def reference(a, b, c=0):
         value = core(part(a, a_kind, a_part), part(b, b_kind, b_part))

@@ -35,7 +35,8 @@ _INTEGER_OPERATORS: dict[str, Compare] = {
 
 
 def _ordered(a: Array, b: Array) -> Array:
-    return (a == a) & (b == b)  # noqa: PLR0124 - false for NaN
+    result: Array = (a == a) & (b == b)  # noqa: PLR0124 - false for NaN
+    return result
 
 
 # The ordered ones are false for NaN, as NumPy's are, all but `!=`; the unordered ones are complements of the opposite.

@@ -1,7 +1,7 @@
 """Conversions. Manual: "Data Movement and Conversion Instructions", cvt (9.7.9.21) and cvt.pack (9.7.9.22).
 
-Not simulated: stochastic rounding (`.rs`), and the scaled and exponent-only formats, whose rounding the manual leaves to
-Blackwell's own tables.
+Not simulated: stochastic rounding (`.rs`), and the scaled and exponent-only formats, whose rounding the manual leaves
+to Blackwell's own tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Moves within registers. Manual: "Data Movement and Conversion Instructions", mov (9.7.9.3, 9.7.9.4) and prmt (9.7.9.7)."""
+"""Moves within registers. Manual: "Data Movement and Conversion Instructions", mov (9.7.9.3) and prmt (9.7.9.7)."""
 
 from __future__ import annotations
 

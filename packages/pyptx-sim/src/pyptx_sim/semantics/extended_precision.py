@@ -1,15 +1,21 @@
 """Arithmetic with the carry flag. Manual: "Extended-Precision Arithmetic Instructions" (9.7.2).
 
-Signed and unsigned types give the same bits, so all operands are read as unsigned. After a subtraction the flag is a borrow.
+Signed and unsigned types give the same bits, so all operands are read as unsigned. After a subtraction the flag is a
+borrow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
-from pyptx_sim.operation import Array, Operation
+from pyptx_sim.operation import Array, Compute, Operation
 from pyptx_sim.semantics.forms import Match, form
 from pyptx_sim.semantics.numerics.integers import multiply_high
+
+Step: TypeAlias = Callable[..., tuple[Array, Array]]
 
 TYPES = ("u32", "s32", "u64", "s64")
 
@@ -33,7 +39,7 @@ def _difference_with_borrow(a: Array, b: Array, borrow: Array) -> tuple[Array, A
 
 
 # (name of the operation, whether the flag is read) -> the sum or difference and the new flag.
-_STEPS = {
+_STEPS: dict[tuple[str, bool], Step] = {
     ("add", False): _sum,
     ("add", True): _sum_with_carry,
     ("sub", False): _difference,
@@ -54,7 +60,7 @@ def _bind(match: Match) -> Operation:
         return step(multiply_high(a, b) if high else np.multiply(a, b), *rest)
 
     full = multiplied if product else step
-    compute = full if writes else (lambda *sources: full(*sources)[0])
+    compute: Compute = full if writes else (lambda *sources: full(*sources)[0])
     sources = (unsigned,) * (3 if product else 2)
     return Operation((unsigned,), sources, compute, reads_carry=reads, writes_carry=writes)
 

@@ -1,7 +1,7 @@
 """Single and double precision. Manual: "Floating Point Instructions" (9.7.3).
 
-Single precision results that are NaN are the canonical one, those of `neg` and `abs` too, which the hardware executes as
-additions; `copysign` touches the sign bit only. Double precision keeps payloads.
+Single precision results that are NaN are the canonical one, those of `neg` and `abs` too, which the hardware executes
+as additions; `copysign` touches the sign bit only. Double precision keeps payloads.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def _copy_sign(match: Match) -> Operation:
 
 
 def _is_subnormal(a: Array) -> Array:
-    return (np.abs(a) < np.finfo(a.dtype).tiny) & (a != 0)
+    result: Array = (np.abs(a) < np.finfo(a.dtype).tiny) & (a != 0)
+    return result
 
 
 _CLASSES: dict[str, Core] = {

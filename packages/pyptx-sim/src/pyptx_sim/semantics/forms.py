@@ -1,9 +1,9 @@
 """Instruction forms: rows spelt like the manual's syntax lines, each with the function that binds it.
 
-`form("add{.rnd}{.ftz}{.sat}.f32", bind, rnd=ROUNDING)` answers for every `add` whose words fill the slots: a slot `.name`
-takes one of the words given as `name=`, or the word itself if there is no such list; braces make it optional. Modifiers
-may come in any order, as for ptxas; types may not (`cvt.u32.f32`: destination first).
-An instruction that leaves a word over, or a slot empty, has no semantics.
+`form("add{.rnd}{.ftz}{.sat}.f32", bind, rnd=ROUNDING)` answers for every `add` whose words fill the slots: a slot
+`.name` takes one of the words given as `name=`, or the word itself if there is no such list; braces make it optional.
+Modifiers may come in any order, as for ptxas; types may not (`cvt.u32.f32`: destination first). An instruction that
+leaves a word over, or a slot empty, has no semantics.
 """
 
 from __future__ import annotations

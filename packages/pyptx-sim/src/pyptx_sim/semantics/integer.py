@@ -67,7 +67,8 @@ def _extreme(core: Core) -> Bind:
     """Bind min or max; `.relu` lifts negative results to zero."""
 
     def relu(a: Array, b: Array) -> Array:
-        return np.maximum(core(a, b), a.dtype.type(0))
+        result: Array = np.maximum(core(a, b), a.dtype.type(0))
+        return result
 
     return lambda match: _operation(match, relu if "relu" in match else core, 2)
 
@@ -106,7 +107,8 @@ def _product24(match: Match) -> Core:
     def product(a: Array, b: Array) -> Array:
         # The shift up and down extends bit 23 by its sign, or clears what is above it.
         low_a, low_b = (a << 8) >> 8, (b << 8) >> 8
-        return ((low_a.astype(wide) * low_b.astype(wide)) >> shift).astype(a.dtype)
+        result: Array = ((low_a.astype(wide) * low_b.astype(wide)) >> shift).astype(a.dtype)
+        return result
 
     return product
 
@@ -136,7 +138,8 @@ def _dot_product(match: Match) -> Operation:
     def compute(a: Array, b: Array, c: Array) -> Array:
         left = split(a, element_a).astype(np.int64)
         right = split(b, element_b)[..., chosen].astype(np.int64)
-        return (c + (left * right).sum(axis=-1)).astype(c.dtype)
+        result: Array = (c + (left * right).sum(axis=-1)).astype(c.dtype)
+        return result
 
     accumulator = "u32" if match["atype"] == match["btype"] == "u32" else "s32"
     return Operation((accumulator,), ("b32", "b32", accumulator), compute)

@@ -94,7 +94,8 @@ def _extract(match: Match) -> Operation:
     def compute(a: Array, b: Array, c: Array) -> Array:
         start = (b & U32(0xFF)).astype(wide)
         spare = (U32(64) - np.minimum(c & U32(0xFF), U32(64))).astype(wide)
-        return (((a.astype(wide) >> start) << spare) >> spare).astype(dtype)
+        result: Array = (((a.astype(wide) >> start) << spare) >> spare).astype(dtype)
+        return result
 
     return Operation((kind,), (kind, "u32", "u32"), compute)
 
@@ -114,7 +115,8 @@ def _insert(match: Match) -> Operation:
     def compute(a: Array, b: Array, c: Array, d: Array) -> Array:
         start, length = (c & U32(0xFF)).astype(U64), (d & U32(0xFF)).astype(U64)
         mask = ((U64(1) << length) - U64(1)) << start
-        return ((b & ~mask) | ((a.astype(U64) << start) & mask)).astype(dtype)
+        result: Array = ((b & ~mask) | ((a.astype(U64) << start) & mask)).astype(dtype)
+        return result
 
     return Operation((kind,), (kind, kind, "u32", "u32"), compute)
 

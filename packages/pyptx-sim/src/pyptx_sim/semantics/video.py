@@ -21,7 +21,8 @@ _I64, _U32 = np.int64, np.uint32
 
 
 def _absolute_difference(a: Array, b: Array) -> Array:
-    return np.abs(a - b)
+    result: Array = np.abs(a - b)
+    return result
 
 
 def _average(a: Array, b: Array) -> Array:

@@ -32,7 +32,8 @@ def ballot(truth: Mask) -> Array:
 
 def members(mask: Mask, membermask: Array) -> Mask:
     """Return `[rows, 32, 32]`: whether the lane of the last axis counts for the lane of the middle one."""
-    return ((membermask[:, :, None] & _LANE_BITS) != 0) & mask[:, None, :]
+    result: Mask = ((membermask[:, :, None] & _LANE_BITS) != 0) & mask[:, None, :]
+    return result
 
 
 def _uniform(mask: Mask, membermask: Array) -> Array | None:
@@ -44,16 +45,18 @@ def _uniform(mask: Mask, membermask: Array) -> Array | None:
 # --- shfl ---------------------------------------------------------------------------------------
 
 
+_OFFSET: dict[str, Callable[[Array, Array], Array]] = {
+    "up": np.subtract,
+    "down": np.add,
+    "bfly": np.bitwise_xor,
+}
+
+
 def _source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
     """Return the lane that each lane reads, and whether it is in range; `b` and `c` are int64."""
     distance, clamp, segment = b & 31, c & 31, (c >> 8) & 31
     last = (_LANES & segment) | (clamp & ~segment)
-    lane = {
-        "up": lambda: _LANES - distance,
-        "down": lambda: _LANES + distance,
-        "bfly": lambda: _LANES ^ distance,
-        "idx": lambda: (_LANES & segment) | (distance & ~segment),
-    }[mode]()
+    lane = (_LANES & segment) | (distance & ~segment) if mode == "idx" else _OFFSET[mode](_LANES, distance)
     in_range = lane >= last if mode == "up" else lane <= last
     return np.where(in_range, lane, _LANES), in_range
 
@@ -73,7 +76,7 @@ def _shuffle(match: Match) -> Operation:
             return np.take_along_axis(a, lane, axis=1), in_range
 
         return _shuffled(look_up, results, sources)
-    lane, in_range = _source_lane(mode, np.int64(amount), np.int64(bounds))
+    lane, in_range = _source_lane(mode, np.array(amount), np.array(bounds))
 
     def permute(_mask: Mask, a: Array, *_rest: Array) -> tuple[Array, Array]:
         return a[:, lane], np.broadcast_to(in_range, a.shape)
@@ -186,11 +189,14 @@ def _reduce(match: Match) -> Operation:
     def compute(mask: Mask, a: Array, membermask: Array) -> Array:
         neutral = a.dtype.type(absent)
         common = _uniform(mask, membermask)
+        result: Array
         if common is None:
             values = np.where(members(mask, membermask), a[:, None, :], neutral)
-            return function.reduce(values, axis=2, dtype=a.dtype)
-        values = np.where(mask & ((common & _LANE_BITS) != 0), a, neutral)
-        return function.reduce(values, axis=1, keepdims=True, dtype=a.dtype)
+            result = function.reduce(values, axis=2, dtype=a.dtype)
+        else:
+            values = np.where(mask & ((common & _LANE_BITS) != 0), a, neutral)
+            result = function.reduce(values, axis=1, keepdims=True, dtype=a.dtype)
+        return result
 
     return Operation((kind,), (kind, "b32"), compute, warp=True)
 

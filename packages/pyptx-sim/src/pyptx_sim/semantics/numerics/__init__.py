@@ -1,1 +1,1 @@
-"""Exact arithmetic on arrays: what the chapters' functions are made of. The caller holds one `np.errstate(all="ignore")`."""
+"""Exact arithmetic on arrays, of which the chapters are made. The caller holds one `np.errstate(all="ignore")`."""

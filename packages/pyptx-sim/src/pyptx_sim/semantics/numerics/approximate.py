@@ -1,7 +1,7 @@
 """The approximate functions, computed to within the manual's bounds (9.7.3); NaN results are not canonical yet.
 
-Transcendental functions are taken in float64 and rounded: NumPy promises no more than a few ulp in float32. Sine and cosine
-have bounds that are absolute and wide (2^-20.5), which every float32 implementation meets.
+Transcendental functions are taken in float64 and rounded: NumPy promises no more than a few ulp in float32. Sine and
+cosine have bounds that are absolute and wide (2^-20.5), which every float32 implementation meets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""float64 results rounded in a direction: round to nearest, find the sign of the exact error, step if it points away."""
+"""float64 results rounded in a direction: round to nearest, find the sign of the error, step if it points away."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def nudged(result: Array, error: Array, mode: str) -> Array:
-    """Return the neighbour of `result` that direction `mode` demands, where `error` is the exact value less `result`."""
+    """Return the neighbour of `result` that direction `mode` demands; `error` is the exact value less `result`."""
     down, up = error < 0, error > 0
     if mode == "rz":
         return np.where(((result > 0) & down) | ((result < 0) & up), np.nextafter(result, 0.0), result)

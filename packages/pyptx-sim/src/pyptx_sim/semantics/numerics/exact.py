@@ -1,4 +1,4 @@
-"""Correctly rounded float64 results from Python integers, one at a time: for exponents that array formulas cannot bear."""
+"""Correctly rounded float64 results from Python integers, one at a time, for exponents that formulas cannot bear."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _parts(value: float) -> tuple[int, int]:
 
 
 def round_quotient(numerator: int, denominator: int, exponent: int, mode: str) -> float:
-    """Return `numerator / denominator * 2**exponent` rounded in direction `mode`; `denominator > 0`, the value not 0."""
+    """Return `numerator / denominator * 2**exponent`, not 0, rounded in direction `mode`; `denominator > 0`."""
     negative, size = numerator < 0, abs(numerator)
     length = size.bit_length() - denominator.bit_length() + exponent  # of the integral part, or one more
     unit = max(length - _PRECISION - 2, _LEAST - 2)
@@ -39,7 +39,7 @@ def _assemble(kept: int, exponent: int, negative: bool, mode: str) -> float:  # 
     try:
         size = math.ldexp(kept, exponent)
     except OverflowError:
-        to_greatest = mode == "rz" or mode == ("rp" if negative else "rm")
+        to_greatest = mode in {"rz", "rp" if negative else "rm"}
         size = _GREATEST if to_greatest else math.inf
     return -size if negative else size
 

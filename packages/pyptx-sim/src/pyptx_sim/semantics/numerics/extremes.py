@@ -51,4 +51,5 @@ class Extreme:
 def _sign_product(a: Array, b: Array) -> Array:
     """Return floats whose sign bit is the exclusive or of those of `a` and `b`."""
     bits = np.dtype(f"<u{a.dtype.itemsize}")
-    return (a.view(bits) ^ b.view(bits)).view(a.dtype)
+    result: Array = (a.view(bits) ^ b.view(bits)).view(a.dtype)
+    return result

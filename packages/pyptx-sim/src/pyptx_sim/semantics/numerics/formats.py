@@ -26,7 +26,8 @@ class Half:
     """A 16-bit float format; `element` is the dtype of its storage.
 
     `narrow` takes float32, or float64 that is exact or rounded to odd, rounds to nearest even, and canonicalises NaN.
-    `tiny` is the least magnitude that rounds to a normal number if exponents are unbounded: below it, results are flushed.
+    `tiny` is the least magnitude that rounds to a normal number if exponents are unbounded: below it, results are
+    flushed.
     """
 
     name: str

@@ -33,8 +33,8 @@ _ADDEND_LIMIT = 2.0**1000
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """Return `a * b + c` in float32, rounded to nearest once.
 
-    The product is exact in float64. Its rounded sum with `c` misleads the second rounding only if it lies half-way between
-    two floats (or is subnormal as one); then the sum is taken again, to odd.
+    The product is exact in float64. Its rounded sum with `c` misleads the second rounding only if it lies half-way
+    between two floats (or is subnormal as one); then the sum is taken again, to odd.
     """
     product = a.astype(F64)
     product = product * b.astype(F64)

@@ -30,13 +30,15 @@ def multiply_high_u64(a: Array, b: Array) -> Array:
     a_low, a_high, b_low, b_high = a & _U64_LOW, a >> _32, b & _U64_LOW, b >> _32
     middle = a_high * b_low + ((a_low * b_low) >> _32)
     other = a_low * b_high + (middle & _U64_LOW)
-    return a_high * b_high + (middle >> _32) + (other >> _32)
+    result: Array = a_high * b_high + (middle >> _32) + (other >> _32)
+    return result
 
 
 def multiply_high_s64(a: Array, b: Array) -> Array:
     """Return bits 64 to 127 of the product of int64 arrays: the unsigned ones, less what the signs weigh."""
     high = multiply_high_u64(a.view(np.uint64), b.view(np.uint64)).view(np.int64)
-    return high - ((a >> 63) & b) - ((b >> 63) & a)
+    result: Array = high - ((a >> 63) & b) - ((b >> 63) & a)
+    return result
 
 
 def multiply_high(a: Array, b: Array) -> Array:
@@ -44,11 +46,12 @@ def multiply_high(a: Array, b: Array) -> Array:
     if a.dtype.itemsize == 8:
         return multiply_high_u64(a, b) if a.dtype.kind == "u" else multiply_high_s64(a, b)
     wide = double_width(a.dtype)
-    return ((a.astype(wide) * b.astype(wide)) >> (8 * a.dtype.itemsize)).astype(a.dtype)
+    result: Array = ((a.astype(wide) * b.astype(wide)) >> (8 * a.dtype.itemsize)).astype(a.dtype)
+    return result
 
 
 def _divide_narrow(a: Array, b: Array) -> Array:
-    """Truncate a float64 quotient: exact for 32 bits, since it is no nearer to an integer than 2^-31 unless it is one."""
+    """Truncate a float64 quotient: exact for 32 bits, for it is no nearer to an integer than 2^-31 unless it is one."""
     return np.trunc(a.astype(np.float64) / b.astype(np.float64))
 
 
@@ -71,7 +74,8 @@ def _magnitude(values: Array) -> Array:
 
 def remainder(a: Array, b: Array) -> Array:
     """Return what the truncated quotient leaves over, with the sign of `a`; all ones where the divisor is zero."""
-    return np.where(b == 0, ~a.dtype.type(0), a - divide(a, b) * b)
+    result: Array = np.where(b == 0, ~a.dtype.type(0), a - divide(a, b) * b)
+    return result
 
 
 def top_bit(values: Array) -> Array:
@@ -81,7 +85,8 @@ def top_bit(values: Array) -> Array:
     """
     sparse = values & ~(values >> values.dtype.type(1))
     exponent = (sparse.astype(np.float64).view(np.int64) >> 52) - 1023
-    return np.maximum(exponent, -1)
+    result: Array = np.maximum(exponent, -1)
+    return result
 
 
 def count_ones(values: Array) -> Array:
@@ -93,4 +98,5 @@ def count_ones(values: Array) -> Array:
     count = values - ((values >> kind(1)) & (every // kind(3)))
     count = (count & (every // kind(5))) + ((count >> kind(2)) & (every // kind(5)))
     count = (count + (count >> kind(4))) & (every // kind(17))
-    return ((count * (every // kind(255))) >> kind(8 * values.dtype.itemsize - 8)).astype(np.uint32)
+    result: Array = ((count * (every // kind(255))) >> kind(8 * values.dtype.itemsize - 8)).astype(np.uint32)
+    return result

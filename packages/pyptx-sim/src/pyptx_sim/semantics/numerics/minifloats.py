@@ -1,4 +1,4 @@
-"""Formats of 4, 6 and 8 bits, by tables of all their values. Manual: "Alternate Floating-Point Data Formats" (5.2.3)."""
+"""Formats of 4, 6 and 8 bits, by tables of their values. Manual: "Alternate Floating-Point Data Formats" (5.2.3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Minifloat:
-    """A sign, an exponent and a mantissa; `finite` is how many codes from 0 up are finite, `nan` the code of NaN or None."""
+    """A sign, an exponent, a mantissa; `finite` tells how many codes from 0 up are finite, `nan` NaN's code or None."""
 
     name: str
     exponent_bits: int
@@ -51,7 +51,8 @@ def _magnitudes(layout: Minifloat) -> Array:
     bias = (1 << (layout.exponent_bits - 1)) - 1
     exponent, mantissa = codes >> layout.mantissa_bits, codes & ((1 << layout.mantissa_bits) - 1)
     significand = np.where(exponent > 0, mantissa + (1 << layout.mantissa_bits), mantissa)
-    return np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - bias - layout.mantissa_bits)
+    result: Array = np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - bias - layout.mantissa_bits)
+    return result
 
 
 @lru_cache(maxsize=8)

@@ -21,7 +21,7 @@ def has_nan(values: Array) -> bool:
 
 
 def canonical(values: Array) -> Array:
-    """Replace every NaN of the float32 array `values`, in place, by the canonical one; `values` must be the caller's own."""
+    """Replace in place every NaN of the float32 array `values`, the caller's own, by the canonical one."""
     if has_nan(values):
         values.view(np.uint32)[np.isnan(values)] = F32_NAN
     return values

@@ -1,12 +1,12 @@
 """Packed registers as arrays with one axis more.
 
-Splitting is a view: the bytes of a register are little-endian, so element 0 holds the low bits. Broadcasting keeps working
-along lanes, because the new axis is last.
+Splitting is a view: the bytes of a register are little-endian, so element 0 holds the low bits. Broadcasting keeps
+working along lanes, because the new axis is last.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def join(elements: Array, register: DType) -> Array:
 def elementwise(core: Callable[..., Array], element: DType, register: DType) -> Callable[..., Array]:
     """Return `core` applied to the elements of packed registers."""
 
-    def compute(*sources: Any) -> Array:
+    def compute(*sources: Array) -> Array:
         return join(core(*(split(source, element) for source in sources)), register)
 
     return compute

@@ -1,7 +1,8 @@
 """Exact sums and the rounding of float64 values to narrower formats in every mode.
 
-Rounding to odd (an inexact result gets an odd last bit) keeps what a later rounding to at least two bits less must know: no
-double rounding. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd".
+Rounding to odd (an inexact result gets an odd last bit) keeps what a later rounding to at least two bits less must
+know: no double rounding. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved algorithms using
+rounding to odd".
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _SPLITTER = 134217729.0  # 2^27 + 1
 
 
 def sum_error(a: Array, b: Array, total: Array) -> Array:
-    """Return `a + b - total` exactly, for `total = a + b` rounded to nearest (Knuth's two-sum); NaN if it overflowed."""
+    """Return `a + b - total` exactly, for `total = a + b` rounded to nearest (Knuth); NaN if it overflowed."""
     b_part = total - a
-    return (a - (total - b_part)) + (b - b_part)
+    result: Array = (a - (total - b_part)) + (b - b_part)
+    return result
 
 
 def product_error(a: Array, b: Array, product: Array) -> Array:
@@ -61,7 +63,7 @@ def narrowed_to_odd(values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """A binary format as rounding sees it: significant bits, exponent of the smallest subnormal, greatest finite value."""
+    """A format as rounding sees it: significant bits, exponent of the smallest subnormal, greatest finite value."""
 
     bits: int
     least: int

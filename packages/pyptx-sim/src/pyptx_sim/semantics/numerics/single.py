@@ -1,7 +1,8 @@
 """float32 arithmetic in every rounding mode; NaN results are not canonical yet.
 
-Rounding to nearest is NumPy's own. The directed modes go through float64, where products are exact, sums are rounded to
-odd, and a quotient or root of floats is never so near to a float that its own rounding could hide on which side it lies.
+Rounding to nearest is NumPy's own. The directed modes go through float64, where products are exact, sums are rounded
+to odd, and a quotient or root of floats is never so near to a float that its own rounding could hide on which side it
+lies.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ _SCALED_NORMAL = np.float32(2.0**-66)
 def single_flushed(operation: str, mode: str) -> Core:
     """Return the function of `operation` that flushes its inputs and results.
 
-    A result is flushed if rounding it with unbounded exponents stays below the normal numbers (ptxas folds constants so):
-    2^-126 - 2^-150 is, although it would be rounded up to the least normal number.
+    A result is flushed if rounding it with unbounded exponents stays below the normal numbers (ptxas folds constants
+    so): 2^-126 - 2^-150 is, although it would be rounded up to the least normal number.
     """
     core, exact = single(operation, mode), _EXACT[operation]
 
