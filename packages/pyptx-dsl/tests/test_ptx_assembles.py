@@ -14,8 +14,8 @@ from pyptx_dsl.operands import PipeRef
 from pyptx_dsl.ptx.arithmetic import _MAD
 from pyptx_dsl.ptx.bits import _LOP3
 from pyptx_dsl.ptx.compare import COMPARISONS
-from pyptx_dsl.ptx.mma import _forms
-from pyptx_dsl.ptx.special import _types
+from pyptx_dsl.ptx.products import _forms
+from pyptx_dsl.ptx.special_registers import _types
 from pyptx_dsl.ptx.wrapper import Binary, Form, Quaternary, Ternary, Unary, Wrapper
 from pyptx_dsl.types import (
     TYPES,

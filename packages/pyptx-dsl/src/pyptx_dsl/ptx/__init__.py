@@ -12,74 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.ptx.address import addr, cvta, global_ptrs, param
-from pyptx_dsl.ptx.arithmetic import abs_ as abs  # noqa: A004  the manual's name, as for all of these
-from pyptx_dsl.ptx.arithmetic import (
-    add,
-    addc,
-    div,
-    dp2a,
-    dp4a,
-    fma,
-    mad,
-    mad24,
-    madc,
-    mul,
-    mul24,
-    neg,
-    rem,
-    sad,
-    sub,
-    subc,
-)
-from pyptx_dsl.ptx.arithmetic import max_ as max  # noqa: A004
-from pyptx_dsl.ptx.arithmetic import min_ as min  # noqa: A004
-from pyptx_dsl.ptx.async_copy import cp
-from pyptx_dsl.ptx.atomics import atom, red
-from pyptx_dsl.ptx.barrier import NamedBarrier, bar, barrier, named_barrier
-from pyptx_dsl.ptx.bits import (
-    and_,
-    bfe,
-    bfi,
-    bfind,
-    bmsk,
-    brev,
-    clz,
-    cnot,
-    fns,
-    lop3,
-    not_,
-    or_,
-    popc,
-    prmt,
-    shf,
-    shl,
-    shr,
-    szext,
-    xor_,
-)
-from pyptx_dsl.ptx.compare import selp, set_, setp, slct
-from pyptx_dsl.ptx.control import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
-from pyptx_dsl.ptx.control import exit_ as exit  # noqa: A004
-from pyptx_dsl.ptx.convert import cvt, cvt_pack, mov
-from pyptx_dsl.ptx.expr import expr, pipe, scope
-from pyptx_dsl.ptx.fence import fence, membar, nanosleep
-from pyptx_dsl.ptx.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
-from pyptx_dsl.ptx.inst import inst
-from pyptx_dsl.ptx.kloop import kloop
-from pyptx_dsl.ptx.lanes import activemask, match, redux, shfl, vote
-from pyptx_dsl.ptx.loops import break_, continue_, loop, while_
-from pyptx_dsl.ptx.matrix import ldmatrix, movmatrix, stmatrix
-from pyptx_dsl.ptx.mbarrier import mbarrier
-from pyptx_dsl.ptx.memory import applypriority, createpolicy, discard, isspacep, ld, ldu, prefetch, prefetchu, st
-from pyptx_dsl.ptx.mma import mma
-from pyptx_dsl.ptx.pipeline import PipelineState, pipeline
-from pyptx_dsl.ptx.ranges import range_
-from pyptx_dsl.ptx.raw import raw
-from pyptx_dsl.ptx.special import ctaid_x, ctaid_y, ctaid_z, special, sreg
-from pyptx_dsl.ptx.variables import file_, loc, pragma, var
-from pyptx_dsl.ptx.warp import warp
-
 __all__ = [
     "NamedBarrier",
     "PipelineState",
@@ -204,13 +136,82 @@ __all__ = [
     "xor_",
 ]
 
-if not TYPE_CHECKING:  # a module that answers to every name would hide every misspelt one from type checkers
+if TYPE_CHECKING:
+    # A004: `ptx.abs`, `ptx.min`, … are the manual's names, and always reached through `ptx`.
+    from pyptx_dsl.ptx.address import addr, cvta, global_ptrs, param
+    from pyptx_dsl.ptx.arithmetic import abs_ as abs  # noqa: A004
+    from pyptx_dsl.ptx.arithmetic import (
+        add,
+        addc,
+        div,
+        dp2a,
+        dp4a,
+        fma,
+        mad,
+        mad24,
+        madc,
+        mul,
+        mul24,
+        neg,
+        rem,
+        sad,
+        sub,
+        subc,
+    )
+    from pyptx_dsl.ptx.arithmetic import max_ as max  # noqa: A004
+    from pyptx_dsl.ptx.arithmetic import min_ as min  # noqa: A004
+    from pyptx_dsl.ptx.async_copy import cp
+    from pyptx_dsl.ptx.atomics import atom, red
+    from pyptx_dsl.ptx.barriers import NamedBarrier, bar, barrier, named_barrier
+    from pyptx_dsl.ptx.bits import (
+        and_,
+        bfe,
+        bfi,
+        bfind,
+        bmsk,
+        brev,
+        clz,
+        cnot,
+        fns,
+        lop3,
+        not_,
+        or_,
+        popc,
+        prmt,
+        shf,
+        shl,
+        shr,
+        szext,
+        xor_,
+    )
+    from pyptx_dsl.ptx.compare import selp, set_, setp, slct
+    from pyptx_dsl.ptx.control import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
+    from pyptx_dsl.ptx.control import exit_ as exit  # noqa: A004
+    from pyptx_dsl.ptx.convert import cvt, cvt_pack, mov
+    from pyptx_dsl.ptx.expressions import expr, pipe, scope
+    from pyptx_dsl.ptx.fences import fence, membar, nanosleep
+    from pyptx_dsl.ptx.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
+    from pyptx_dsl.ptx.instruction import inst
+    from pyptx_dsl.ptx.kloops import kloop
+    from pyptx_dsl.ptx.lanes import activemask, match, redux, shfl, vote
+    from pyptx_dsl.ptx.loops import break_, continue_, loop, while_
+    from pyptx_dsl.ptx.matrix import ldmatrix, movmatrix, stmatrix
+    from pyptx_dsl.ptx.mbarriers import mbarrier
+    from pyptx_dsl.ptx.memory import applypriority, createpolicy, discard, isspacep, ld, ldu, prefetch, prefetchu, st
+    from pyptx_dsl.ptx.pipelines import PipelineState, pipeline
+    from pyptx_dsl.ptx.products import mma
+    from pyptx_dsl.ptx.ranges import range_
+    from pyptx_dsl.ptx.raw_text import raw
+    from pyptx_dsl.ptx.reductions import warp
+    from pyptx_dsl.ptx.special_registers import ctaid_x, ctaid_y, ctaid_z, special, sreg
+    from pyptx_dsl.ptx.variables import file_, loc, pragma, var
+else:  # for type checkers, a module that answers to every name would hide every misspelt one
 
     def __getattr__(name: str) -> object:
-        """Return the namespace of a plugin."""
-        from pyptx_dsl.ptx.missing import namespace
+        """Return a name from its module, or the namespace of a plugin; `import pyptx` does not pay for either."""
+        from pyptx_dsl.ptx.names import load
 
-        return namespace(name, __all__)
+        return load(name, globals())
 
     def __dir__() -> list[str]:
         """Return the names that are always there."""

@@ -1,4 +1,4 @@
-"""Loops: `loop`, `while_`, `break_`, `continue_`. Counted ones are in `ranges` and `kloop`.
+"""Loops: `loop`, `while_`, `break_`, `continue_`. Counted ones are in `ranges` and `kloops`.
 
 Every loop tests at its end, so an iteration takes one branch. Labels behind a loop and before its test exist only if
 `break_` and `continue_` use them. Manual: "Control Flow Instructions: bra".

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.ptx.address import as_address
-from pyptx_dsl.ptx.mma import Fragment, fragment
+from pyptx_dsl.ptx.products import Fragment, fragment
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
