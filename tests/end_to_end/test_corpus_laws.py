@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +14,6 @@ from pyptx_ir.syntax import decode, emit, encode, evolve, parse, positions, spel
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement
 from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.spans import Span

@@ -155,6 +155,14 @@ def test_a_brace_that_is_missing_spoils_one_function_only() -> None:
     assert emit(tree) == text
 
 
+def test_a_section_that_is_never_closed_ends_where_the_next_begins() -> None:
+    text = ".section .a { .b8 1\n.section .b { .b8 2 }\nret;"
+    tree, (error,) = parse_recovering(text)
+    assert (error.line, error.column) == (1, 13)
+    assert [node.name for node in tree.body if isinstance(node, Section)] == [".b"]
+    assert emit(tree) == text
+
+
 def test_the_lines_of_a_section_recover_one_by_one() -> None:
     tree, errors = parse_recovering(".section .a {\n.b8 1\n.b8 ,\n.b9 3\n.b8 4\n}")
     (section,) = tree.body

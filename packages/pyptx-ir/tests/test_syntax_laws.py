@@ -74,9 +74,9 @@ NVCC = """\
 \tst.param.b64 \t[param0+0], %rd2;
 \t.param .b32 retval0;
 \tcall.uni (retval0),\x20
-\tvprintf, 
+\tvprintf,\x20
 \t(
-\tparam0, 
+\tparam0,\x20
 \tparam0
 \t);
 \tld.param.b32 \t%r5, [retval0+0];
@@ -129,8 +129,8 @@ ODD: dict[str, str] = {
     "a declaration with a directive": ".func f () .noreturn;.func g;",
     "nested initialisers": ".global .u32 a[2][2] = {{1,2},{-3,0xff(b)}}, c = 5;",
     "UTF-8": "// größe 維度 😀\nret; // é\n",
-    "the end of a line directive": ".loc 1 2 3 ret; .loc 1 2 3\nL:.loc 1 2 3 // a.cu:2:3\n@p ret;.loc 1 2 3\n, function_name "
-    "a, inlined_at 1 2 3\n",
+    "the end of a line directive": ".loc 1 2 3 ret; .loc 1 2 3\nL:.loc 1 2 3 // a.cu:2:3\n@p ret;.loc 1 2 3\n,"
+    " function_name a, inlined_at 1 2 3\n",
     "line markers": '# 1 "a.cu"\nret;\n# 2\n#pragma x\n',
     "sections": ".section .a { } .section\t.b\t// c\n\t{\n.b8 1 // d\n.b8 2,\n3\nx:y:.b32 x-y,x\n+4\n}.section .c{}",
     "spread declarations": ".reg\n.b32\n%r<\n4\n>\n,\na\n;\n.visible // x\n.global .u32 x [ 4 ] = { 1 , 2 } ;",

@@ -21,7 +21,7 @@ FORMS = (
     '.pragma "nounroll", "/* x */"; .alias f, g; .maxnreg 32; @@DWARF .byte 0x2b, 0',
     ".extern .func (.reg .u32 r) f (.param .u64 .ptr .global .align 1 a, .param .align 8 .b8 b[12][]) .noreturn;",
     '.visible .entry k(.param .u64 a) .maxntid 128, 1, 1 .pragma "x"; { { ret; } L: M: @!%p1 bra L; ; }',
-    ".reg .v4 .f32 %f<4>, x; .weak .global .attribute(.managed, .unified(1, 2)) .align 4 .u32 y[2] = {{-2}, {0xFF(z)}};",
+    ".reg .v4 .f32 %f<4>, x; .weak .global .attribute(.managed, .unified(1, 2)) .align 4 .u32 y[2] = {{-2}, {1(z)}};",
     ".global .samplerref s = {filter_mode = nearest, w = 4}; .const .u64 p = generic(x) + 4; .shared .b8 q<3>;",
     "t: .branchtargets N<5>, M; u: .calltargets f, g; v: .callprototype (.param .b32 _) _ (.param .b8 _[12]);",
     ".section .debug_str { .b8 1, -2 x: .b32 x + 4, a - b .b64 .debug_info }",
@@ -174,7 +174,9 @@ PARAMETERS = st.builds(
 )
 PARAMETER_LISTS = st.lists(PARAMETERS, max_size=3).map(tuple)
 WORDS = st.sampled_from(("maxntid", "noreturn", "abi_preserve", "reqnctapercluster", "blocksareclusters"))
-ARGUMENTS = st.lists(IMMEDIATES, max_size=3).map(tuple)
+ARGUMENTS = st.lists(
+    st.builds(o.Immediate, st.one_of(st.integers(-9, 9).map(str), st.just("WARP_SZ"))), max_size=3
+).map(tuple)
 HEADER_DIRECTIVES = st.lists(
     st.one_of(
         st.builds(n.HeaderDirective, WORDS, ARGUMENTS),

@@ -1,21 +1,47 @@
-"""The lossless PTX syntax tree: parse, inspect, edit, emit."""
+"""The lossless PTX syntax tree: parse, inspect, edit, emit.
 
-from __future__ import annotations
+The names are imported when they are first used: whoever writes PTX needs the nodes, and only who reads it the parser.
+"""
 
-from pyptx_ir.syntax.edit import evolve
-from pyptx_ir.syntax.emitter import emit
-from pyptx_ir.syntax.errors import PtxSyntaxError
-from pyptx_ir.syntax.parser import (
-    parse,
-    parse_instruction,
-    parse_operand,
-    parse_recovering,
-    parse_statements,
-)
-from pyptx_ir.syntax.source import Source, decode, encode
-from pyptx_ir.syntax.spans import Span, positions
-from pyptx_ir.syntax.spelling import spell
+from typing import TYPE_CHECKING
+
+from pyptx_ir.front_door import late_names
 from pyptx_ir.syntax.walk import walk
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.edit import evolve
+    from pyptx_ir.syntax.emitter import emit
+    from pyptx_ir.syntax.errors import PtxSyntaxError
+    from pyptx_ir.syntax.parser import (
+        parse,
+        parse_instruction,
+        parse_operand,
+        parse_recovering,
+        parse_statements,
+    )
+    from pyptx_ir.syntax.source import Source, decode, encode
+    from pyptx_ir.syntax.spans import Span, positions
+    from pyptx_ir.syntax.spelling import spell
+else:
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "PtxSyntaxError": "errors",
+            "Source": "source",
+            "Span": "spans",
+            "decode": "source",
+            "emit": "emitter",
+            "encode": "source",
+            "evolve": "edit",
+            "parse": "parser",
+            "parse_instruction": "parser",
+            "parse_operand": "parser",
+            "parse_recovering": "parser",
+            "parse_statements": "parser",
+            "positions": "spans",
+            "spell": "spelling",
+        },
+    )
 
 __all__ = [
     "PtxSyntaxError",

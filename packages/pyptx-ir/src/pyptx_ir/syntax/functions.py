@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.cursor import Fault
@@ -35,6 +36,8 @@ PERFORMANCE = frozenset(
         "reqntid",
     }
 )
+# A word behind a directive without arguments belongs to the next statement.
+_ARGUMENT = re.compile(r"[0-9\"(\-]|WARP_SZ\b")
 # Stands in a header whose body is still to be read.
 PENDING = Block(body=())
 
@@ -89,8 +92,8 @@ def header_directives(cursor: Cursor) -> tuple[HeaderDirective, ...]:
 
 
 def arguments(cursor: Cursor) -> tuple[Operand | str, ...]:
-    """Read the arguments of a directive: constants and strings with commas between them, or nothing."""
-    if cursor.text[cursor.skip() : cursor.at + 1] in {".", ";", "{", "}", "@", ""}:
+    """Read the arguments of a directive: integers and strings with commas between them, or nothing."""
+    if not _ARGUMENT.match(cursor.text, cursor.skip()):
         return ()
     out = [argument(cursor)]
     while cursor.eat(","):

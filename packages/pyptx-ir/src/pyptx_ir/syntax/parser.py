@@ -240,10 +240,10 @@ class _Parser:
         cursor = self.cursor
         if header is None and isinstance(self.frames[-1].header, Section):
             cursor.refuse("a line of a section")
-        if isinstance(header, Function) and len(self.frames) > 1:
-            # A function inside a function: a brace is missing in front of it, not the whole rest of the text wrong.
+        if isinstance(header, Function) or isinstance(self.frames[-1].header, Section):
+            # Neither can stand inside: a brace is missing in front of it, not the whole rest of the text wrong.
             while len(self.frames) > 1:
-                self.give_up("'{' is never closed: a function begins behind it")
+                self.give_up("'{' is never closed: a function or a section begins behind it")
         if len(self.frames) > DEEPEST_BLOCK:
             raise Fault(f"blocks nest deeper than {DEEPEST_BLOCK} levels", cursor.at, cursor.at + 1)
         lead = cursor.text[cursor.end : cursor.skip()] if header is not None else cursor.lead
