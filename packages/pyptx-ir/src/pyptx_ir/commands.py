@@ -77,8 +77,8 @@ def check(argv: Sequence[str]) -> int:
             return USAGE_ERROR
         _, errors = parse_recovering(text, name)
         found += len(errors)
-        for error in errors:
-            print(error)
+        for fault in errors:
+            print(fault)
     print(f"{len(argv)} files, {found} errors")
     return 1 if found else 0
 

@@ -6,6 +6,8 @@ bring NumPy along.
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.front_door import late_names
+
 if TYPE_CHECKING:
     from pyptx_sim.arguments import Uninitialised
     from pyptx_sim.findings import Finding
@@ -13,19 +15,16 @@ if TYPE_CHECKING:
     from pyptx_sim.runtime import SimulationResult
     from pyptx_sim.simulator import run
 else:
-
-    def __getattr__(name: str) -> object:
-        """Import a public name from the module that defines it."""
-        from importlib import import_module
-
-        homes = {"Uninitialised": "arguments", "Finding": "findings", "run": "simulator", "SimulationResult": "runtime"}
-        if name not in __all__:
-            raise AttributeError(f"module 'pyptx_sim' has no attribute {name!r}")
-        return getattr(import_module(f"pyptx_sim.{homes.get(name, 'result')}"), name)
-
-    def __dir__() -> list[str]:
-        """Return the public names."""
-        return sorted(__all__)
-
+    __getattr__, __dir__ = late_names(
+        __name__,
+        {
+            "Finding": "findings",
+            "Result": "result",
+            "SimulationResult": "runtime",
+            "Statistics": "result",
+            "Uninitialised": "arguments",
+            "run": "simulator",
+        },
+    )
 
 __all__ = ["Finding", "Result", "SimulationResult", "Statistics", "Uninitialised", "run"]

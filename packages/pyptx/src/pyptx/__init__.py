@@ -6,10 +6,18 @@
 A function decorated with `kernel` *is* the instruction stream: each `ptx` call emits one instruction.
 """
 
-from pyptx import emitter, parser, reg, smem, specs, types
+from typing import TYPE_CHECKING
+
+from pyptx import reg, smem, specs, types
 from pyptx.kernel import Kernel, TensorSpec, TmaDescriptorHandle, detect_arch, differentiable_kernel, intrinsic, kernel
 from pyptx.specs import Layout, Tile
 from pyptx_dsl import ptx
+from pyptx_ir.front_door import late_names
+
+if TYPE_CHECKING:
+    from pyptx import emitter, parser
+else:
+    __getattr__, __dir__ = late_names(__name__, {"emitter": "emitter", "parser": "parser"})
 
 __version__ = "0.2.0"
 
