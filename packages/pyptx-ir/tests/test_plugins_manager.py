@@ -27,7 +27,11 @@ def plugin(version: object = API_VERSION, **hooks: Callable[..., object]) -> typ
     """Return a plugin module with these hooks; the API version's too unless it is None."""
     module = types.ModuleType("plugin")
     if version is not None:
-        vars(module)["pyptx_api_version"] = hookimpl(lambda: version)
+
+        def api_version() -> object:
+            return version
+
+        vars(module)["pyptx_api_version"] = hookimpl(api_version)
     for name, hook in hooks.items():
         vars(module)[name] = hookimpl(hook)
     return module
@@ -124,7 +128,8 @@ def test_a_plugin_that_does_not_import_is_named_when_something_it_could_own_is_a
     found = plugins(good=plugin(pyptx_namespaces=lambda: {"good": 1}), bad=ImportError("no module named frobnicator"))
     assert found.loaded() == ("good",)
     assert found.namespace("good") == 1  # someone else's: nothing of the broken plugin's is in question
-    for ask in (lambda: found.namespace("frob"), found.namespaces, found.instructions, found.runtimes, found.semantics):
+    asks: list[Any] = [lambda: found.namespace("frob"), found.namespaces, found.instructions, found.runtimes]
+    for ask in asks:
         with pytest.raises(
             PluginError, match=r"plugin 'bad' \(bad-dist\) failed to import: ImportError: no module"
         ) as e:

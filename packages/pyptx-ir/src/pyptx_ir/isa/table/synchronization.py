@@ -12,6 +12,9 @@ MASK = {"membermask": "int32"}
 BARRIER = {"a": "int32", "b": "int32"}
 VOTES = ("all", "any", "uni")
 
+ATOMIC = {"d": "type or _", "b": "type", "policy": "u64 with L2::cache_hint"}
+HINT: dict[str, tuple[str, ...]] = {"hint": ("L2::cache_hint",)}
+
 # Operation, types, PTX version, targets, as atom and red have them.
 OPERATIONS = (
     (("and", "or", "xor"), ("b32", "b64"), ptx(1, 1), ()),
@@ -32,50 +35,53 @@ VECTORS = (
 
 
 def _atomic(name: str) -> tuple[InstructionRow, ...]:
-    """Return the forms of atom or red."""
-    result = "d, " if name == "atom" else ""
-    access = "wxr" if name == "atom" else "xr"
-    head = f"{name}{{.sem}}{{.scope}}"
-    kinds = {"d": "type or _", "b": "type", "policy": "u64 with L2::cache_hint"}
-    slots: dict[str, tuple[str, ...]] = {"sem": ORDERS[name], "scope": SCOPES}
-    hint: dict[str, tuple[str, ...]] = {"hint": ("L2::cache_hint",)}
-    # A cache policy goes with global (and generic) addresses.
-    places: tuple[tuple[str, dict[str, tuple[str, ...]], str], ...] = (
-        ("{.space}", {"space": SPACES}, ""),
-        ("{.global}.hint", hint, ", policy"),
-    )
+    """Return the forms of atom or red on one value."""
+    result, access = ("d, ", "wxr") if name == "atom" else ("", "xr")
     operations = list(OPERATIONS)
     if name == "atom":
         operations += [(("exch",), ("b32", "b64"), ptx(1, 1), ()), (("exch",), ("b128",), ptx(8, 3), ("sm_90",))]
-    scalar = (
+    # A cache policy goes with global (and generic) addresses.
+    places: tuple[tuple[str, dict[str, tuple[str, ...]], str], ...] = (
+        ("{.space}", {"space": SPACES}, ""),
+        ("{.global}.hint", HINT, ", policy"),
+    )
+    return tuple(
         row(
-            f"{head}{place}.{'op' if '.' not in names[0] else names[0]}.type {result}[a], b{policy}",
+            f"{name}{{.sem}}{{.scope}}{place}.{'op' if '.' not in names[0] else names[0]}.type {result}[a], b{policy}",
+            sem=ORDERS[name],
+            scope=SCOPES,
             type=types,
-            operands=kinds,
+            operands=ATOMIC,
             access=access + ("r" if policy else ""),
             since=since,
             targets=targets,
             manual=name,
-            slots={**slots, **more, **({"op": names} if "." not in names[0] else {})},
+            slots={**more, **({"op": names} if "." not in names[0] else {})},
         )
         for names, types, since, targets in operations
         for place, more, policy in places
     )
-    vector = (
+
+
+def _atomic_vector(name: str) -> tuple[InstructionRow, ...]:
+    """Return the forms of atom or red on several values side by side."""
+    result, access = ("d, ", "wxrr") if name == "atom" else ("", "xrr")
+    return tuple(
         row(
             f"{name}{{.sem}}{{.scope}}{{.global}}.{operation}{{.hint}}.vec.type {result}[a], b{{, policy}}",
+            sem=ORDERS[name],
+            scope=SCOPES,
             vec=lengths,
             type=types,
-            operands={**kinds, "d": "vec(type) or _", "b": "vec(type)"},
-            access=access + "r",
+            operands={**ATOMIC, "d": "vec(type) or _", "b": "vec(type)"},
+            access=access,
             since=ptx(8, 1),
             targets=("sm_90",),
             manual=name,
-            slots={**slots, **hint, **({"op": ("add", "min", "max")} if operation != "add" else {})},
+            slots={**HINT, **({"op": ("add", "min", "max")} if operation != "add" else {})},
         )
         for operation, lengths, types in VECTORS
     )
-    return (*scalar, *vector)
 
 
 def _compare_and_swap() -> tuple[InstructionRow, ...]:
@@ -156,8 +162,10 @@ ROWS = (
         "fence.sem.scope", sem=("acquire", "release"), scope=SCOPES, since=ptx(8, 6), targets=("sm_90",), manual="fence"
     ),
     *_atomic("atom"),
+    *_atomic_vector("atom"),
     *_compare_and_swap(),
     *_atomic("red"),
+    *_atomic_vector("red"),
     row("vote.mode.pred p, a", mode=VOTES, operands={"a": "pred or !"}, before=("sm_70", ptx(6, 4)), manual="vote"),
     row("vote.ballot.b32 d, a", operands={"d": "b32", "a": "pred or !"}, before=("sm_70", ptx(6, 4)), manual="vote"),
     row(
