@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,6 +10,9 @@ import pytest
 from pyptx_sim.machine.atomics import UPDATES, apply
 
 from .ptx_text import execute, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MASK = (1 << 32) - 1
 
@@ -118,7 +120,10 @@ def test_a_128_bit_exchange_and_swap_move_both_halves() -> None:
 @pytest.mark.parametrize(("ptx_type", "dtype"), [("f32", "f4"), ("f64", "f8")])
 def test_a_float_sum_rounds_after_every_lane(ptx_type: str, dtype: str) -> None:
     bank = {"f32": "%f", "f64": "%fd"}[ptx_type]
-    body = f"cvt.rn.{ptx_type}.u32 {bank}1, %r0; add.{ptx_type} {bank}1, {bank}1, {bank}1; red.global.add.{ptx_type} [%rd0], {bank}1;"
+    body = (
+        f"cvt.rn.{ptx_type}.u32 {bank}1, %r0; add.{ptx_type} {bank}1, {bank}1, {bank}1; "
+        f"red.global.add.{ptx_type} [%rd0], {bank}1;"
+    )
     out = np.array([0.1], dtype)
     execute(body, out, block=256)
     expected = np.array(0.1, dtype)

@@ -210,8 +210,10 @@ def test_malloc_gives_each_lane_its_own_memory_and_guards_its_end() -> None:
 def test_a_call_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(ProgramError, match="twice takes 1 parameters and returns 1; the call passes 2"):
         execute("call (%r1), twice, (%r2, %r3);", np.zeros(1), before=THREE)
+    extern = ".extern .func unheard_of();"
     with pytest.raises(ProgramError, match="unheard_of has no body here"):
-        execute("call unheard_of;", np.zeros(1), before=".extern .func unheard_of();")
+        execute("call unheard_of;", np.zeros(1), before=extern)
+    assert execute("setp.lt.u32 %p1, %r0, 0; @%p1 call unheard_of;", np.zeros(1), before=extern).clean
     body = "p: .callprototype _ (); mov.u64 %rd2, 64; call %rd2, p;"
     with pytest.raises(SimulationError, match="a call of 0x40, where no function"):
         execute(body, np.zeros(1), before=THREE)

@@ -64,7 +64,10 @@ def test_what_is_stored_is_loaded_again(ptx_type: str, width: int, space: str) -
     ("ptx_type", "value"), [("u8", 0xF0), ("s8", 0xFFFFFFF0), ("u16", 0x80F0), ("s16", 0xFFFF80F0)]
 )
 def test_a_narrow_load_extends_by_its_type(ptx_type: str, value: int) -> None:
-    body = f"mov.u32 %r1, 0x80f0;\nst.global.u32 [%rd1], %r1;\nld.global.{ptx_type} %r2, [%rd1];\nst.global.u32 [%rd1], %r2;"
+    body = (
+        f"mov.u32 %r1, 0x80f0;\nst.global.u32 [%rd1], %r1;\nld.global.{ptx_type} %r2, [%rd1];\n"
+        f"st.global.u32 [%rd1], %r2;"
+    )
     assert set(words(body)) == {value}
 
 
@@ -195,6 +198,11 @@ def test_an_output_read_before_it_is_written_is_found() -> None:
     body = "ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1], %r1; ld.global.u32 %r2, [%rd1];"
     (finding,) = execute(body, Uninitialised(np.zeros(32, np.uint32))).findings
     assert (finding.rule, finding.count) == ("uninitialised-memory", 32)
+
+
+def test_special_registers_with_components_move_as_vectors() -> None:
+    body = "mov.v4.u32 {%r1, %r2, %r3, %r4}, %tid; mad.lo.u32 %r1, %r2, 100, %r1; st.global.u32 [%rd1], %r1;"
+    assert words(body, count=4, block=(4, 1, 1)).tolist() == [0, 1, 2, 3]
 
 
 def test_special_registers_tell_where_a_thread_stands() -> None:

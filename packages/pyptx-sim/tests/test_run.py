@@ -30,7 +30,10 @@ def test_a_scalar_is_packed_with_its_parameters_type(ptx_type: str, wrap: Any) -
 
 
 def test_a_float_parameter_takes_any_number() -> None:
-    body = "ld.param.f32 %f1, [x]; ld.param.f64 %fd1, [y]; cvt.f64.f32 %fd2, %f1; add.f64 %fd1, %fd1, %fd2; st.global.f64 [%rd0], %fd1;"
+    body = (
+        "ld.param.f32 %f1, [x]; ld.param.f64 %fd1, [y]; cvt.f64.f32 %fd2, %f1; "
+        "add.f64 %fd1, %fd1, %fd2; st.global.f64 [%rd0], %fd1;"
+    )
     out = np.zeros(1)
     execute(body, out, np.float32(1.5), 2, parameters=".param .u64 out, .param .f32 x, .param .f64 y", block=1)
     assert out[0] == 3.5
@@ -69,6 +72,30 @@ def test_launch_parameters_that_no_gpu_takes_are_errors(options: dict[str, Any],
         execute("", np.zeros(1), **options)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("{\n", ".reqntid 64\n{\n"), r"requires blocks of \(64,\) threads"),
+        (("{\n", ".maxntid 16, 1, 1\n{\n"), "allows blocks of 16 threads"),
+        (
+            ("ret;\n}", ".shared .align 4 .b8 s[50000];\nret;\n}"),
+            "declares 50000 bytes of shared memory; sm_90 has 49152",
+        ),
+    ],
+)
+def test_a_launch_that_the_entry_does_not_allow_is_an_error(change: tuple[str, str], message: str) -> None:
+    text = module("").replace(*change, 1)
+    with pytest.raises(LaunchError, match=message):
+        run(text, grid=1, block=32, args=[np.zeros(1)])
+
+
+def test_more_shared_memory_than_the_target_has_is_an_error() -> None:
+    before = ".extern .shared .align 16 .b8 s[];"
+    assert execute("mov.u32 %r1, s;", np.zeros(1), before=before, shared_bytes=232_448).clean
+    with pytest.raises(LaunchError, match="needs 232464 bytes of shared memory; sm_90 has 232448"):
+        execute("mov.u32 %r1, s;", np.zeros(1), before=before, shared_bytes=232_464)
+
+
 def test_buffers_are_changed_in_place_whatever_their_layout() -> None:
     body = "setp.lt.u32 %p1, %r0, 6; @%p1 st.global.u32 [%rd1], %r0;"
     out = np.zeros((3, 2), np.uint32, order="F")
@@ -80,7 +107,10 @@ def test_buffers_are_changed_in_place_whatever_their_layout() -> None:
 
 
 def test_an_array_that_is_passed_twice_is_one_buffer() -> None:
-    body = "ld.param.u64 %rd2, [x]; mad.wide.u32 %rd2, %r0, 4, %rd2; st.global.u32 [%rd1], %r0; ld.global.u32 %r1, [%rd2]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;"
+    body = (
+        "ld.param.u64 %rd2, [x]; mad.wide.u32 %rd2, %r0, 4, %rd2; st.global.u32 [%rd1], %r0; "
+        "ld.global.u32 %r1, [%rd2]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;"
+    )
     out = np.zeros(32, np.uint32)
     assert execute(body, out, out, parameters=".param .u64 out, .param .u64 x").findings == ()
     assert out.tolist() == [t + 1 for t in range(32)]
@@ -141,7 +171,10 @@ def test_a_finding_points_at_the_users_python_line() -> None:
 
 
 def test_findings_are_counted_once_for_each_rule_and_instruction() -> None:
-    body = "mov.u32 %r1, 0;\nagain:\nld.global.u32 %r2, [%rd0+4096];\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 5;\n@%p1 bra again;"
+    body = (
+        "mov.u32 %r1, 0;\nagain:\nld.global.u32 %r2, [%rd0+4096];\nadd.u32 %r1, %r1, 1;\n"
+        "setp.lt.u32 %p1, %r1, 5;\n@%p1 bra again;"
+    )
     (finding,) = execute(body, np.zeros(1)).findings
     assert finding.count == 5 * 32
 

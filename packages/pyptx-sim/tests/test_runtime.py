@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,6 +13,9 @@ from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Specializati
 from pyptx_ir.syntax import parse
 from pyptx_sim.errors import LaunchError, SimulatedExecution, StepLimitExceeded
 from pyptx_sim.runtime import RUNTIME, SimulationResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 SCALE = """
 .version 8.0

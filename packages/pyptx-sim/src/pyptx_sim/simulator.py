@@ -11,6 +11,7 @@ from pyptx_sim.checks import OBSERVERS, RULES
 from pyptx_sim.errors import LaunchError, SimulationError
 from pyptx_sim.findings import ENGINE_RULES, FindingLog
 from pyptx_sim.instructions.table import compile_program
+from pyptx_sim.limits import check_limits
 from pyptx_sim.machine.geometry import Launch, extent_of
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
@@ -65,6 +66,7 @@ def run(
     checked = bool(rules)
     code = compile_program(program, checked=checked)
     launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
+    check_limits(program, launch)
 
     def attempt(warps: int) -> tuple[Machine, Arguments]:
         packed = pack_arguments(program, args, checked=checked, names=names)

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.syntax.operands import CallList, Register, Sink, Symbol
-from pyptx_sim.errors import SimulationError
+from pyptx_sim.errors import ProgramError, SimulationError
 from pyptx_sim.instructions.builtins import BUILTINS
-from pyptx_sim.instructions.passing import Transfer, pass_argument, pass_value, read_argument, taker_of, write_result
+from pyptx_sim.instructions.passing import (
+    Transfer,
+    full_frame_base,
+    pass_argument,
+    pass_value,
+    read_argument,
+    taker_of,
+    write_result,
+)
 from pyptx_sim.instructions.registers import merged
 from pyptx_sim.machine.code import Group
 from pyptx_sim.machine.frames import ROOT, Frame
@@ -53,7 +61,7 @@ class CallSite:
         """Pass the arguments and send the group to the callee."""
         strands, ids, lanes = wave.strands, group.ids, group.lanes
         saved = {slot: wave.registers[slot] for slot in self.saved}
-        caller = _base(wave)
+        caller = full_frame_base(wave)
         callee = self._callee_base(wave)
         values = [transfer.fetch(wave, lanes, caller) for transfer in self.arguments]
         for transfer, value in zip(self.arguments, values, strict=True):
@@ -84,7 +92,7 @@ class CallSite:
             top = wave.registers[STACK_SLOT]
             assert top is not None  # noqa: S101 - set when the wave starts
             return (top + np.int64(15)) & np.int64(-16)
-        return _base(wave) + np.int64(aligned(self.frame_size, 16))
+        return full_frame_base(wave) + np.int64(aligned(self.frame_size, 16))
 
     @staticmethod
     def _set(wave: Wave, lanes: Lanes, slot: int, value: Array) -> None:
@@ -94,7 +102,7 @@ class CallSite:
 
     def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
         """Bring results and saved registers back to the caller."""
-        callee = _base(wave)
+        callee = full_frame_base(wave)
         if self.dynamic_stack:
             caller = frame.saved[FRAME_SLOT]
             assert caller is not None  # noqa: S101 - set when the wave starts
@@ -109,12 +117,6 @@ class CallSite:
             self._set(wave, lanes, STACK_SLOT, caller + self.frame_size)
         for transfer, value in zip(self.results, values, strict=True):
             transfer.deliver(wave, lanes, caller, value)
-
-
-def _base(wave: Wave) -> IntArray:
-    base = wave.registers[FRAME_SLOT]
-    assert base is not None  # noqa: S101 - set when the wave starts
-    return base
 
 
 # --- instructions -------------------------------------------------------------------------------
@@ -173,7 +175,7 @@ def _direct(operands: Operands, layout: FunctionLayout, following: int) -> Termi
         return _site(operands, layout, following).begin
     builtin = BUILTINS.get(layout.name)
     if builtin is None:
-        operands.fail(f"{layout.name} has no body here, and the simulator knows no function of that name")
+        return _missing(layout.name)
     results, arguments = _lists(operands)
     readers = [read_argument(operands, argument) for argument in arguments]
     writers = [write_result(operands, result) for result in results]
@@ -184,6 +186,20 @@ def _direct(operands: Operands, layout: FunctionLayout, following: int) -> Termi
         for write in writers:
             write(wave, group.lanes, returned)
         return following
+
+    return call
+
+
+def _missing(name: str) -> Terminator:
+    """Return a call of a function without a body: an error when, and only when, it is made."""
+
+    def call(wave: Wave, group: Group) -> int | None:
+        del group
+        raise ProgramError(
+            f"{name} has no body here, and the simulator knows no function of that name",
+            where=wave.machine.where(wave.pc),
+            hint="link the module that defines it",
+        )
 
     return call
 

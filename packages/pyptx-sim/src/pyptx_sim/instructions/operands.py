@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -15,22 +16,22 @@ from pyptx_ir.syntax.operands import (
     Register,
     Sink,
     Symbol,
+    Unary,
     Vector,
 )
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.instructions.registers import Reader, Writer, read_register, write_register
-from pyptx_sim.machine.specials import is_special
+from pyptx_sim.machine.specials import is_special, is_special_vector
 from pyptx_sim.program.constants import Form, encode, evaluate, literal_bits
 from pyptx_sim.program.images import symbol_address
 from pyptx_sim.program.scopes import (
     DYNAMIC_OFFSET,
     FunctionBinding,
-    ParameterBinding,
     Placement,
     RegisterBinding,
     VectorBinding,
 )
-from pyptx_sim.types import byte_size, dtype_of, is_signed
+from pyptx_sim.types import byte_size, dtype_of
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard, Instruction
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program, Site
     from pyptx_sim.program.scopes import Binding, Scope
 
-_SELECTORS = {"b0": (0, 1), "b1": (1, 1), "b2": (2, 1), "b3": (3, 1), "h0": (0, 2), "h1": (2, 2)}
+# Bytes and halves of a register in video instructions; their semantics read the suffix, and get the whole register.
+_SELECTOR = re.compile(r"\.[bh]\d+$")
 
 
 class Operands:
@@ -89,8 +91,8 @@ class Operands:
         if not isinstance(operand, Register | Symbol):
             return None
         found = self.scope.find(operand.name)
-        if isinstance(found, ParameterBinding):
-            return None
+        if found is None and _SELECTOR.search(operand.name):
+            found = self.scope.find(_SELECTOR.sub("", operand.name))
         return found if isinstance(found, RegisterBinding) else None
 
     def elements(self, operand: Operand) -> tuple[Operand, ...]:
@@ -103,6 +105,8 @@ class Operands:
             found = self.scope.find(operand.name)
             if isinstance(found, VectorBinding):
                 return tuple(Register(component.name) for component in found.components)
+            if found is None and is_special_vector(operand.name):
+                return (*(Register(f"{operand.name}.{axis}") for axis in "xyz"), Immediate("0"))
         return (operand,)
 
     def address_of(self, name: str, form: Form = "relative") -> int:
@@ -133,6 +137,8 @@ class Operands:
         """Return a reader of a source operand as `ptx_type`."""
         if isinstance(operand, Negated):
             return _inverted(self.read(operand.operand, "pred"))
+        if isinstance(operand, Unary) and self.register(operand.operand) is not None:
+            operand = operand.operand  # the sign of a video instruction's source is its semantics' business too
         register = self.register(operand)
         if register is not None:
             return read_register(register, ptx_type, checked=self.checked)
@@ -145,10 +151,6 @@ class Operands:
     def _read_special(self, name: str, ptx_type: str) -> Reader:
         if is_special(name):
             return _special(name, ptx_type)
-        base, _, selector = name.rpartition(".")
-        register = self.scope.find(base) if selector in _SELECTORS else None
-        if isinstance(register, RegisterBinding):
-            return _selected(read_register(register, "b32", checked=self.checked), _SELECTORS[selector], ptx_type)
         return self.fail(f"{name} is neither a declared register nor a special one")
 
     def _read_constant(self, operand: Operand, ptx_type: str) -> Reader:
@@ -202,11 +204,3 @@ def _constant(value: Array) -> Reader:
 def _special(name: str, ptx_type: str) -> Reader:
     dtype = dtype_of(ptx_type)
     return lambda wave, lanes: lanes.select(wave.specials.read(name, dtype))
-
-
-def _selected(read: Reader, part: tuple[int, int], ptx_type: str) -> Reader:
-    """Read a byte or half of a register, extended by `ptx_type`. Manual: "Scalar Video Instructions"."""
-    shift, size = np.uint32(8 * part[0]), part[1]
-    narrow = np.dtype(f"<{'i' if is_signed(ptx_type) else 'u'}{size}")
-    unsigned, dtype = np.dtype(f"<u{size}"), dtype_of(ptx_type)
-    return lambda wave, lanes: (read(wave, lanes) >> shift).astype(unsigned).view(narrow).astype(dtype)

@@ -17,6 +17,7 @@ from pyptx_sim.instructions.registers import read_register, write_register
 from pyptx_sim.machine.lanes import WARP, IntArray, Lanes, pick
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.operation import Array
+from pyptx_sim.program.program import FRAME_SLOT
 from pyptx_sim.program.scopes import ParameterBinding, Placement, RegisterBinding
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def _deliver_bytes(place: Placement) -> _Deliver:
         where = pick(start, positions, columns)[:, None] + np.arange(place.size)
         full = np.broadcast_to(value, (lanes.height, WARP, value.shape[-1]))
         chosen = full[positions, columns][:, : place.size]
+        where = where[:, : chosen.shape[1]]
         arena.data[where] = chosen.astype(np.uint8)
         if arena.initialised is not None:
             arena.initialised[where] = (chosen >> 8).astype(np.uint8) if chosen.dtype == np.uint16 else 1
@@ -111,10 +113,14 @@ def pass_value(operands: Operands, source: Binding, destination: Binding) -> Tra
 
 def _as_bytes(fetch: _Fetch) -> _Fetch:
     def fetch_bytes(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
-        value = np.ascontiguousarray(fetch(wave, lanes, base))
-        return value.view(np.uint8).reshape(*value.shape, value.itemsize)
+        return _bytes_of(fetch(wave, lanes, base))
 
     return fetch_bytes
+
+
+def _bytes_of(value: Array) -> Array:
+    whole = np.ascontiguousarray(value)
+    return whole.view(np.uint8).reshape(*whole.shape, whole.itemsize)
 
 
 def _from_bytes(fetch: _Fetch, size: int) -> _Fetch:
@@ -155,12 +161,14 @@ def taker_of(operands: Operands, operand: Operand) -> Binding:
 def read_argument(operands: Operands, operand: Operand) -> Reader:
     """Return a reader of an argument of a built-in function, widened to 64 bits."""
     found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
+    if isinstance(found, Placement) and found.space == "local":
+        fetch = _from_bytes(_fetch_bytes(found), found.size)
+        return lambda wave, lanes: fetch(wave, lanes, full_frame_base(wave)).astype(np.uint64)
     scalar = _scalar(found) if found is not None else None
     if found is None or scalar is None:
         return operands.read(operand, "b64")
-    fetch = _fetch(operands, found, f"b{scalar[1] * 8}")
-    nowhere = np.zeros((1, 1), np.int64)
-    return lambda wave, lanes: fetch(wave, lanes, nowhere).astype(np.uint64)
+    kept = _fetch(operands, found, f"b{scalar[1] * 8}")
+    return lambda wave, lanes: kept(wave, lanes, full_frame_base(wave)).astype(np.uint64)
 
 
 def write_result(operands: Operands, operand: Operand) -> Writer:
@@ -168,8 +176,15 @@ def write_result(operands: Operands, operand: Operand) -> Writer:
     found = taker_of(operands, operand)
     scalar = _scalar(found)
     if scalar is None:
-        operands.fail("the result of a built-in function must be a scalar")
+        deliver = _deliver(operands, found, "b8")
+        return lambda wave, lanes, value: deliver(wave, lanes, full_frame_base(wave), _bytes_of(value))
     dtype = np.dtype(f"<u{scalar[1]}")
-    deliver = _deliver(operands, found, f"b{scalar[1] * 8}")
-    nowhere = np.zeros((1, 1), np.int64)
-    return lambda wave, lanes, value: deliver(wave, lanes, nowhere, value.astype(dtype))
+    keep = _deliver(operands, found, f"b{scalar[1] * 8}")
+    return lambda wave, lanes, value: keep(wave, lanes, full_frame_base(wave), value.astype(dtype))
+
+
+def full_frame_base(wave: Wave) -> IntArray:
+    """Return where the running function's frame begins in local memory, for every warp of the wave."""
+    base = wave.registers[FRAME_SLOT]
+    assert base is not None  # noqa: S101 - set when the wave starts
+    return base

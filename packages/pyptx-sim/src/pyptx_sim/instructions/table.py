@@ -51,6 +51,7 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "pmevent": transfers.compile_hint,
     "setmaxnreg": transfers.compile_hint,
     "griddepcontrol": transfers.compile_hint,
+    "createpolicy": transfers.compile_policy,
 }
 ENDS: Final[dict[str, _CompileEnd]] = {
     "bra": branches.compile_bra,

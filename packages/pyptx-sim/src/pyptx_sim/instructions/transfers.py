@@ -131,5 +131,12 @@ def compile_hint(operands: Operands) -> Step:
     return _nothing
 
 
+def compile_policy(operands: Operands) -> Step:
+    """Write a cache policy: any value will do, since nothing here has a cache. Manual: "createpolicy"."""
+    write = operands.write(operands.operands[0], "b64")
+    policy = np.zeros((1, 1), np.uint64)
+    return lambda wave, lanes: write(wave, lanes, policy)
+
+
 def _nothing(wave: Wave, lanes: Lanes) -> None:
     """Have no effect."""

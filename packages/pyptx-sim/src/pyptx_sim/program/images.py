@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # Unused bytes behind every variable, so that an access past its end meets no other one.
 RED_ZONE = 256
 
+# Their initialisers set properties (`addr_mode_0 = clamp_to_edge`), not bytes.
+_OPAQUE = frozenset({"texref", "samplerref", "surfref"})
+
 
 def symbol_address(binding: object, functions: Mapping[str, int], *, generic: bool) -> int:
     """Return the address that a variable's or a function's name stands for. Manual: "Operands", "mov".
@@ -67,7 +70,7 @@ class ImageBuilder:
         """Return the images of global and constant memory; initialisers may name any variable or function."""
         data = {space: bytearray(region.end) for space, region in self._regions.items()}
         for placement, shape, declarator, scope in self._declared:
-            if declarator.initializer is None:
+            if declarator.initializer is None or shape.type in _OPAQUE:
                 continue
 
             def address_of(name: str, form: Form, scope: Scope = scope) -> int:

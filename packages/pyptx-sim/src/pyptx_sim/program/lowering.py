@@ -7,8 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Alias, Block, Function, Instruction, Module, Target, Variable
+from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import ProgramError
 from pyptx_sim.program.callgraph import CallGraph
+from pyptx_sim.program.constants import parse_literal
 from pyptx_sim.program.flatten import Flattener, Numbers
 from pyptx_sim.program.flow import basic_blocks
 from pyptx_sim.program.images import ImageBuilder
@@ -88,6 +90,8 @@ class _Lowering:
             local_size=self._local_size(graph, layouts),
             target=_target(self._module),
             dynamic_stack="alloca" in self._opcodes(),
+            required_block=_extent(self._entry, "reqntid"),
+            largest_block=_extent(self._entry, "maxntid"),
         )
 
     def _bind_functions(self, order: tuple[str, ...]) -> None:
@@ -179,6 +183,14 @@ def _first_ordinals(module: Module) -> dict[int, int]:
 
 def _instructions(body: Block | None) -> Iterator[Instruction]:
     return instructions_of(body) if body is not None else iter(())
+
+
+def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
+    """Return the numbers of a header directive, or None where it is absent."""
+    for found in entry.directives:
+        if found.name.lstrip(".") == directive:
+            return tuple(int(parse_literal(word.text)) for word in found.arguments if isinstance(word, Immediate))
+    return None
 
 
 def _target(module: Module) -> str:

@@ -86,7 +86,7 @@ class Program:
     """One entry of a module with all that it can reach, names resolved and variables placed.
 
     `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs
-    (`alloca`).
+    (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`.
     """
 
     module: Module
@@ -104,6 +104,8 @@ class Program:
     local_size: int
     target: str
     dynamic_stack: bool
+    required_block: tuple[int, ...] | None
+    largest_block: tuple[int, ...] | None
 
     @property
     def uses_stack(self) -> bool:
