@@ -80,7 +80,9 @@ class Machine:
         target, *sources = node.operands
         assert isinstance(target, tree.Register)
         a, *rest = [self._read(source, word if word != "pred" else "u8") for source in sources]
-        self.registers[target.name] = wrapped(self._result(node.opcode, a, rest), "u8" if target.name.startswith("%p") else word)
+        self.registers[target.name] = wrapped(
+            self._result(node.opcode, a, rest), "u8" if target.name.startswith("%p") else word
+        )
 
     def _result(self, opcode: tuple[str, ...], a: int, rest: list[int]) -> int:
         match opcode:

@@ -1,4 +1,4 @@
-"""Everything that `ptx` emits is PTX: each wrapper over its types and modifiers goes through ptxas, a target at a time."""
+"""Everything that `ptx` emits is PTX: each wrapper goes through ptxas over its types and modifiers."""
 
 from __future__ import annotations
 
@@ -222,14 +222,22 @@ CONVERSIONS: dict[str, tuple[Callable[[], object], ...]] = {
         cvt(f32, f64, rounding="rn", ftz=True, sat=True),
         cvt(f64, f32),
         cvt(s32, f32, rounding="rzi", sat=True),
-        *(cvt(f16, f32, rounding="rn", relu=relu, satfinite=finite) for relu in (True, False) for finite in (True, False)),
+        *(
+            cvt(f16, f32, rounding="rn", relu=relu, satfinite=finite)
+            for relu in (True, False)
+            for finite in (True, False)
+        ),
         *(cvt(bf16, f32, rounding=rounding, relu=True) for rounding in ("rn", "rz")),
         cvt(f16x2, f32, 2, rounding="rn", relu=True),
         cvt(bf16x2, f32, 2, rounding="rz"),
         cvt(tf32, f32, rounding="rna"),
         cvt(tf32, f32, rounding="rn", relu=True),
         cvt(tf32, f32, rounding="rz"),
-        *(cvt(small, f32, 2, rounding="rn", satfinite=True, relu=relu) for small in (e4m3x2, e5m2x2) for relu in (True, False)),
+        *(
+            cvt(small, f32, 2, rounding="rn", satfinite=True, relu=relu)
+            for small in (e4m3x2, e5m2x2)
+            for relu in (True, False)
+        ),
         cvt(e4m3x2, f16x2, rounding="rn", satfinite=True),
         cvt(f16x2, e5m2x2, rounding="rn", relu=True),
         cvt(f32, f16),
@@ -448,7 +456,9 @@ def test_warp_reductions_assemble_for_every_type_and_width() -> None:
     assembled(body)
 
 
-@pytest.mark.parametrize(("dtype", "per_step"), [(f32, 2), (s32, 2), (f16x2, 2), (f16, 4), (s16, 4), (f64, 5), (u64, 5)])
+@pytest.mark.parametrize(
+    ("dtype", "per_step"), [(f32, 2), (s32, 2), (f16x2, 2), (f16, 4), (s16, 4), (f64, 5), (u64, 5)]
+)
 def test_a_warp_reduction_takes_as_many_instructions_as_it_says(dtype: PtxType, per_step: int) -> None:
     def body() -> None:
         ptx.warp.reduce_max(reg.scalar(dtype), width=8)

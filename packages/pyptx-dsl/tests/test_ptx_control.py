@@ -128,7 +128,6 @@ def test_a_range_over_a_register_is_two_branches_one_per_iteration() -> None:
 
 def test_a_register_step_of_zero_runs_no_iteration() -> None:
     for dtype in (s32, u32):
-
         assert Machine().run(traced(counting(dtype, "step", (0, 10, 0)))) == []
 
 
@@ -463,12 +462,12 @@ MISUSES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lost_elif, ControlFlowError, "instructions stand between"),
     (two_elses, ControlFlowError, "without ptx.if_"),
     (unchanging, ControlFlowError, "never changes"),
-    (lambda: ptx.else_(), ControlFlowError, "without ptx.if_"),
+    (ptx.else_, ControlFlowError, "without ptx.if_"),
     (lambda: ptx.elif_(reg.scalar(pred)), ControlFlowError, "without ptx.if_"),
-    (lambda: ptx.break_(), ControlFlowError, "outside a loop"),
-    (lambda: ptx.continue_(), ControlFlowError, "outside a loop"),
+    (ptx.break_, ControlFlowError, "outside a loop"),
+    (ptx.continue_, ControlFlowError, "outside a loop"),
     (lambda: ptx.if_(reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
-    (lambda: ptx.if_(True), OperandError, "takes a predicate"),
+    (lambda: ptx.if_(1), OperandError, "takes a predicate"),  # type: ignore[arg-type]
     (lambda: ptx.while_(reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
     (lambda: ptx.loop(pred=reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
     (lambda: ptx.bra("nowhere"), UndefinedLabelError, "nowhere"),

@@ -124,7 +124,7 @@ class Wrapper:
     ) -> None:
         given = tuple((name, value) for name, value in modifiers.items() if value is not None and value is not False)
         what = f"ptx.{self.__name__}"
-        active(what).emit(_spelt(what, self.forms, ptx_type(dtype, what), given), operands, pred)
+        active(what).emit(_spelt(self, ptx_type(dtype, what), given), operands, pred)
 
 
 class Unary(Wrapper):
@@ -189,13 +189,12 @@ class Quaternary(Wrapper):
 
 
 @lru_cache(maxsize=4096)
-def _spelt(
-    what: str, forms: tuple[Form, ...], dtype: PtxType, given: tuple[tuple[str, str | bool], ...]
-) -> tuple[str, ...]:
+def _spelt(wrapper: Wrapper, dtype: PtxType, given: tuple[tuple[str, str | bool], ...]) -> tuple[str, ...]:
     """Return the words of the first form that has the type and all the modifiers asked for."""
-    fitting = [form for form in forms if dtype.name in form.types]
+    what = repr(wrapper)
+    fitting = [form for form in wrapper.forms if dtype.name in form.types]
     if not fitting:
-        known = dict.fromkeys(name for form in forms for name in form.types)
+        known = dict.fromkeys(name for form in wrapper.forms for name in form.types)
         raise OperandError(f"{what} has no form for {dtype}", hint=f"it takes {', '.join(known)}")
     asked = [name for name, _ in given]
     for candidate in fitting:
