@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.declarations import LINKING, SPACES, Qualifiers, count, declaration
 from pyptx_ir.syntax.functions import PERFORMANCE, argument, arguments, closest, function, prototype
-from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, MODIFIER, TARGET_NAME, VERSION
+from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, MODIFIER, NAME, TARGET_NAME, VERSION
 from pyptx_ir.syntax.nodes import (
     AddressSize,
     Alias,
@@ -126,13 +126,18 @@ def _loc(cursor: Cursor) -> Loc:
     file, line, column = _place(cursor)
     inlined: InlinedAt | None = None
     if cursor.eat(","):
-        cursor.need("function_name")
+        _word(cursor, "function_name")
         label = cursor.take(DOTTED_NAME) or cursor.refuse("the label of the function's name")
         offset = cursor.number("an offset") if cursor.eat("+") else 0
         cursor.need(",")
-        cursor.need("inlined_at")
+        _word(cursor, "inlined_at")
         inlined = InlinedAt(label, offset, *_place(cursor))
     return Loc(file, line, column, inlined, **cursor.spelling())
+
+
+def _word(cursor: Cursor, word: str) -> None:
+    if not cursor.sees(word) or cursor.take(NAME) != word:
+        cursor.refuse(f"'{word}'")
 
 
 def _place(cursor: Cursor) -> tuple[int, int, int]:

@@ -8,6 +8,7 @@ it writes before each module are trivia too.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SPACE = r"[ \t\r\n\f\v]++"
 _COMMENT = r"//[^\n\0]*+|/\*[^*\0]*+(?:\*++(?!/)[^*\0]*+)*+\*++/"
@@ -38,6 +39,7 @@ NUMBER = re.compile(
          )(?![\w$])""",
     re.ASCII | re.VERBOSE,
 )
+SECTION = re.compile(r"\.section(?![\w$])", re.ASCII)
 VERSION = re.compile(r"([0-9]++)\.([0-9]++)(?![\w$.])", re.ASCII)
 STRING = re.compile(r'"([^"\n\0]*+)"')
 TARGET_NAME = re.compile(r"\w++", re.ASCII)
@@ -46,6 +48,7 @@ CAST = re.compile(r"\.[su]64(?!\w)", re.ASCII)
 FOUND = re.compile(rf"{NUMBER.pattern}|[\w$%.]++|::|[|&=<>!]=|<<|>>|&&|\|\||.", re.ASCII | re.VERBOSE | re.DOTALL)
 
 
+@lru_cache(maxsize=4096)
 def integer(text: str) -> int:
     """Return the value of an integer literal: decimal, hexadecimal, binary or octal, with or without `U`."""
     digits = text.rstrip("U")

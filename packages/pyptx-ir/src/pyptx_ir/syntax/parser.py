@@ -16,7 +16,7 @@ from pyptx_ir.syntax.directives import data, directive, dwarf
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.functions import PENDING
 from pyptx_ir.syntax.instructions import instruction_or_label
-from pyptx_ir.syntax.lexemes import DOTTED_NAME
+from pyptx_ir.syntax.lexemes import DOTTED_NAME, SECTION
 from pyptx_ir.syntax.nodes import (
     Block,
     Empty,
@@ -225,7 +225,7 @@ class _Parser:
     def section_head(self) -> bool:
         """Open `.section name {` if that is next."""
         cursor = self.cursor
-        if not cursor.eat(".section"):
+        if cursor.take(SECTION) is None:
             return False
         head, lead = cursor.end, cursor.lead
         name = cursor.take(DOTTED_NAME) or cursor.refuse("a section's name", "such as .debug_str")

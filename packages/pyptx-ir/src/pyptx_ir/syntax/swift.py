@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _USUAL_LEAD = "\n\t"
 # A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
-_END_OF_LINE = r"(?=[ \t\r]*+(?://[^\n\0]*+)?+\n\s*+[.@A-Za-z_$%{}])"
+_END_OF_LINE = r"(?=[ \t\r]*+(?://[^\n\0]*+)?+\n(?:\s++|//[^\n\0]*+)*+[.@A-Za-z_$%{}])"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
 # A dot behind the opcode begins a modifier.
 _OPERANDS = r"(?:[ \t]++(?!\s*+\.)([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
@@ -65,6 +65,7 @@ _DECLARATION = re.compile(
     r"(?:[ \t]*+=[ \t]*+\{([\w.,\- \t\r\n]++)\})?+;))",
     re.ASCII,
 )
+_MARKS = frozenset({"{", "}", ";", ""})
 _CALLS = frozenset({"call", "call.uni"})
 # `lastindex` of their matches: the group that closes last is the raw.
 _INSTRUCTION, _LABELLED, _DATA, _REGISTERS = 2, 6, 2, 2
@@ -89,24 +90,24 @@ class SwiftReader:
 
     def statements(self, cursor: Cursor, items: list[Statement]) -> None:
         """Append the statements of a body to `items`, and stop in front of the first that is unusual."""
+        text = cursor.text
         while True:
             self._run(cursor, items)
+            first = text[cursor.skip() : cursor.at + 1]
+            if first in _MARKS:
+                return
             try:
-                node = self._declaration(cursor) or self._instruction(cursor)
-                while isinstance(node, RegisterDeclaration):
-                    items.append(node)  # they come in groups
-                    node = self._declaration(cursor)
+                items.append(self._declaration(cursor) if first == "." else self._instruction(cursor))
+                while text.startswith(".reg", cursor.skip()):  # they come in groups
+                    items.append(self._declaration(cursor))
             except Fault:
                 return  # the careful parser reads this one, or says what is wrong with it
-            if node is None:
-                return
-            items.append(node)
 
-    def _instruction(self, cursor: Cursor) -> Instruction | None:
+    def _instruction(self, cursor: Cursor) -> Instruction:
         """Read an instruction that needs a closer look at its commas and parentheses."""
         found = _ORDINARY.match(cursor.text, cursor.end)
         if found is None or found.lastindex != _INSTRUCTION:
-            return None
+            raise Fault("no usual instruction", cursor.end, cursor.end)
         lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
         call = opcode in _CALLS
         if listed is None:
@@ -123,10 +124,10 @@ class SwiftReader:
             raw=raw,
         )
 
-    def _declaration(self, cursor: Cursor) -> Statement | None:
+    def _declaration(self, cursor: Cursor) -> Statement:
         found = _DECLARATION.match(cursor.text, cursor.end)
         if found is None:
-            return None
+            raise Fault("no usual declaration", cursor.end, cursor.end)
         node = self._registers(found) if found.lastindex == _REGISTERS else self._variable(found)
         cursor.at = cursor.end = found.end()
         return node
