@@ -65,7 +65,7 @@ def variants(seed, count=16):
 
 
 def columns(seed, count):
-    return ref.integer_columns(("b32",) * count, 120, seed)
+    return ref.integer_columns(("b32",) * count, 60, seed)
 
 
 def check_scalar(prefix, suffix, core, kinds, variant, seed):

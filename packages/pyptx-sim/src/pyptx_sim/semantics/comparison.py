@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.arity import ternary
 from pyptx_sim.semantics.forms import Match, form
 from pyptx_sim.semantics.numerics.formats import HALVES, PACKED_HALVES, Half
 from pyptx_sim.semantics.numerics.packed import join, split
@@ -119,7 +120,7 @@ def _set_predicate(match: Match) -> Operation:
             raise match.refuse("a packed comparison needs two destinations, p|q")
         if combine is None:
             return Operation(("pred",), sources, compare)
-        return Operation(("pred",), sources, lambda a, b, c: combine(compare(a, b), c))
+        return ternary("pred", (kind, kind, "pred"), lambda a, b, c: combine(compare(a, b), c))
 
     def compute(a: Array, b: Array, *third: Array) -> tuple[Array, Array]:
         truth = compare(a, b)
@@ -170,15 +171,15 @@ def _bits(kind: str) -> str:
 def _select_predicate(match: Match) -> Operation:
     match.expect_operands(4)
     kind = _bits(match["type"])
-    return Operation((kind,), (kind, kind, "pred"), lambda a, b, c: np.where(c, a, b))
+    return ternary(kind, (kind, kind, "pred"), lambda a, b, c: np.where(c, a, b))
 
 
 def _select_sign(match: Match) -> Operation:
     match.expect_operands(4)
     kind, control = _bits(match["dtype"]), match["ctype"]
     if "ftz" in match:
-        return Operation((kind,), (kind, kind, control), lambda a, b, c: np.where(flushed(c) >= 0, a, b))
-    return Operation((kind,), (kind, kind, control), lambda a, b, c: np.where(c >= 0, a, b))
+        return ternary(kind, (kind, kind, control), lambda a, b, c: np.where(flushed(c) >= 0, a, b))
+    return ternary(kind, (kind, kind, control), lambda a, b, c: np.where(c >= 0, a, b))
 
 
 _COMPARISONS = tuple(_INTEGER_OPERATORS | _FLOAT_OPERATORS)

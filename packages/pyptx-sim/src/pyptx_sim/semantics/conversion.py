@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.arity import binary, unary
 from pyptx_sim.semantics.forms import INTEGER_ROUNDING, ROUNDING, Match, form
 from pyptx_sim.semantics.numerics import casts
 from pyptx_sim.semantics.numerics.clamping import rectified, saturated
@@ -63,9 +64,9 @@ def _integer_to_float(match: Match) -> Operation:
     match.expect_operands(2)
     target, mode = match["dtype"], match["frnd"]
     if "sat" not in match:
-        return Operation((target,), (match["atype"],), lambda a: casts.from_integer(a, target, mode))
+        return unary(target, match["atype"], lambda a: casts.from_integer(a, target, mode))
     # Every integer from 1 up becomes 1, and every other one 0.
-    return Operation((target,), (match["atype"],), lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
+    return unary(target, match["atype"], lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
 
 
 def _float_to_integer(match: Match) -> Operation:
@@ -90,7 +91,7 @@ def _floats(match: Match) -> Operation:
     if mode and source == target:
         raise match.refuse("nothing is rounded")
     if source == target and len(match.words) == 2:
-        return Operation((target,), (source,), lambda a: a)
+        return unary(target, source, lambda a: a)
     clamp = saturated if "sat" in match else rectified if "relu" in match else None
     limit: Step | None = (lambda v: casts.limited(v, target)) if "satfinite" in match else None
     compute = _chain(
@@ -163,7 +164,7 @@ def _to_minifloats(match: Match) -> Operation:
     relu = rectified if "relu" in match else None
     convert = _chain(relu, lambda values: encode(values, layout))
     if source == "f32":
-        return Operation((target,), ("f32", "f32"), lambda a, b: _packed_codes(convert(a), convert(b), layout))
+        return binary(target, ("f32", "f32"), lambda a, b: _packed_codes(convert(a), convert(b), layout))
     half = PACKED_HALVES[source]
 
     def compute(a: Array) -> Array:

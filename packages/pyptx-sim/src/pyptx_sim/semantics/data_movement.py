@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.arity import ternary, unary
 from pyptx_sim.semantics.forms import Match, form
 from pyptx_sim.semantics.numerics.packed import join, split
 from pyptx_sim.types import bits_dtype
@@ -32,7 +33,7 @@ def _move(match: Match) -> Operation:
         return _pack(match, kind, source.elements)
     if isinstance(destination, Vector):
         return _unpack(match, kind, destination.elements)
-    return Operation((kind,), (kind,), lambda a: a)
+    return unary(kind, kind, lambda a: a)
 
 
 def _element(match: Match, kind: str, elements: tuple[Operand, ...]) -> str:
@@ -109,7 +110,7 @@ def _permute(match: Match) -> Operation:
     known = match.immediate(3)
     if known is not None:
         fixed = _permutation(known & 0xFFFF if selectors is None else int(selectors[known & 3]))
-        return Operation(("b32",), ("b32",) * 3, lambda a, b, _selector: fixed(a, b))
+        return ternary("b32", ("b32", "b32", "b32"), lambda a, b, _selector: fixed(a, b))
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         selector = c if selectors is None else selectors[c & np.uint32(3)]

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.arity import Unary, binary
 from pyptx_sim.semantics.forms import ROUNDING, Bind, Match, form
 from pyptx_sim.semantics.numerics import approximate
 from pyptx_sim.semantics.numerics.clamping import saturated
@@ -97,7 +98,7 @@ def _sign(core: Core) -> Bind:
 def _copy_sign(match: Match) -> Operation:
     match.expect_operands(3)
     kind = match["type"]
-    return Operation((kind,), (kind, kind), lambda a, b: np.copysign(b, a))
+    return binary(kind, (kind, kind), lambda a, b: np.copysign(b, a))
 
 
 def _is_subnormal(a: Array) -> Array:
@@ -105,7 +106,7 @@ def _is_subnormal(a: Array) -> Array:
     return result
 
 
-_CLASSES: dict[str, Core] = {
+_CLASSES: dict[str, Unary] = {
     "finite": np.isfinite,
     "infinite": np.isinf,
     "number": lambda a: ~np.isnan(a),

@@ -18,12 +18,16 @@ from pyptx_sim.semantics.numerics.clamping import rectified, saturated
 from pyptx_sim.semantics.numerics.extremes import Extreme
 from pyptx_sim.semantics.numerics.formats import HALVES, PACKED_HALVES, Half
 from pyptx_sim.semantics.numerics.packed import elementwise
-from pyptx_sim.semantics.numerics.rounding import F64, sum_to_odd
+from pyptx_sim.semantics.numerics.rounding import F32, F64, narrowed_to_odd, sum_to_odd
 from pyptx_sim.semantics.numerics.subnormals import has_subnormal
 
 Core: TypeAlias = Callable[..., Array]
 
 _REGISTER = np.dtype("<u4")
+
+# What bf16 drops of a float32.
+_LOW_HALF = np.uint32(0xFFFF)
+_HALFWAY = np.uint32(0x8000)
 
 
 def _multiply(a: Array, b: Array) -> Array:
@@ -38,7 +42,13 @@ def _fma_f16(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
-    return sum_to_odd(a.astype(F64) * b.astype(F64), c.astype(F64))
+    """Return the sum in float32, rounded to odd where it would be half-way between two bf16 numbers."""
+    product, addend = np.broadcast_arrays(a.astype(F64) * b.astype(F64), c.astype(F64))
+    result: Array = (product + addend).astype(F32)
+    halfway = (result.view(np.uint32) & _LOW_HALF) == _HALFWAY
+    if np.count_nonzero(halfway):
+        result[halfway] = narrowed_to_odd(sum_to_odd(product[halfway], addend[halfway]))
+    return result
 
 
 def _half(match: Match) -> Half:

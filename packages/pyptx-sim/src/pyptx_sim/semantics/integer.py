@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.arity import Binary, binary, ternary
 from pyptx_sim.semantics.forms import Bind, Match, form
 from pyptx_sim.semantics.numerics.integers import divide, double_width, multiply_high, remainder
 from pyptx_sim.semantics.numerics.packed import elementwise, split
@@ -44,23 +45,27 @@ def _plain(core: Core, arity: int = 2) -> Bind:
     return lambda match: _operation(match, core, arity)
 
 
-def _saturated_sum(sign: int) -> Core:
+def _saturated_sum(sign: int) -> Binary:
     """Return `a + sign * b` limited to the range of the type; the carry or overflow is seen in the wrapped result."""
 
     def signed(a: Array, b: Array) -> Array:
         total = a + b if sign > 0 else a - b
         # Overflow: the operands pull the same way, and the result has the other sign.
-        overflow = ((a ^ total) & ((b if sign > 0 else ~b) ^ total)) < 0
-        limits = np.iinfo(a.dtype)
-        return np.where(overflow, np.where(a < 0, a.dtype.type(limits.min), a.dtype.type(limits.max)), total)
+        addend: Array = b if sign > 0 else ~b
+        overflow: Array = ((a ^ total) & (addend ^ total)) < 0
+        half = 1 << (8 * a.dtype.itemsize - 1)
+        return np.where(overflow, np.where(a < 0, a.dtype.type(-half), a.dtype.type(half - 1)), total)
 
     def unsigned(a: Array, b: Array) -> Array:
+        total = a + b if sign > 0 else a - b
         if sign > 0:
-            total = a + b
-            return np.where(total < a, a.dtype.type(np.iinfo(a.dtype).max), total)
-        return np.where(a < b, a.dtype.type(0), a - b)
+            return np.where(total < a, ~a.dtype.type(0), total)
+        return np.where(a < b, a.dtype.type(0), total)
 
-    return lambda a, b: signed(a, b) if a.dtype.kind == "i" else unsigned(a, b)
+    def compute(a: Array, b: Array) -> Array:
+        return signed(a, b) if a.dtype.kind == "i" else unsigned(a, b)
+
+    return compute
 
 
 def _extreme(core: Core) -> Bind:
@@ -82,7 +87,7 @@ def _multiply(match: Match) -> Operation:
     kind, mode = match["type"], match["mode"]
     if mode == "wide":
         wide = double_width(dtype_of(kind))
-        return Operation((WIDER[kind],), (kind, kind), lambda a, b: a.astype(wide) * b.astype(wide))
+        return binary(WIDER[kind], (kind, kind), lambda a, b: a.astype(wide) * b.astype(wide))
     core: Core = np.multiply if mode == "lo" else _high_product
     return Operation((kind,), (kind, kind), core)
 
@@ -92,11 +97,11 @@ def _multiply_add(match: Match) -> Operation:
     kind, mode = match["type"], match["mode"]
     if mode == "wide":
         wide = double_width(dtype_of(kind))
-        return Operation((WIDER[kind],), (kind, kind, WIDER[kind]), lambda a, b, c: a.astype(wide) * b.astype(wide) + c)
+        return ternary(WIDER[kind], (kind, kind, WIDER[kind]), lambda a, b, c: a.astype(wide) * b.astype(wide) + c)
     if mode == "lo":
-        return Operation((kind,), (kind,) * 3, lambda a, b, c: a * b + c)
-    add: Core = _saturated_sum(1) if "sat" in match else np.add
-    return Operation((kind,), (kind,) * 3, lambda a, b, c: add(multiply_high(a, b), c))
+        return ternary(kind, (kind, kind, kind), lambda a, b, c: a * b + c)
+    add: Binary = _saturated_sum(1) if "sat" in match else np.add
+    return ternary(kind, (kind, kind, kind), lambda a, b, c: add(multiply_high(a, b), c))
 
 
 def _product24(match: Match) -> Core:
@@ -118,9 +123,10 @@ def _multiply24(match: Match) -> Operation:
 
 
 def _multiply_add24(match: Match) -> Operation:
-    product = _product24(match)
-    add: Core = _saturated_sum(1) if "sat" in match else np.add
-    return _operation(match, lambda a, b, c: add(product(a, b), c), 3)
+    match.expect_operands(4)
+    kind, product = match["type"], _product24(match)
+    add: Binary = _saturated_sum(1) if "sat" in match else np.add
+    return ternary(kind, (kind, kind, kind), lambda a, b, c: add(product(a, b), c))
 
 
 def _absolute_difference_sum(a: Array, b: Array, c: Array) -> Array:
@@ -136,10 +142,12 @@ def _dot_product(match: Match) -> Operation:
     chosen = {"": slice(None), "lo": slice(0, 2), "hi": slice(2, 4)}[match["mode"]]
 
     def compute(a: Array, b: Array, c: Array) -> Array:
-        left = split(a, element_a).astype(np.int64)
-        right = split(b, element_b)[..., chosen].astype(np.int64)
-        result: Array = (c + (left * right).sum(axis=-1)).astype(c.dtype)
-        return result
+        left, right = split(a, element_a).astype(np.int32), split(b, element_b)[..., chosen].astype(np.int32)
+        products = (left * right).view(c.dtype)
+        total = c + products[..., 0]
+        for place in range(1, products.shape[-1]):
+            total = total + products[..., place]
+        return total
 
     accumulator = "u32" if match["atype"] == match["btype"] == "u32" else "s32"
     return Operation((accumulator,), ("b32", "b32", accumulator), compute)

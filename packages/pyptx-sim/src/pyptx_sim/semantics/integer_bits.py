@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.arity import ternary, unary
 from pyptx_sim.semantics.forms import Match, form
 from pyptx_sim.semantics.numerics.integers import count_ones, top_bit
 from pyptx_sim.types import dtype_of
@@ -25,7 +26,7 @@ def _count(match: Match) -> Operation:
 def _leading_zeros(match: Match) -> Operation:
     match.expect_operands(2)
     greatest = 8 * dtype_of(match["type"]).itemsize - 1
-    return Operation(("u32",), (match["type"],), lambda a: (greatest - top_bit(a)).astype(U32))
+    return unary("u32", match["type"], lambda a: (greatest - top_bit(a)).astype(U32))
 
 
 def _find(match: Match) -> Operation:
@@ -42,8 +43,9 @@ def _find(match: Match) -> Operation:
         found = position(a)
         return np.where(found < 0, _ALL_ONES, (8 * size - 1 - found).astype(U32))
 
-    compute = shift_amount if "shiftamt" in match else (lambda a: position(a).astype(U32))
-    return Operation(("u32",), (kind,), compute)
+    if "shiftamt" in match:
+        return unary("u32", kind, shift_amount)
+    return unary("u32", kind, lambda a: position(a).astype(U32))
 
 
 def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
@@ -104,7 +106,7 @@ def _extract_constant(kind: str, position: int, length: int) -> Operation:
     dtype = dtype_of(kind).type
     start = dtype(position)
     mask = dtype(((1 << length) - 1) & int(np.iinfo(dtype).max))
-    return Operation((kind,), (kind, "u32", "u32"), lambda a, _position, _length: (a >> start) & mask)
+    return ternary(kind, (kind, "u32", "u32"), lambda a, _position, _length: (a >> start) & mask)
 
 
 def _insert(match: Match) -> Operation:

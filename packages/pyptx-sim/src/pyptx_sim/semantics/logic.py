@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.operation import Array, Operation
+from pyptx_sim.semantics.arity import binary, unary
 from pyptx_sim.semantics.forms import Bind, Match, form
 from pyptx_sim.types import dtype_of
 
@@ -30,7 +31,7 @@ def _bitwise(core: Callable[..., Array], arity: int) -> Bind:
 def _c_not(match: Match) -> Operation:
     match.expect_operands(2)
     dtype = dtype_of(match["type"])
-    return Operation((match["type"],), (match["type"],), lambda a: (a == 0).astype(dtype))
+    return unary(match["type"], match["type"], lambda a: (a == 0).astype(dtype))
 
 
 # --- lop3 ---------------------------------------------------------------------------------------
@@ -80,7 +81,11 @@ def _lookup(match: Match) -> Operation:
         raise match.refuse("the look-up table must be a literal from 0 to 255")
     function = _three_inputs(table)
     if "op" not in match:
-        return Operation(("b32",), ("b32",) * 4, lambda a, b, c, _table: function(a, b, c))
+
+        def bits_only(a: Array, b: Array, c: Array, _table: Array) -> Array:
+            return function(a, b, c)
+
+        return Operation(("b32",), ("b32",) * 4, bits_only)
     combine = np.logical_or if match["op"] == "or" else np.logical_and
 
     def compute(a: Array, b: Array, c: Array, _table: Array, q: Array) -> tuple[Array, Array]:
@@ -108,9 +113,9 @@ def _shift_left(match: Match) -> Operation:
     count = match.immediate(2)
     if count is not None:
         amount = dtype.type(min(count & 0xFFFFFFFF, 8 * dtype.itemsize))
-        return Operation((kind,), (kind, "u32"), lambda a, _count: a << amount)
+        return binary(kind, (kind, "u32"), lambda a, _count: a << amount)
     fit = _count_for(dtype.itemsize)
-    return Operation((kind,), (kind, "u32"), lambda a, b: a << fit(b))
+    return binary(kind, (kind, "u32"), lambda a, b: a << fit(b))
 
 
 def _shift_right(match: Match) -> Operation:
@@ -120,10 +125,10 @@ def _shift_right(match: Match) -> Operation:
     count = match.immediate(2)
     if count is not None:
         amount = dtype.type(min(count & 0xFFFFFFFF, 8 * dtype.itemsize))
-        return Operation((kind,), (kind, "u32"), lambda a, _count: a >> amount)
+        return binary(kind, (kind, "u32"), lambda a, _count: a >> amount)
     fit = _count_for(dtype.itemsize)
     # A count of 2^31 and more is negative as a signed number, which NumPy takes for a huge one too.
-    return Operation((kind,), (kind, "u32"), lambda a, b: a >> fit(b).view(dtype))
+    return binary(kind, (kind, "u32"), lambda a, b: a >> fit(b).view(dtype))
 
 
 def _funnel(match: Match) -> Operation:

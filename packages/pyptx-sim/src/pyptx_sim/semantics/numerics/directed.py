@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,7 @@ def add_f64(a: Array, b: Array, mode: str) -> Array:
     total = a + b
     result = zero_sign(nudged(total, sum_error(a, b, total), mode), a, b, mode)
     overflow = ~np.isfinite(total) & np.isfinite(a) & np.isfinite(b)
-    return patched(result, overflow, lambda x, y: fma_exact(x, 1.0, y, mode), a, b)
+    return patched(result, overflow, partial(fma_exact, mode=mode), a, np.ones_like(a), b)
 
 
 def divide_f64(a: Array, b: Array, mode: str) -> Array:
@@ -57,7 +58,7 @@ def divide_f64(a: Array, b: Array, mode: str) -> Array:
     plain = ~np.isfinite(size_a) | ~np.isfinite(size_b) | (size_a == 0) | (size_b == 0)
     fits = (size_b <= FACTOR_LIMIT) & (size_q <= FACTOR_LIMIT) & (size_a >= PRODUCT_LEAST) & (size_q >= PRODUCT_LEAST)
     result = np.where(plain, quotient, result)
-    return patched(result, ~(plain | fits), lambda x, y: divide_exact(x, y, mode), a, b)
+    return patched(result, ~(plain | fits), partial(divide_exact, mode=mode), a, b)
 
 
 def sqrt_f64(a: Array, mode: str) -> Array:
@@ -69,4 +70,4 @@ def sqrt_f64(a: Array, mode: str) -> Array:
     result = nudged(root, (a - square) - product_error(root, root, square), mode)
     plain = ~(np.isfinite(a) & (a > 0))
     fits = (root <= FACTOR_LIMIT) & (a >= PRODUCT_LEAST)
-    return patched(np.where(plain, root, result), ~(plain | fits), lambda x: sqrt_exact(x, mode), a)
+    return patched(np.where(plain, root, result), ~(plain | fits), partial(sqrt_exact, mode=mode), a)

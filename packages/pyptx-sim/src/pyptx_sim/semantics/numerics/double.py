@@ -16,14 +16,23 @@ Core: TypeAlias = Callable[..., Array]
 
 _ONE = np.float64(1.0)
 
+
+def _subtract(a: Array, b: Array, mode: str) -> Array:
+    return add_f64(a, -b, mode)
+
+
+def _reciprocal(a: Array, mode: str) -> Array:
+    return divide_f64(np.full_like(a, _ONE), a, mode)
+
+
 # Operation -> (rounded to nearest, rounded in a direction).
 _CORES: dict[str, tuple[Core, Core]] = {
     "add": (np.add, add_f64),
-    "sub": (np.subtract, lambda a, b, mode: add_f64(a, -b, mode)),
+    "sub": (np.subtract, _subtract),
     "mul": (np.multiply, multiply_f64),
     "fma": (fma_f64, fma_f64),
     "div": (np.divide, divide_f64),
-    "rcp": (reciprocal, lambda a, mode: divide_f64(np.full_like(a, _ONE), a, mode)),
+    "rcp": (reciprocal, _reciprocal),
     "sqrt": (np.sqrt, sqrt_f64),
 }
 

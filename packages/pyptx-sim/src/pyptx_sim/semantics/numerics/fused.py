@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,7 +77,7 @@ def _repaired(result: Array, a: Array, b: Array, c: Array, mode: str) -> Array:
     special = ~(finite & np.isfinite(size_c))
     # A finite product may overflow by itself; then an infinite addend is the result all the same.
     result = np.where(special, np.where(finite, c, a * b + c), result)
-    return patched(result, ~(fits | special), lambda x, y, z: fma_exact(x, y, z, mode), a, b, c)
+    return patched(result, ~(fits | special), partial(fma_exact, mode=mode), a, b, c)
 
 
 def multiply_f64(a: Array, b: Array, mode: str) -> Array:

@@ -55,12 +55,18 @@ def _magnitudes(layout: Minifloat) -> Array:
     return result
 
 
-@lru_cache(maxsize=8)
-def _thresholds(layout: Minifloat) -> Array:
-    """Return the greatest number that rounds to each code but the last: half-way ones go to the even code."""
-    values = _magnitudes(layout)
-    middle = (values[:-1] + values[1:]) / 2
-    return np.where(np.arange(middle.size) % 2 == 0, middle, np.nextafter(middle, 0.0))
+def _nearest_code(size: Array, layout: Minifloat) -> Array:
+    """Return the codes nearest to the float32 magnitudes `size`, none above the greatest finite one; ties to even."""
+    bias = (1 << (layout.exponent_bits - 1)) - 1
+    drop = 23 - layout.mantissa_bits
+    bits = size.view(np.uint32)
+    # Half of what is dropped, less one, plus the last bit that is kept: a carry goes where it must.
+    carry = ((bits >> np.uint32(drop)) & np.uint32(1)) + np.uint32((1 << (drop - 1)) - 1)
+    normal = ((bits + carry) >> np.uint32(drop)) - np.uint32((127 - bias) << layout.mantissa_bits)
+    # Added to a number whose last bit is the smallest subnormal, the others are rounded to a multiple of it.
+    anchor = np.float32(2.0 ** (1 - bias + drop))
+    subnormal = (size + anchor).view(np.uint32) - anchor.view(np.uint32)
+    return np.where(size < np.float32(2.0 ** (1 - bias)), subnormal, normal).astype(np.uint8)
 
 
 def encode(values: Array, layout: Minifloat) -> Array:
@@ -68,8 +74,7 @@ def encode(values: Array, layout: Minifloat) -> Array:
 
     NaN becomes the format's NaN, or the greatest positive value where it has none.
     """
-    size = np.abs(values).astype(np.float64)
-    code = np.searchsorted(_thresholds(layout), size).astype(np.uint8)
+    code = _nearest_code(np.minimum(np.abs(values), np.float32(_magnitudes(layout)[-1])), layout)
     result = code | (np.signbit(values).astype(np.uint8) * np.uint8(layout.sign))
     replacement = layout.finite - 1 if layout.nan is None else layout.nan
     return np.where(np.isnan(values), np.uint8(replacement), result)

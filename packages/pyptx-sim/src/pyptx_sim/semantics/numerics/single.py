@@ -30,6 +30,32 @@ def _sum(a: Array, b: Array, mode: str) -> Array:
     return zero_sign(sum_to_odd(a, b), a, b, mode)
 
 
+def _difference(a: Array, b: Array, mode: str) -> Array:
+    return _sum(a, -b, mode)
+
+
+def _product(a: Array, b: Array, _mode: str) -> Array:
+    result: Array = a * b
+    return result
+
+
+def _fused(a: Array, b: Array, c: Array, mode: str) -> Array:
+    return _sum(a * b, c, mode)
+
+
+def _quotient(a: Array, b: Array, _mode: str) -> Array:
+    result: Array = a / b
+    return result
+
+
+def _inverse(a: Array, _mode: str) -> Array:
+    return reciprocal(a)
+
+
+def _root(a: Array, _mode: str) -> Array:
+    return np.sqrt(a)
+
+
 _NEAREST: dict[str, Core] = {
     "add": np.add,
     "sub": np.subtract,
@@ -43,12 +69,12 @@ _NEAREST: dict[str, Core] = {
 # The same as float64 functions of float64 inputs, exact enough (see above) to be rounded once more.
 _EXACT: dict[str, Core] = {
     "add": _sum,
-    "sub": lambda a, b, mode: _sum(a, -b, mode),
-    "mul": lambda a, b, _mode: a * b,
-    "fma": lambda a, b, c, mode: _sum(a * b, c, mode),
-    "div": lambda a, b, _mode: a / b,
-    "rcp": lambda a, _mode: 1.0 / a,
-    "sqrt": lambda a, _mode: np.sqrt(a),
+    "sub": _difference,
+    "mul": _product,
+    "fma": _fused,
+    "div": _quotient,
+    "rcp": _inverse,
+    "sqrt": _root,
 }
 
 
