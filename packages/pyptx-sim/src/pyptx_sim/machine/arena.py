@@ -63,7 +63,7 @@ class Arena:
             index = offsets >> (unit.bit_length() - 1)
             taken = words.take(index + part if part else index)
             split = taken.view(dtype).reshape(*offsets.shape, unit // dtype.itemsize)
-            planes = np.ascontiguousarray(np.moveaxis(split, -1, 0))
+            planes = np.ascontiguousarray(split.transpose(split.ndim - 1, *range(split.ndim - 1)))
             elements += list(planes)
         return elements
 
