@@ -209,7 +209,7 @@ def cvt(to: PtxType, source: PtxType, count: int = 1, **keywords: object) -> Cal
 
     def emit() -> None:
         sources = [reg.scalar(source) for _ in range(count)]
-        ptx.cvt(to, source, reg.scalar(to), *sources, **keywords)  # type: ignore[arg-type]  # rows of keywords
+        ptx.cvt(to, source, reg.scalar(to), *sources, **keywords)
 
     return emit
 
@@ -575,7 +575,7 @@ def test_every_shape_of_mma_assembles(arch: str) -> None:
         m, n, k = (int(part) for part in shape[1:].replace("n", " ").replace("k", " ").split())
         dtypes = dict(zip(("dtype_d", "dtype_a", "dtype_b", "dtype_c"), map(from_name, types), strict=True))
         parts = dict(zip("dabc", matrices, strict=True))
-        ptx.mma.sync(shape=(m, n, k), **dtypes, **parts, **keywords)  # type: ignore[arg-type]  # rows of keywords
+        ptx.mma.sync(shape=(m, n, k), **dtypes, **parts, **keywords)
 
     assembled(body, arch)
     assert counted >= {"sm_80": 50, "sm_90a": 50, "sm_100a": 58}[arch]

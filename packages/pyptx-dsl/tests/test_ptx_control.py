@@ -467,7 +467,7 @@ MISUSES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (ptx.break_, ControlFlowError, "outside a loop"),
     (ptx.continue_, ControlFlowError, "outside a loop"),
     (lambda: ptx.if_(reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
-    (lambda: ptx.if_(1), OperandError, "takes a predicate"),  # type: ignore[arg-type]
+    (lambda: ptx.if_(1), OperandError, "takes a predicate"),
     (lambda: ptx.while_(reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
     (lambda: ptx.loop(pred=reg.scalar(u32)), RegisterTypeError, "takes a predicate"),
     (lambda: ptx.bra("nowhere"), UndefinedLabelError, "nowhere"),

@@ -48,7 +48,7 @@ def traced(body: Callable[[], object], **options: object) -> str:
     def k() -> None:
         body()
 
-    return kernel(k, **options).ptx()  # type: ignore[arg-type]  # rows of keywords
+    return kernel(k, **options).ptx()
 
 
 def emitted(body: Callable[[], object]) -> list[str]:
@@ -212,7 +212,7 @@ def test_mad_as_an_expression_takes_its_type_from_its_factors() -> None:
 def test_types_may_be_named_by_strings_and_untyped_instructions_by_their_width() -> None:
     def body() -> None:
         a, x = reg.scalar(u32), reg.scalar(f32)
-        ptx.add("u32", a, a, 1)  # type: ignore[arg-type]  # older code writes names
+        ptx.add("u32", a, a, 1)
         ptx.and_(u32, a, a, 7)
         ptx.xor_(f32, x, x, a)
         ptx.not_(pred, reg.scalar(pred), reg.scalar(pred))
@@ -238,21 +238,21 @@ def u() -> object:
 MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.setp("lte", u32, reg.scalar(pred), 1, 2), OperandError, "lte"),
     (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, combine="and"), OperandError, "go together"),
-    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, pred=u(), pred_negate=u()), OperandError, "one guard"),  # type: ignore[arg-type]
-    (lambda: ptx.set_("lt", u32, u32, u(), 1, 2, c=reg.scalar(pred)), OperandError, "go together"),  # type: ignore[arg-type]
+    (lambda: ptx.setp("lt", u32, reg.scalar(pred), 1, 2, pred=u(), pred_negate=u()), OperandError, "one guard"),
+    (lambda: ptx.set_("lt", u32, u32, u(), 1, 2, c=reg.scalar(pred)), OperandError, "go together"),
     (lambda: ptx.sreg("%tid.w"), OperandError, "tid.w"),
-    (lambda: ptx.add(u(), u(), 1, 2), OperandError, "takes a type first"),  # type: ignore[arg-type]
-    (lambda: ptx.add(pred, u(), 1, 2), OperandError, "no form for pred"),  # type: ignore[arg-type]
-    (lambda: ptx.add(u32, u(), 1, 2, rounding="rn"), OperandError, "no modifier 'rounding'"),  # type: ignore[arg-type]
-    (lambda: ptx.sin(f32, u(), 1, fast=True), OperandError, "no modifier 'fast'"),  # type: ignore[arg-type]
-    (lambda: ptx.fma(f16, u(), 1, 1, 1, relu=True, sat=True), OperandError, "together"),  # type: ignore[arg-type]
-    (lambda: ptx.mul(s32, u(), 1, 2, mode="low"), OperandError, "low"),  # type: ignore[arg-type]
+    (lambda: ptx.add(u(), u(), 1, 2), OperandError, "takes a type first"),
+    (lambda: ptx.add(pred, u(), 1, 2), OperandError, "no form for pred"),
+    (lambda: ptx.add(u32, u(), 1, 2, rounding="rn"), OperandError, "no modifier 'rounding'"),
+    (lambda: ptx.sin(f32, u(), 1, fast=True), OperandError, "no modifier 'fast'"),
+    (lambda: ptx.fma(f16, u(), 1, 1, 1, relu=True, sat=True), OperandError, "together"),
+    (lambda: ptx.mul(s32, u(), 1, 2, mode="low"), OperandError, "low"),
     (lambda: ptx.add(u32, reg.scalar(f32), 1, 2), InstructionUseError, "add.u32"),
     (lambda: ptx.add(f16, reg.scalar(f16), 1.0, 2.0), OperandError, "f16"),
     (lambda: ptx.mad(1, 2, 3), OperandError, "needs a register"),
-    (lambda: ptx.mad(u32, u(), 1), OperandError, "needs a register|takes"),  # type: ignore[arg-type]
-    (lambda: ptx.mad(u32, 1, 2, 3, 4), OperandError, "writes a register"),  # type: ignore[arg-type]
-    (lambda: ptx.dp4a(f32, u32, u(), 1, 2, 3), OperandError, "atype"),  # type: ignore[arg-type]
+    (lambda: ptx.mad(u32, u(), 1), OperandError, "needs a register|takes"),
+    (lambda: ptx.mad(u32, 1, 2, 3, 4), OperandError, "writes a register"),
+    (lambda: ptx.dp4a(f32, u32, u(), 1, 2, 3), OperandError, "atype"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), 1.0, rounding="rx"), OperandError, "rx"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), reg.scalar(f32)), InstructionUseError, "cvt.f16.f32"),
     (lambda: ptx.cvt(f16, f32, reg.scalar(f16), 1.0, rounding="rs"), OperandError, "random_bits"),
@@ -341,7 +341,7 @@ def test_a_product_that_does_not_exist_is_refused(changes: dict[str, object], wo
         }
         if arguments["a"] == "two":
             arguments["a"] = reg.array(b32, 2)
-        ptx.mma.sync(**arguments)  # type: ignore[arg-type]  # rows of keywords
+        ptx.mma.sync(**arguments)
 
     with pytest.raises(OperandError, match=words):
         traced(body)
@@ -352,7 +352,7 @@ def test_a_product_that_does_not_exist_is_refused(changes: dict[str, object], wo
     [
         ptx.inst.ret,
         ptx.ret,
-        lambda: ptx.if_(None),  # type: ignore[arg-type]
+        lambda: ptx.if_(None),
         lambda: ptx.range_(0, 4),
         ptx.special.tid.x,
         ptx.warp.sync,
@@ -432,7 +432,7 @@ def test_a_namespace_that_is_not_installed_names_its_package(
 
 def test_a_name_that_nobody_has_is_an_attribute_error_with_the_nearest_ones() -> None:
     with pytest.raises(UnknownNameError, match="fmaa") as caught:
-        _ = ptx.fmaa  # type: ignore[attr-defined]  # the mistake
+        _ = ptx.fmaa
     assert "did you mean fma" in str(caught.value)
     with pytest.raises(UnknownNameError, match=r"fence has no 'every'"):
         _ = ptx.fence.every
@@ -468,7 +468,7 @@ def plugins(**namespaces: object) -> Plugins:
 def test_a_plugins_namespace_is_an_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
     installed = plugins(acme=Acme, fence=Acme)
     monkeypatch.setattr("pyptx_ir.plugins.manager.manager", lambda: installed)
-    assert ptx.acme.frob == "the namespace"  # type: ignore[attr-defined]  # from the plugin
+    assert ptx.acme.frob == "the namespace"
     assert ptx.fence.proxy_async == "the fence"
     assert "acme" not in vars(ptx)
     assert installed.namespace("mma") is ptx.mma
@@ -478,4 +478,4 @@ def test_a_plugin_that_takes_a_name_of_ours_is_a_clash_with_both_owners(monkeypa
     installed = plugins(mma=Acme)
     monkeypatch.setattr("pyptx_ir.plugins.manager.manager", lambda: installed)
     with pytest.raises(PluginError, match=r"pyptx-dsl.*acme-arch"):
-        _ = ptx.nothing  # type: ignore[attr-defined]  # any name that is asked of plugins
+        _ = ptx.nothing

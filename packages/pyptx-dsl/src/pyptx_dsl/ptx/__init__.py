@@ -137,9 +137,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    # A004: `ptx.abs`, `ptx.min`, … are the manual's names, and always reached through `ptx`.
     from pyptx_dsl.ptx.address import addr, cvta, global_ptrs, param
-    from pyptx_dsl.ptx.arithmetic import abs_ as abs  # noqa: A004
+    from pyptx_dsl.ptx.arithmetic import abs_ as abs  # noqa: A004  the manual's name
     from pyptx_dsl.ptx.arithmetic import (
         add,
         addc,
@@ -158,8 +157,8 @@ if TYPE_CHECKING:
         sub,
         subc,
     )
-    from pyptx_dsl.ptx.arithmetic import max_ as max  # noqa: A004
-    from pyptx_dsl.ptx.arithmetic import min_ as min  # noqa: A004
+    from pyptx_dsl.ptx.arithmetic import max_ as max  # noqa: A004  the manual's name
+    from pyptx_dsl.ptx.arithmetic import min_ as min  # noqa: A004  the manual's name
     from pyptx_dsl.ptx.async_copy import cp
     from pyptx_dsl.ptx.atomics import atom, red
     from pyptx_dsl.ptx.barriers import NamedBarrier, bar, barrier, named_barrier
@@ -186,7 +185,7 @@ if TYPE_CHECKING:
     )
     from pyptx_dsl.ptx.compare import selp, set_, setp, slct
     from pyptx_dsl.ptx.control import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
-    from pyptx_dsl.ptx.control import exit_ as exit  # noqa: A004
+    from pyptx_dsl.ptx.control import exit_ as exit  # noqa: A004  the manual's name
     from pyptx_dsl.ptx.convert import cvt, cvt_pack, mov
     from pyptx_dsl.ptx.expressions import expr, pipe, scope
     from pyptx_dsl.ptx.fences import fence, membar, nanosleep
