@@ -16,14 +16,10 @@ from pyptx_ir.syntax.nodes import Guard
 from pyptx_ir.syntax.operand_parser import OperandParser
 from pyptx_ir.syntax.operands import Address, CallList, Immediate, Operand, Register, Sink, Symbol, Vector
 
-_COMPONENTS = r"(?:\.[A-Za-z_]\w*+)*+"
-_NUMBER = rf"-?+(?:{NUMBER.pattern})"
 _SHAPE = re.compile(
-    rf"(?P<name>{NAME_TEXT}{_COMPONENTS})|(?P<number>{_NUMBER})"
-    rf"|\[(?P<base>{NAME_TEXT}{_COMPONENTS})(?:\+(?P<offset>{_NUMBER}))?+\]",
+    rf"(?P<name>{NAME_TEXT}(?:\.[A-Za-z_]\w*+)*+)|(?P<number>-?+(?:{NUMBER.pattern}))",
     re.ASCII | re.VERBOSE,
 )
-_FLAT_VECTOR = re.compile(r"\{([\w\s$%.,\-]++)\}", re.ASCII)
 # One operand of a list; brackets inside brackets are left to the careful parser.
 _ITEM = re.compile(r"(?:[^,{}\[\]()]++|\{[^{}]*+\}|\[[^\[\]]*+\]|\([^()]*+\))++")
 _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
@@ -43,7 +39,7 @@ class OperandTable(dict[str, Operand]):
 
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
-            # `_register`, inlined: compilers name a new register in almost every instruction.
+            # Inlined: compilers name a new register in almost every instruction.
             value: Any = _new(_RegisterDraft)
             value.name = text
             value.__class__ = Register
@@ -70,26 +66,48 @@ class OperandTable(dict[str, Operand]):
         return CallList(self.split(inner))
 
     def _read(self, text: str) -> Operand:
+        """Read by the first character; whatever is not plain goes to the careful parser."""
+        first = text[:1]
+        if first == "[":
+            return self._address(text)
+        if first == "{":
+            return self._vector(text)
+        if text.isdecimal():
+            return _immediate(text)
+        if text.replace("$", "_").isidentifier() and text != "$":
+            return Symbol(text)
         shape = _SHAPE.fullmatch(text)
         if shape is None:
             return self._unusual(text)
-        kind = shape.lastgroup
-        if kind == "name":
-            return _register(text) if text[0] == "%" else Symbol(text)
-        if kind == "number":
-            return _immediate(text)
-        return _address(self[shape["base"]], self[shape["offset"]] if kind == "offset" else None)
+        return _immediate(text) if shape.lastgroup == "number" else _named(text)
+
+    def _address(self, text: str) -> Operand:
+        if text[-1] != "]" or "," in text:
+            return _careful(text)
+        base, plus, offset = text[1:-1].partition("+")
+        place = self[base]
+        if place.__class__ is not Register and place.__class__ is not Symbol:
+            return _careful(text)
+        if not plus:
+            return _address(place, None)
+        distance = self[offset]
+        return _address(place, distance) if distance.__class__ is Immediate else _careful(text)
+
+    def _vector(self, text: str) -> Operand:
+        if text[-1] != "}":
+            return _careful(text)
+        try:
+            return Vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
+        except Fault:
+            return _careful(text)  # commas without a blank, or brackets inside
 
     def _unusual(self, text: str) -> Operand:
         bare = text.strip()
         if bare != text:
             return self[bare]
-        flat = _FLAT_VECTOR.fullmatch(text)
-        if flat is not None:
-            return Vector(tuple([self[item.strip()] for item in flat[1].split(",")]))
-        if "," in text and text[:1] not in {"{", "["}:
+        if "," in text:
             raise Fault("more than one operand", 0, 0)
-        return _careful(text, lines=False)
+        return _careful(text)
 
 
 class LineTable(dict[str, Operand]):
@@ -110,7 +128,7 @@ def _items(text: str) -> list[str]:
     return items
 
 
-def _careful(text: str, *, lines: bool) -> Operand:
+def _careful(text: str, *, lines: bool = False) -> Operand:
     cursor = Cursor(text)
     operand = OperandParser(cursor, lines=lines).operand()
     if cursor.skip() < len(text):
@@ -141,12 +159,8 @@ class GuardTable(dict[str, Guard]):
         return guard
 
 
-def _register(name: str) -> Operand:
-    value: Any = _new(_RegisterDraft)
-    value.name = name
-    value.__class__ = Register
-    done: Operand = value
-    return done
+def _named(name: str) -> Operand:
+    return Register(name) if name[0] == "%" else Symbol(name)
 
 
 def _immediate(text: str) -> Operand:

@@ -1,0 +1,152 @@
+"""How fast PTX is read and written, and what a tree weighs: 10 MB/s, 200 MB/s and 15 bytes per byte are promised.
+
+    python benchmarks/bench_syntax.py [--repeat N] [--older PYTHON] [FILE ...]
+
+Reads corpus/ by default. Each module's best of N runs counts, in CPU time, summed by producer. `--older` (or
+PYPTX_OLDER_PYTHON) is the interpreter of another environment with `pyptx==0.1.1`, measured in the same run on the
+modules that it can read; its emitter copies the source that it kept, so only reading compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
+PROMISED = {"parse": 10.0, "emit": 200.0, "bytes per byte": 15.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What reading and writing some text costs: its bytes, seconds to parse and to emit, bytes of its tree."""
+
+    size: int = 0
+    parsing: float = 0.0
+    emitting: float = 0.0
+    weight: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        """Sum up."""
+        return Cost(
+            self.size + other.size,
+            self.parsing + other.parsing,
+            self.emitting + other.emitting,
+            self.weight + other.weight,
+        )
+
+    def rates(self) -> tuple[float, float, float]:
+        """Return MB/s of parsing and of emitting, and bytes of tree per byte of text."""
+        return self.size / self.parsing / 1e6, self.size / self.emitting / 1e6, self.weight / self.size
+
+
+def best(run: Callable[[], Any], repeat: int) -> float:
+    """Return the least CPU time of `repeat` runs."""
+    least = float("inf")
+    for _ in range(repeat):
+        started = time.process_time()
+        made = run()
+        least = min(least, time.process_time() - started)
+        del made
+    return least
+
+
+def weigh(text: str) -> int:
+    """Return the bytes that the tree of a text takes, the text itself not counted."""
+    from pyptx_ir.syntax import parse
+
+    gc.collect()
+    tracemalloc.start()
+    tree = parse(text)
+    weight, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del tree
+    return weight
+
+
+def measure(path: Path, repeat: int) -> Cost:
+    """Measure one module."""
+    from pyptx_ir.syntax import decode, emit, parse
+
+    data = path.read_bytes()
+    text = decode(data)
+    tree = parse(text)
+    assert emit(tree) == text
+    rounds = repeat * max(1, 20_000 // len(data))
+    return Cost(len(data), best(lambda: parse(text), rounds), best(lambda: emit(tree), rounds), weigh(text))
+
+
+def older(python: str, paths: list[Path]) -> dict[str, float]:
+    """Return the seconds that the older parser takes for each module that it can read."""
+    command = [python, __file__, "--as-older", *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return {path: float(seconds) for path, seconds in rows}
+
+
+def as_older(paths: list[Path]) -> None:
+    """Print what `older` reads; runs in the other environment, whose parser raises what it likes."""
+    from pyptx.parser import parse
+
+    for path in paths:
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        try:
+            print(f"{path}\t{best(lambda text=text: parse(text), 1)}")  # type: ignore[misc]
+        except Exception:  # noqa: BLE001, S112 - whatever it raises, it can't read this one
+            continue
+
+
+def compare(python: str, costs: dict[Path, Cost]) -> None:
+    """Print the older parser's speed beside ours, on the modules that it can read."""
+    taken = older(python, list(costs))
+    size = sum(costs[Path(path)].size for path in taken)
+    ours = sum(costs[Path(path)].parsing for path in taken)
+    theirs = sum(taken.values())
+    print(
+        f"older: reads {len(taken)} of {len(costs)} modules; on these {size / theirs / 1e6:.2f} MB/s,"
+        f" ours {size / ours / 1e6:.1f} MB/s: {theirs / ours:.1f} times as fast"
+    )
+
+
+def main() -> int:
+    """Print a line for each producer and one for all; return 1 if a promise is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--older", metavar="PYTHON", default=os.environ.get("PYPTX_OLDER_PYTHON"))
+    parser.add_argument("--as-older", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.as_older:
+        as_older(options.files)
+        return 0
+    paths = options.files or sorted(path for path in CORPUS.rglob("*.ptx") if path.parent.name != "handmade")
+    costs = {path: measure(path, options.repeat) for path in paths}
+    groups: dict[str, list[Cost]] = defaultdict(list)
+    for path, cost in costs.items():
+        groups[path.parent.name].append(cost)
+    print(f"{'':14} {'modules':>7} {'MB':>6} {'parse MB/s':>10} {'emit MB/s':>10} {'bytes per byte':>14}")
+    total = sum(costs.values(), Cost())
+    for name, members in [*groups.items(), ("all", list(costs.values()))]:
+        parsing, emitting, weight = sum(members, Cost()).rates()
+        size = sum(member.size for member in members) / 1e6
+        print(f"{name:14} {len(members):7} {size:6.2f} {parsing:10.1f} {emitting:10.0f} {weight:14.1f}")
+    if options.older:
+        compare(options.older, costs)
+    parsing, emitting, weight = total.rates()
+    kept = parsing >= PROMISED["parse"] and emitting >= PROMISED["emit"] and weight <= PROMISED["bytes per byte"]
+    return int(not kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
