@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.parameters import RawParameter
     from pyptx_dsl.specialize import Traced
     from pyptx_dsl.specs import Tile
-    from pyptx_ir.plugins.rows import Argument, Specialization
-    from pyptx_ir.plugins.rows import Simulation
+    from pyptx_ir.plugins.rows import Argument, Simulation, Specialization
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.toolchain import Resources
 
