@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -382,6 +383,13 @@ FNS_CASES = [(text, fns, ("b32", "u32", "s32")) for text in ("fns.b32 %d, %a, %b
 def test_fns_finds_the_nth_set_bit(rows):
     rows += [(0xAAAAAAAA, 3, 1), (0xAAAAAAAA, 3, -1), (0xAAAAAAAA, 2, 1), (0xAAAAAAAA, 2, -1), (1, 0, 0), (2, 0, 0)]
     ref.check("fns.b32 %d, %a, %b, %c;", fns, [list(column) for column in zip(*rows, strict=True)])
+
+
+@pytest.mark.parametrize("kind", ["b32", "b64"])
+def test_popc_counts_without_numpys_own_function(kind, monkeypatch):
+    """NumPy 1.26 has no bitwise_count."""
+    monkeypatch.delattr(np, "bitwise_count", raising=False)
+    ref.check(f"popc.{kind} %d, %a;", lambda a: a.bit_count(), ref.integer_columns((kind,)))
 
 
 # --- carries ------------------------------------------------------------------------------------

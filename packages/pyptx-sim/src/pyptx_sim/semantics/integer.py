@@ -54,7 +54,8 @@ def _saturated_sum(sign: int) -> Binary:
         addend: Array = b if sign > 0 else ~b
         overflow: Array = ((a ^ total) & (addend ^ total)) < 0
         half = 1 << (8 * a.dtype.itemsize - 1)
-        return np.where(overflow, np.where(a < 0, a.dtype.type(-half), a.dtype.type(half - 1)), total)
+        lowest, highest = np.array(-half, a.dtype), np.array(half - 1, a.dtype)
+        return np.where(overflow, np.where(a < 0, lowest, highest), total)
 
     def unsigned(a: Array, b: Array) -> Array:
         total = a + b if sign > 0 else a - b
