@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import RuntimeMissingError
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
 
 Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
-Differentiable = Callable[..., Callable[..., object]]
 
 # What to install for arrays of a framework, by the first word of their type's module.
 _HOMES = {
@@ -47,9 +46,8 @@ def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwa
     installed runtime differentiates.
     """
     for runtime in _runtimes():
-        differentiate = cast("Differentiable | None", getattr(runtime, "differentiable", None))
-        if differentiate is not None:
-            return differentiate(forward_kernel, backward_kernel, **kwargs)
+        if runtime.differentiable is not None:
+            return runtime.differentiable(forward_kernel, backward_kernel, **kwargs)
     raise RuntimeMissingError(
         f"no installed runtime differentiates {forward_kernel.name}",
         hint="pip install 'pyptx[torch]' or 'pyptx[jax]': gradients are the framework's",
