@@ -102,7 +102,7 @@ def as_older(paths: list[Path]) -> None:
     for path in paths:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         try:
-            print(f"{path}\t{best(lambda text=text: parse(text), 1)}")  # type: ignore[misc]
+            print(f"{path}\t{best(lambda text=text: parse(text), 1)}")
         except Exception:  # noqa: BLE001, S112 - whatever it raises, it can't read this one
             continue
 

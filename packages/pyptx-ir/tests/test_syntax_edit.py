@@ -69,11 +69,11 @@ def test_nodes_built_by_hand_are_text_at_once() -> None:
 def test_nodes_and_operands_stay_frozen_though_the_parser_makes_them_fast() -> None:
     node = parse_instruction("\n\tadd.s32 %r1, %r2, 4;")
     with pytest.raises(FrozenInstanceError):
-        node.opcode = ("sub",)  # type: ignore[misc]
+        node.opcode = ("sub",)
     with pytest.raises(FrozenInstanceError):
-        del node.lead  # type: ignore[misc]
+        del node.lead
     with pytest.raises(FrozenInstanceError):
-        node.operands[0].name = "%r2"  # type: ignore[misc, union-attr]
+        node.operands[0].name = "%r2"
     assert type(node) is Instruction
     assert type(node.operands[0]) is Register
     assert node == Instruction(("add", "s32"), (Register("%r1"), Register("%r2"), Immediate("4")))

@@ -116,7 +116,7 @@ def small_numbers(kind):
 
 def test_ftz_flushes_what_is_f32_before_and_after():
     tiny = [1, 0x80000001, 0x007FFFFF, 0x00800000, 0x3F800000]
-    flushed = lambda bits: ref.flush(bits, "f32")  # noqa: E731
+    flushed = lambda bits: ref.flush(bits, "f32")
     ref.check("cvt.ftz.f32.f32 %d, %a;", flushed, [tiny])
     ref.check("cvt.rpi.ftz.f32.f32 %d, %a;", lambda b: 0x3F800000 if flushed(b) & 0x7FFFFFFF else flushed(b), [tiny])
     ref.check("cvt.rpi.ftz.s32.f32 %d, %a;", lambda b: int(bool(flushed(b) & 0x7FFFFFFF)), [tiny])
@@ -144,7 +144,7 @@ def test_relu_and_satfinite_limit_single_and_packed_halves(target, mode, flags):
         return bits_or_nan(value, target, mode)
 
     ref.check(f"cvt.{mode}{flags}.{target}.f32 %d, %a;", reference, [column])
-    pair = lambda a, b: ref.pack([reference(b), reference(a)])  # noqa: E731
+    pair = lambda a, b: ref.pack([reference(b), reference(a)])
     ref.check(f"cvt.{mode}{flags}.{target}x2.f32 %d, %a, %b;", pair, [column, column[::-1]])
 
 

@@ -402,7 +402,7 @@ def test_setp_and_set_agree_with_the_comparison(operator, ftz, kind, truth):
     a, b, c = compared_columns(kind)
     ref.check(f"setp.{operator}{ftz}.{kind} %p, %a, %b;", truth, [a, b])
     for name, combine in BOOLEAN.items():
-        pair = lambda x, y, z, f=combine: (f(truth(x, y), z), f(not truth(x, y), z))  # noqa: E731
+        pair = lambda x, y, z, f=combine: (f(truth(x, y), z), f(not truth(x, y), z))
         ref.check(f"setp.{operator}.{name}{ftz}.{kind} %p|%q, %a, %b, %c;", pair, [a, b, c])
     for target, true in (("u32", 0xFFFFFFFF), ("s32", -1), ("f32", 0x3F800000)):
         if kind in HALF and target == "f32":
@@ -410,7 +410,7 @@ def test_setp_and_set_agree_with_the_comparison(operator, ftz, kind, truth):
         ref.check(
             f"set.{operator}{ftz}.{target}.{kind} %d, %a, %b;", lambda x, y, t=true: t if truth(x, y) else 0, [a, b]
         )
-    combined = lambda x, y, z: 0xFFFFFFFF if truth(x, y) and z else 0  # noqa: E731
+    combined = lambda x, y, z: 0xFFFFFFFF if truth(x, y) and z else 0
     ref.check(f"set.{operator}.and{ftz}.u32.{kind} %d, %a, %b, %c;", combined, [a, b, c])
 
 
@@ -423,7 +423,7 @@ def test_set_writes_one_in_the_format_of_its_destination(target, source):
     a, b, c = compared_columns(source)
     truth = float_truth("ltu", source)
     ref.check(f"set.ltu.{target}.{source} %d, %a, %b;", lambda x, y: SET_TARGETS[target] if truth(x, y) else 0, [a, b])
-    combined = lambda x, y, z: SET_TARGETS[target] if truth(x, y) != z else 0  # noqa: E731
+    combined = lambda x, y, z: SET_TARGETS[target] if truth(x, y) != z else 0
     ref.check(f"set.ltu.xor.{target}.{source} %d, %a, %b, %c;", combined, [a, b, c])
 
 
@@ -433,7 +433,7 @@ def test_a_packed_comparison_gives_one_truth_per_half(packed, operator):
     kind = PACKED[packed][0]
     truth, (a, b) = float_truth(operator, kind), packed_columns(packed, 2)
     c = [i % 2 == 0 for i in range(len(a))]
-    both = lambda x, y: tuple(truth(*row) for row in zip(ref.halves(x), ref.halves(y), strict=True))  # noqa: E731
+    both = lambda x, y: tuple(truth(*row) for row in zip(ref.halves(x), ref.halves(y), strict=True))
     ref.check(f"setp.{operator}.{packed} %p|%q, %a, %b;", both, [a, b])
     ref.check(
         f"setp.{operator}.or.{packed} %p|%q, %a, %b, %c;", lambda x, y, z: tuple(t or z for t in both(x, y)), [a, b, c]

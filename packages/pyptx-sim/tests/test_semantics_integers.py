@@ -230,7 +230,7 @@ def integer_cases():
     high = product24("s32", 16)
     yield three("mad24.hi.sat.s32", clamped(lambda a, b, c: high(a, b) + c, "s32"), ("s32",) * 3)
     for name, function in (("min", min), ("max", max)):
-        relu = lambda a, b, f=function: max(f(a, b), 0)  # noqa: E731
+        relu = lambda a, b, f=function: max(f(a, b), 0)
         yield three(f"{name}.relu.s32", relu, ("s32", "s32"))
         yield three(f"{name}.relu.s16x2", by_element(relu, "s16x2", 16), ("s16x2",) * 2)
 
@@ -443,7 +443,7 @@ def test_carries_are_those_of_unbounded_integers(opcode, kind):
 def test_a_128_bit_product_comes_out_of_the_manuals_chain():
     a, b = 0xFEDCBA9876543210, 0xF123456789ABCDEF
     (r4, r5), (r6, r7) = ref.halves(a, 32), ref.halves(b, 32)
-    one = lambda text, *values, carry=None: [c[0] for c in ref.run(text, *[[v] for v in values], carry=carry)]  # noqa: E731
+    one = lambda text, *values, carry=None: [c[0] for c in ref.run(text, *[[v] for v in values], carry=carry)]
     r0 = one("mul.lo.u32 %d, %a, %b;", r4, r6)[0]
     r1 = one("mul.hi.u32 %d, %a, %b;", r4, r6)[0]
     r1, cc = one("mad.lo.cc.u32 %d, %a, %b, %c;", r5, r6, r1)

@@ -105,7 +105,7 @@ def test_scalar_shifts(name, mode, kinds):
 @pytest.mark.parametrize("operator", COMPARE)
 @pytest.mark.parametrize("kinds", list(itertools.product(KINDS, KINDS)))
 def test_scalar_comparison(operator, kinds):
-    core = lambda a, b: int(COMPARE[operator](a, b))  # noqa: E731
+    core = lambda a, b: int(COMPARE[operator](a, b))
     for seed, (_, *variant) in enumerate(variants(f"{operator}{kinds}", 8)):
         check_scalar(f"vset.{'.'.join(kinds)}.{operator}", "", core, ("u32", *kinds), (False, *variant), seed)
 
@@ -164,7 +164,7 @@ def simd_selectors(lanes, seed):
             for m in itertools.combinations(range(lanes - 1, -1, -1), n)
         ),
     ]
-    choose = lambda: picker.choice(("", letter + "".join(str(picker.randrange(2 * lanes)) for _ in range(lanes))))  # noqa: E731
+    choose = lambda: picker.choice(("", letter + "".join(str(picker.randrange(2 * lanes)) for _ in range(lanes))))
     return [(mask, choose(), choose()) for mask in masks]
 
 
@@ -178,7 +178,7 @@ def check_simd(opcode, lanes, core, kinds, last, selectors, seed):
 
     def reference(a, b, c):
         every = ref.halves(b << 32 | a, size, 2 * lanes)
-        pick = lambda select, kind: [ref.wrap(every[int(d)], f"{kind[0]}{size}") for d in select[:0:-1]]  # noqa: E731
+        pick = lambda select, kind: [ref.wrap(every[int(d)], f"{kind[0]}{size}") for d in select[:0:-1]]
         pairs = zip(pick(a_select or default_a, a_kind), pick(b_select or default_b, b_kind), strict=True)
         values = [int(core(x, y)) for x, y in pairs]
         if last == "sat":
