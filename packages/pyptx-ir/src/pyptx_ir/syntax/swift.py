@@ -27,6 +27,8 @@ from pyptx_ir.syntax.nodes import (
 from pyptx_ir.syntax.tables import GuardTable, LineTable, OpcodeTable, OperandTable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_ir.syntax.operands import Operand
 
 _USUAL_LEAD = "\n\t"
@@ -39,13 +41,23 @@ _LABEL = rf"({NAME_TEXT}):(?!:)"
 _NUMBER = r"[ \t]++([0-9]++)"
 _PLACE = _NUMBER * 3
 _INLINED = rf"(?:,[ ]function_name[ ]({NAME_TEXT})(?:\+([0-9]++))?+,[ ]inlined_at{_PLACE})?+"
-# Groups: lead; raw, guard, opcode, operands; raw and name of a label; raw of a .loc, and its parts.
-# The empty alternative ends the loop.
+_TYPE = r"\.(pred|[bfsu][0-9]{1,3})"
+_REGISTERS = rf"\.reg[ \t]++{_TYPE}[ \t]++({NAME_TEXT})(?:<([0-9]++)>)?+;"
+_VARIABLE = (
+    r"(?:\.(extern|visible|weak|common)[ \t]++)?+\.(global|const|shared|local|param)[ \t]++"
+    rf"(?:\.align[ \t]++([0-9]++)[ \t]++)?+{_TYPE}[ \t]++({NAME_TEXT})((?:\[[0-9]*+\]){{0,5}}+)"
+    r"(?:[ \t]*+=[ \t]*+\{([\w.,\- \t\r\n]++)\})?+;"
+)
+# Groups: 1 the lead, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its name; 8 a
+# .loc, 9-11 its place, 12-16 its inlining; 17 registers, 18 their type, 19 name, 20 count; 21 a variable, 22 its
+# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser. Nothing at all ends the loop.
 _ORDINARY = re.compile(
     rf"(?:\n\t|({TRIVIA_TEXT}))(?:"
     rf"({_GUARD}([a-z][\w.:]{{0,150}}+){_OPERANDS};)"
     rf"|({_LABEL})"
     rf"|(\.loc{_PLACE}{_INLINED}{_END_OF_LINE})"
+    rf"|({_REGISTERS})"
+    rf"|({_VARIABLE})"
     r")|",
     re.ASCII,
 )
@@ -54,34 +66,23 @@ _LINE = re.compile(
     rf"({TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++([\w$+\-., \t]*[\w$]){_END_OF_LINE})|({_LABEL}))|",
     re.ASCII,
 )
-# Groups: lead; raw, type, name and count of registers; raw, linking, space, alignment, type, name, dimensions and flat
-# initialiser of a variable.
-_TYPE = r"\.(pred|[bfsu][0-9]{1,3})"
-_DECLARATION = re.compile(
-    rf"({TRIVIA_TEXT})(?:"
-    rf"(\.reg[ \t]++{_TYPE}[ \t]++({NAME_TEXT})(?:<([0-9]++)>)?+;)"
-    rf"|((?:\.(extern|visible|weak|common)[ \t]++)?+\.(global|const|shared|local|param)[ \t]++"
-    rf"(?:\.align[ \t]++([0-9]++)[ \t]++)?+{_TYPE}[ \t]++({NAME_TEXT})((?:\[[0-9]*+\]){{0,5}}+)"
-    r"(?:[ \t]*+=[ \t]*+\{([\w.,\- \t\r\n]++)\})?+;))",
-    re.ASCII,
-)
-_MARKS = frozenset({"{", "}", ";", ""})
+_MARKS = frozenset({"{", "}", ";", ".", ""})
 _CALLS = frozenset({"call", "call.uni"})
 # `lastindex` of their matches: the group that closes last is the raw.
-_INSTRUCTION, _LABELLED, _DATA, _REGISTERS = 2, 6, 2, 2
+_INSTRUCTION, _DATA = 2, 2
 
 _new = object.__new__
 _InstructionDraft, _LocDraft, _DataDraft = draft(Instruction), draft(Loc), draft(SectionData)
-_RegistersDraft = draft(RegisterDeclaration)
+_RegistersDraft, _RegisterNameDraft = draft(RegisterDeclaration), draft(RegisterName)
 
 
 class SwiftReader:
     """Reads runs of ordinary statements of one text."""
 
-    __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "_operands")
+    __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "operands")
 
     def __init__(self) -> None:
-        self._operands = OperandTable()
+        self.operands = OperandTable()
         self._opcodes = OpcodeTable()
         self._guards = GuardTable()
         self._line_values = LineTable()
@@ -90,16 +91,12 @@ class SwiftReader:
 
     def statements(self, cursor: Cursor, items: list[Statement]) -> None:
         """Append the statements of a body to `items`, and stop in front of the first that is unusual."""
-        text = cursor.text
         while True:
             self._run(cursor, items)
-            first = text[cursor.skip() : cursor.at + 1]
-            if first in _MARKS:
+            if cursor.text[cursor.skip() : cursor.at + 1] in _MARKS:
                 return
             try:
-                items.append(self._declaration(cursor) if first == "." else self._instruction(cursor))
-                while text.startswith(".reg", cursor.skip()):  # they come in groups
-                    items.append(self._declaration(cursor))
+                items.append(self._instruction(cursor))
             except Fault:
                 return  # the careful parser reads this one, or says what is wrong with it
 
@@ -113,7 +110,7 @@ class SwiftReader:
         if listed is None:
             operands: tuple[Operand, ...] = ()
         else:
-            operands = self._operands.split_call(listed) if call else self._operands.split(listed)
+            operands = self.operands.split_call(listed) if call else self.operands.split(listed)
         words = tuple(opcode.split(".")) if call else self._opcodes[opcode]
         cursor.at = cursor.end = found.end()
         return Instruction(
@@ -124,54 +121,19 @@ class SwiftReader:
             raw=raw,
         )
 
-    def _declaration(self, cursor: Cursor) -> Statement:
-        found = _DECLARATION.match(cursor.text, cursor.end)
-        if found is None:
-            raise Fault("no usual declaration", cursor.end, cursor.end)
-        node = self._registers(found) if found.lastindex == _REGISTERS else self._variable(found)
-        cursor.at = cursor.end = found.end()
-        return node
-
-    def _registers(self, found: re.Match[str]) -> RegisterDeclaration:
-        lead, raw, kind, name, count = found.group(1, 2, 3, 4, 5)
-        node: Any = _new(_RegistersDraft)
-        node.lead = self._leads.setdefault(lead, lead)
-        node.raw = raw
-        node.type = kind
-        node.names = (RegisterName(name, None if count is None else integer(count)),)
-        node.vector = node.alignment = None
-        node.__class__ = RegisterDeclaration
-        done: RegisterDeclaration = node
-        return done
-
-    def _variable(self, found: re.Match[str]) -> Variable:
-        lead = self._leads.setdefault(found[1], found[1])
-        raw, linking, space, alignment, kind, name, dimensions, listed = found.group(6, 7, 8, 9, 10, 11, 12, 13)
-        sizes = tuple([self._operands[size] if size else None for size in dimensions[1:-1].split("][")])
-        initializer = None if listed is None else self._operands[f"{{{listed}}}"]
-        return Variable(
-            space=space,
-            type=kind,
-            declarators=(Declarator(name, sizes if dimensions else (), initializer),),
-            linking=linking,
-            alignment=None if alignment is None else integer(alignment),
-            lead=lead,
-            raw=raw,
-        )
-
     def _run(self, cursor: Cursor, items: list[Statement]) -> None:
         add, keep = items.append, self._leads.setdefault
-        guards, opcodes, operand, split = self._guards, self._opcodes, self._operands.__getitem__, self._operands.split
-        at = cursor.end
+        guards, opcodes, operand, split = self._guards, self._opcodes, self.operands.__getitem__, self.operands.split
+        last: re.Match[str] | None = None
         try:
-            for found in _ORDINARY.finditer(cursor.text, at):
+            for found in _ORDINARY.finditer(cursor.text, cursor.end):
                 kind = found.lastindex
                 if kind is None:
                     break
                 lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
                 lead = _USUAL_LEAD if lead is None else keep(lead, lead)
                 if kind != _INSTRUCTION:
-                    add(_label(lead, found) if kind == _LABELLED else _loc(lead, found))
+                    add(_OTHERS[kind](self, lead, found))
                 else:
                     node: Any = _new(_InstructionDraft)
                     node.lead = lead
@@ -184,17 +146,18 @@ class SwiftReader:
                     node.guard = None if guard is None else guards[guard]
                     node.__class__ = Instruction
                     add(node)
-                at = found.end()
+                last = found
         except Fault:
-            pass  # as above
-        cursor.at = cursor.end = at
+            pass  # `_instruction` or the careful parser reads this one, or says what is wrong with it
+        if last is not None:
+            cursor.at = cursor.end = last.end()
 
     def lines(self, cursor: Cursor, items: list[Statement]) -> None:
         """Append the lines of a debugging section to `items`, and stop in front of the first that is unusual."""
         add, keep, known = items.append, self._leads.setdefault, self._lines
-        at = cursor.end
+        last: re.Match[str] | None = None
         try:
-            for found in _LINE.finditer(cursor.text, at):
+            for found in _LINE.finditer(cursor.text, cursor.end):
                 kind = found.lastindex
                 if kind is None:
                     break
@@ -208,10 +171,11 @@ class SwiftReader:
                     node.raw, node.type, node.values = known.get(raw) or self._line(found)
                     node.__class__ = SectionData
                     add(node)
-                at = found.end()
+                last = found
         except Fault:
             pass  # as above
-        cursor.at = cursor.end = at
+        if last is not None:
+            cursor.at = cursor.end = last.end()
 
     def _line(self, found: re.Match[str]) -> tuple[str, str, tuple[Operand, ...]]:
         raw, width, listed = found.group(2, 3, 4)
@@ -220,18 +184,60 @@ class SwiftReader:
         return line
 
 
-def _label(lead: str, found: re.Match[str]) -> Label:
+def _label(_: SwiftReader, lead: str, found: re.Match[str]) -> Label:
     return Label(found[7], lead=lead, raw=found[6])
 
 
-def _loc(lead: str, found: re.Match[str]) -> Loc:
+def _loc(_: SwiftReader, lead: str, found: re.Match[str]) -> Loc:
     node: Any = _new(_LocDraft)
     node.lead = lead
-    node.raw, file, line, column, label, offset, *place = found.groups()[7:]
+    node.raw, file, line, column, label = found.group(8, 9, 10, 11, 12)
     node.file = integer(file)
     node.line = integer(line)
     node.column = integer(column)
-    node.inlined_at = label and InlinedAt(label, integer(offset or "0"), *map(integer, place))
+    node.inlined_at = None if label is None else _inlined(found)
     node.__class__ = Loc
     done: Loc = node
     return done
+
+
+def _inlined(found: re.Match[str]) -> InlinedAt:
+    label, offset, file, line, column = found.group(12, 13, 14, 15, 16)
+    return InlinedAt(label, integer(offset or "0"), integer(file), integer(line), integer(column))
+
+
+def _registers(_: SwiftReader, lead: str, found: re.Match[str]) -> RegisterDeclaration:
+    name: Any = _new(_RegisterNameDraft)
+    node: Any = _new(_RegistersDraft)
+    node.lead = lead
+    node.raw, node.type, name.name, count = found.group(17, 18, 19, 20)
+    name.count = None if count is None else integer(count)
+    name.__class__ = RegisterName
+    node.names = (name,)
+    node.vector = node.alignment = None
+    node.__class__ = RegisterDeclaration
+    done: RegisterDeclaration = node
+    return done
+
+
+def _variable(reader: SwiftReader, lead: str, found: re.Match[str]) -> Variable:
+    raw, linking, space, alignment, kind, name, dimensions, listed = found.group(*range(21, 29))
+    sizes = tuple([reader.operands[size] if size else None for size in dimensions[1:-1].split("][")])
+    initializer = None if listed is None else reader.operands[f"{{{listed}}}"]
+    return Variable(
+        space=space,
+        type=kind,
+        declarators=(Declarator(name, sizes if dimensions else (), initializer),),
+        linking=linking,
+        alignment=None if alignment is None else integer(alignment),
+        lead=lead,
+        raw=raw,
+    )
+
+
+_OTHERS: dict[int, Callable[[SwiftReader, str, re.Match[str]], Statement]] = {
+    6: _label,
+    8: _loc,
+    17: _registers,
+    21: _variable,
+}
