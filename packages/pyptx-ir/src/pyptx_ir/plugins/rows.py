@@ -148,8 +148,8 @@ class Runtime:
 
     The runtime of highest `priority` whose `claims(args)` is true is asked. `call(kernel, args, kwargs)` returns the
     output (or a tuple of outputs). `simulate`, where a runtime has it, takes `(kernel, args, kwargs)` with the keywords
-    `checks` and `seed` beside the kernel's own, and returns outputs and findings as one value. `differentiable`, where a
-    runtime has it, joins a forward and a backward kernel (and the keywords of `pyptx.differentiable_kernel`) into one
+    `checks` and `seed` beside the kernel's own, and returns outputs and findings as one value. `differentiable`, where
+    a runtime has it, joins a forward and a backward kernel (and the keywords of `pyptx.differentiable_kernel`) into one
     function that the framework can differentiate.
     """
 
