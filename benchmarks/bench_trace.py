@@ -2,13 +2,14 @@
 
     python benchmarks/bench_trace.py [--repeat N] [--older PYTHON]
 
-Prints the best wall time of N runs, in seconds, for tracing and emitting together. `--older` is the interpreter of
-another environment with `pyptx==0.1.1`, which is then measured in the same run.
+Prints the best wall time of N runs, in seconds, for tracing and emitting together. `--older` (or PYPTX_OLDER_PYTHON) is
+the interpreter of another environment with `pyptx==0.1.1`, which is then measured in the same run.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -102,7 +103,7 @@ def main() -> int:
     """Print a line for each case and size; return 1 if a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--older", metavar="PYTHON")
+    parser.add_argument("--older", metavar="PYTHON", default=os.environ.get("PYPTX_OLDER_PYTHON"))
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--count", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
