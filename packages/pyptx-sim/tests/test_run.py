@@ -12,7 +12,7 @@ from pyptx_ir.syntax import PtxSyntaxError, parse
 from pyptx_sim import Uninitialised, run
 from pyptx_sim.errors import KernelTrap, LaunchError, MemoryFault, SimulationError, StepLimitExceeded
 
-from .ptx_text import BODY_LINE, execute, module
+from .ptx_text import BODY_LINE, execute, module, words
 
 SCALARS = {"u8": 200, "s8": -3, "u16": 60_000, "s16": -7, "u32": 4_000_000_000, "s32": -5, "u64": 1 << 63, "s64": -9}
 
@@ -232,3 +232,22 @@ def test_an_uninitialised_output_needs_no_initial_value() -> None:
     out = np.zeros(32, np.uint32)
     assert execute("st.global.u32 [%rd1], %r0;", Uninitialised(out)).clean
     assert out.tolist() == list(range(32))
+
+
+def test_a_pack_may_hold_a_part_that_nothing_ever_writes() -> None:
+    body = """
+    mov.b64 %rd5, {%r0, %r50};
+    cvt.u32.u64 %r1, %rd5;
+    st.global.u32 [%rd1], %r1;
+    """
+    assert words(body).tolist() == list(range(32))
+
+
+def test_a_pack_of_a_register_written_on_another_path_is_found() -> None:
+    body = """
+    setp.lt.u32 %p1, %r0, 16;
+    @%p1 mov.u32 %r50, 1;
+    mov.b64 %rd5, {%r0, %r50};
+    """
+    found = execute(body, np.zeros(32, np.uint32)).findings
+    assert [(finding.rule, finding.count) for finding in found] == [("uninitialised-register", 16)]

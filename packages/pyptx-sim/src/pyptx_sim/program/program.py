@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
 from pyptx_sim.errors import ProgramError
+from pyptx_sim.program.scopes import RegisterBinding
 from pyptx_sim.program.windows import FIRST_OFFSET
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 
 # Register slots that no PTX name stands for: the offsets in local memory of the running function's frame and of the
@@ -118,6 +123,19 @@ class Program:
         return {block.first: block.index for block in self.blocks}
 
     @cached_property
+    def written(self) -> frozenset[int]:
+        """The slots of the registers that any instruction may write: what it names first, or a call anywhere."""
+        slots: set[int] = set()
+        for site in self.sites:
+            operands = site.instruction.operands
+            targets = operands if site.instruction.opcode[0] == "call" else operands[:1]
+            for name in (name for operand in targets for name in _names(operand)):
+                found = site.scope.find(name)
+                if isinstance(found, RegisterBinding):
+                    slots.add(found.slot)
+        return frozenset(slots)
+
+    @cached_property
     def _lines(self) -> list[int]:
         # A pass over the whole text, so only for messages.
         source = Source(emit(self.module))
@@ -149,3 +167,13 @@ class Program:
         line = self.line(pc)
         site = self.sites[pc]
         return f"PTX line {line}, in {site.function}: {self.spell(pc)}"
+
+
+def _names(operand: Operand) -> Iterator[str]:
+    """Yield the names of an operand that may be registers, those in vectors, pairs and lists too."""
+    if isinstance(operand, Register | Symbol):
+        yield operand.name
+    elif isinstance(operand, Vector | CallList):
+        yield from (name for element in operand.elements for name in _names(element))
+    elif isinstance(operand, Pair):
+        yield from (*_names(operand.first), *_names(operand.second))
