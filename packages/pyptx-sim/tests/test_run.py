@@ -251,3 +251,26 @@ def test_a_pack_of_a_register_written_on_another_path_is_found() -> None:
     """
     found = execute(body, np.zeros(32, np.uint32)).findings
     assert [(finding.rule, finding.count) for finding in found] == [("uninitialised-register", 16)]
+
+
+@pytest.mark.parametrize(("mask", "found"), [("7", 0), ("0xf", 1), ("0", 0), ("8", 1)])
+def test_a_load_is_judged_by_the_bytes_that_its_pragma_says_are_used(mask: str, found: int) -> None:
+    body = f"""
+    .local .align 4 .b8 frame[4];
+    st.local.u16 [frame], 7;
+    st.local.u8 [frame+2], 7;
+    .pragma "used_bytes_mask {mask}";
+    ld.local.u32 %r2, [frame];
+    """
+    findings = execute(body, np.zeros(32, np.uint32)).findings
+    assert [finding.rule for finding in findings] == ["uninitialised-memory"] * found
+
+
+def test_the_used_bytes_hold_for_one_load_only() -> None:
+    body = """
+    .local .align 4 .b8 frame[8];
+    .pragma "used_bytes_mask 0";
+    ld.local.u32 %r2, [frame];
+    ld.local.u32 %r3, [frame+4];
+    """
+    assert [finding.count for finding in execute(body, np.zeros(32, np.uint32)).findings] == [32]

@@ -59,7 +59,8 @@ def compile_load(operands: Operands) -> Step:
     dtype = dtype_of(ptx_type)
     count = len(elements)
     find = target(operands, source, space_of(operands.opcode))
-    access = Access("read", dtype.itemsize * count, strong=is_strong(operands.opcode))
+    strong = is_strong(operands.opcode)
+    access = Access("read", dtype.itemsize * count, strong=strong, used=operands.site.used_bytes)
     acquires = scope_of(operands.opcode) if "acquire" in operands.opcode else None
 
     def step(wave: Wave, lanes: Lanes) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pyptx_sim.errors import MemoryFault
 from pyptx_sim.machine.lanes import WARP, pick, spread
+from pyptx_sim.program.program import ALL_BYTES
 from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS
 
 if TYPE_CHECKING:
@@ -51,11 +52,15 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others."""
+    """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others.
+
+    Of the bytes that it reads, those in the mask `used` matter.
+    """
 
     kind: AccessKind
     size: int
     strong: bool = False
+    used: int = ALL_BYTES
 
     def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
         """Return where the lanes access; None if no access is sound.
@@ -121,7 +126,11 @@ class Access:
 
     def _check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
         # Compilers copy structures on the stack word by word, padding included.
-        known = memory.arena.written(places.offsets, self.size, partly=memory.space == "local")
+        arena = memory.arena
+        if self.used == ALL_BYTES:
+            known = arena.written(places.offsets, self.size, partly=memory.space == "local")
+        else:
+            known = arena.written_in(places.offsets, [byte for byte in range(self.size) if self.used >> byte & 1])
         if known is None or known.all():
             return
         if places.positions is None or places.columns is None:

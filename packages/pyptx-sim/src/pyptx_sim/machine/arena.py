@@ -116,3 +116,10 @@ class Arena:
         for words_of_part in parts[1:]:
             known = known | (words_of_part != 0) if partly else known & (words_of_part == ones)
         return known
+
+    def written_in(self, offsets: IntArray, positions: list[int]) -> NDArray[np.bool_] | None:
+        """Return for each offset whether the bytes at these distances from it were written; None if untracked."""
+        if self.initialised is None:
+            return None
+        known: NDArray[np.bool_] = self.initialised[offsets[..., None] + np.array(positions, np.int64)].all(axis=-1)
+        return known

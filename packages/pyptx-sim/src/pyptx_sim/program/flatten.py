@@ -13,15 +13,17 @@ from pyptx_ir.syntax.nodes import (
     Guard,
     Instruction,
     Label,
+    Pragma,
     RegisterDeclaration,
     Variable,
 )
 from pyptx_ir.syntax.operands import Symbol
 from pyptx_sim.errors import ProgramError
+from pyptx_sim.program.constants import parse_literal
 from pyptx_sim.program.flow import ends_block, is_gate
 from pyptx_sim.program.layout import Region, Shape, SharedRegion, parameter_shape, shape_of
 from pyptx_sim.program.params import params_in_memory
-from pyptx_sim.program.program import FunctionLayout, Site
+from pyptx_sim.program.program import ALL_BYTES, FunctionLayout, Site
 from pyptx_sim.program.scopes import (
     LabelBinding,
     ParameterBinding,
@@ -71,6 +73,7 @@ class Flattener:
         self._shared = shared
         self._frame = Region("local")
         self._ordinal = ordinal
+        self._used_bytes = ALL_BYTES
         self._scope = Scope(module)
         self._in_memory = params_in_memory(function)
         self.static_variables: list[tuple[Variable, Scope]] = []
@@ -173,6 +176,8 @@ class Flattener:
                     self._place_label(scope.find(statement.name))
                 case Block():
                     self._block(statement, Scope(scope))
+                case Pragma(values=values):
+                    self._used_bytes = _used_bytes(values)
                 case _:
                     pass
 
@@ -230,4 +235,13 @@ class Flattener:
 
     def _emit(self, instruction: Instruction, scope: Scope, ordinal: int) -> None:
         sites = self._numbers.sites
-        sites.append(Site(len(sites), instruction, scope, self._function.name, ordinal))
+        sites.append(Site(len(sites), instruction, scope, self._function.name, ordinal, self._used_bytes))
+        self._used_bytes = ALL_BYTES
+
+
+def _used_bytes(pragmas: tuple[str, ...]) -> int:
+    """Return the mask of bytes that the next load will use, as far as a pragma says so."""
+    for words in (pragma.split() for pragma in pragmas):
+        if len(words) == 2 and words[0] == "used_bytes_mask":
+            return int(parse_literal(words[1]))
+    return ALL_BYTES

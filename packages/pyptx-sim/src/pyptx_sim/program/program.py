@@ -25,16 +25,22 @@ if TYPE_CHECKING:
 FRAME_SLOT, STACK_SLOT, CARRY_SLOT = 0, 1, 2
 FIRST_SLOT = 3
 
+ALL_BYTES = 0xFFFFFFFF
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One instruction in its place: `ordinal` counts the module's instructions in reading order (-1: none wrote it)."""
+    """One instruction in its place: `ordinal` counts the module's instructions in reading order (-1: none wrote it).
+
+    `used_bytes`: which bytes of what it loads matter, bit by bit. Manual: "Pragma Strings: used_bytes_mask".
+    """
 
     pc: int
     instruction: Instruction
     scope: Scope
     function: str
     ordinal: int
+    used_bytes: int = ALL_BYTES
 
 
 @dataclass(frozen=True, slots=True)
