@@ -88,7 +88,7 @@ def test_shfl_reads_the_lane_that_the_manual_computes(mode, sync):
             columns = [values, constant(b, masks), constant(c, masks), *member]
             compare(f"shfl{sync}.{mode}.b32 %d|%p, %a, {b}, {c}{suffix};", masks, reference, *columns)
             compare(f"shfl{sync}.{mode}.b32 %d|%p, %a, %b, %c{suffix};", masks, reference, *columns)
-            single = lambda warp, lane: reference(warp, lane)[0]  # noqa: E731 - called at once
+            single = lambda warp, lane: reference(warp, lane)[0]
             compare(f"shfl{sync}.{mode}.b32 %d, %a, {b}, {c}{suffix};", masks, single, *columns)
         varying = [[picker.getrandbits(32) for _ in range(WARP)] for _ in masks]
 
