@@ -90,17 +90,16 @@ class WarpClocks:
 
 
 class LaneClocks:
-    """The order of the lanes inside each warp."""
+    """The order of the lanes inside each warp, by the clock of the warp."""
 
-    def __init__(self, warps: int) -> None:
-        """Start with lanes that have never synchronised."""
-        self.now: NDArray[np.int32] = np.ones(warps, np.int32)
-        self._floor: NDArray[np.int32] = np.zeros(warps, np.int32)
+    def __init__(self, now: NDArray[np.int32]) -> None:
+        """Start with lanes that have never synchronised, on the warps whose clocks are `now`."""
+        self.now = now
+        self._floor: NDArray[np.int32] = np.zeros(len(now), np.int32)
         self._pairs: NDArray[np.int32] | None = None
 
     def next_wave(self) -> None:
-        """Start over with new warps."""
-        self.now[:] = 1
+        """Start over with new warps, whose clocks have been set back."""
         self._floor[:] = 0
         self._pairs = None
 

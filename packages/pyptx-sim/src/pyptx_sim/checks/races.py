@@ -12,12 +12,12 @@ overwritten in the shadow before the racing write came. Of shared memory the las
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from pyptx_sim.checks.clocks import LaneClocks, WarpClocks
-from pyptx_sim.checks.shadow import NOBODY, SEVERAL, Shadow
+from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,7 @@ _HINTS = {
     "global-race": "order the two: a barrier inside a block; across blocks a fence and an atomic, or two launches",
     "lane-race": "lanes of a warp are not ordered by running together: put bar.warp.sync between the two",
 }
+Earlier: TypeAlias = Literal["write", "read"]
 _DONE = {"write": "wrote", "read": "read"}
 
 
@@ -43,6 +44,7 @@ class _Step:
     at: NDArray[np.int64]
     warps: NDArray[np.int64]
     lanes: NDArray[np.int64]
+    entries: NDArray[np.int32]
     pc: int
 
 
@@ -53,16 +55,16 @@ class RaceChecker:
         """Watch the run behind `view`."""
         self._view = view
         self._warp_clocks = WarpClocks(view.warps)
-        self._lane_clocks = LaneClocks(view.warps)
+        self._lane_clocks = LaneClocks(self._warp_clocks.now)
         self._shadows: dict[Space, Shadow] = {}
-        self._wave = -1
+        self._first_warp = 1 - view.warps  # of this wave, in the numbering through all waves
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
 
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
         """Forget shared memory and the old warps; global memory stays, written by warps of an earlier wave."""
-        self._wave += 1
+        self._first_warp += self._view.warps
         self._warp_clocks.next_wave()
         self._lane_clocks.next_wave()
         shared = self._shadows.get("shared")
@@ -89,9 +91,7 @@ class RaceChecker:
         if space not in {"shared", "global"} or not len(offsets):
             return
         shadow = self._shadow(space)
-        granules = shadow.granules(offsets, size)
-        count = granules.shape[1]
-        step = _Step(space, kind, granules.ravel(), np.repeat(warps, count), np.repeat(lanes, count), pc)
+        step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
         if kind == "atomic":
             self._warp_clocks.exchange(warps, offsets)
         self._judge(shadow, step, "write")
@@ -100,10 +100,31 @@ class RaceChecker:
             return
         self._judge(shadow, step, "read")
         self._judge_readers(shadow, step)
-        self._enter(shadow, step, "write", step.lanes)
+        shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
         if kind == "write":
             self._judge_within(shadow, step)
+
+    def _step(
+        self,
+        granules: NDArray[np.int64],
+        space: Space,
+        kind: AccessKind,
+        warps: Offsets,
+        lanes: Offsets,
+        pc: int,
+    ) -> _Step:
+        """Flatten an access to its granules, each with the entry that the shadow will hold of it."""
+        entries = np.empty((len(warps), COLUMNS), np.int32)
+        entries[:, WARP] = warps + self._first_warp
+        entries[:, LANE] = lanes
+        entries[:, TIME] = self._warp_clocks.now[warps]
+        entries[:, PC] = pc
+        count = granules.shape[1]
+        if count > 1:
+            entries = np.repeat(entries, count, axis=0)
+            warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
+        return _Step(space, kind, granules.ravel(), warps, lanes, entries, pc)
 
     # --- judging --------------------------------------------------------------------------------
 
@@ -111,51 +132,57 @@ class RaceChecker:
         shadow = self._shadows.get(space)
         if shadow is None:
             readers = self._group if space == "shared" else 0
-            shadow = self._shadows[space] = Shadow(self._view.arena_size(space), readers=readers)
+            shadow = self._shadows[space] = Shadow(self._view.arena_size(space), readers)
         return shadow
 
-    def _identity(self, warps: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers of the warps that differ from wave to wave."""
-        return warps + self._wave * self._view.warps
-
-    def _judge(self, shadow: Shadow, step: _Step, earlier: str) -> None:
+    def _judge(self, shadow: Shadow, step: _Step, earlier: Earlier) -> None:
         """Look for an earlier write (or read) of the same bytes that is not ordered before this step."""
-        others = getattr(shadow, f"{earlier}_warp")[step.at]
-        touched = others != NOBODY
+        table = shadow.write if earlier == "write" else shadow.read
+        if table.misses(step.at):
+            return
+        last = table.get(step.at)
+        touched = last[:, WARP] != NOBODY
         if earlier == "write" and step.kind == "atomic":
             touched &= ~shadow.atomic[step.at]
         if not touched.any():
             return
         at = np.flatnonzero(touched)
-        others = others[at].astype(np.int64)
-        lanes, times, lane_times = (
-            getattr(shadow, f"{earlier}_{what}")[step.at[at]] for what in ("lane", "time", "lane_time")
+        warps, last = step.warps[at], last[at]
+        others = last[:, WARP].astype(np.int64) - self._first_warp
+        if earlier == "write" or not shadow.readers:
+            ordered = np.where(
+                others >= 0,
+                self._warp_clocks.orders(warps, np.maximum(others, 0), last[:, TIME]),
+                self._warp_clocks.knows_earlier_waves[warps],
+            )
+            if not ordered.all():
+                self._report_last(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
+        self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _judge_lanes(
+        self, step: _Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
+    ) -> None:
+        """Look among the entries `at` for ones whose `last` access was another lane's of the same warp."""
+        own = np.flatnonzero((last[:, WARP] == step.entries[at, WARP]) & (last[:, LANE] != step.entries[at, LANE]))
+        if not len(own):
+            return
+        at, last = at[own], last[own]
+        ordered = self._lane_clocks.orders(
+            step.warps[at], step.lanes[at], last[:, LANE].astype(np.int64), last[:, TIME]
         )
-        warps = step.warps[at]
-        local = others - self._wave * self._view.warps
-        here = local >= 0
-        ordered = np.where(
-            here,
-            self._warp_clocks.orders(warps, np.maximum(local, 0), times),
-            self._warp_clocks.knows_earlier_waves[warps],
-        )
-        kept_by_reader = earlier == "read" and shadow.readers
-        if not kept_by_reader and not ordered.all():
-            self._report_last(shadow, step, at[~ordered], earlier, f"{step.space}-race")
-        own = local == warps
-        lane_ordered = ~own | self._lane_clocks.orders(warps, step.lanes[at], lanes.astype(np.int64), lane_times)
-        if not lane_ordered.all():
-            self._report_last(shadow, step, at[~lane_ordered], earlier, "lane-race")
+        if not ordered.all():
+            self._report_last(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
 
     def _judge_within(self, shadow: Shadow, step: _Step) -> None:
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them."""
-        winner = shadow.write_warp[step.at]
-        other_warp = winner != self._identity(step.warps)
-        if other_warp.any():
-            self._report_last(shadow, step, np.flatnonzero(other_warp), "write", f"{step.space}-race")
-        other_lane = ~other_warp & (shadow.write_lane[step.at] != step.lanes)
-        if other_lane.any():
-            self._report_last(shadow, step, np.flatnonzero(other_lane), "write", "lane-race")
+        winner = shadow.write.get(step.at)
+        lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
+        if not len(lost):
+            return
+        same_warp = winner[lost, WARP] == step.entries[lost, WARP]
+        for bad, rule in ((lost[~same_warp], f"{step.space}-race"), (lost[same_warp], "lane-race")):
+            if len(bad):
+                self._report_last(step, bad, "write", winner[bad], rule, shadow.granule)
 
     def _judge_readers(self, shadow: Shadow, step: _Step) -> None:
         """Look for a read by any warp of the block (or cluster) that is not ordered before this write."""
@@ -169,45 +196,50 @@ class RaceChecker:
         bad = np.flatnonzero(unordered.any(axis=1))
         reader = int(unordered[bad[0]].argmax())
         pc = int(shadow.reader_pc[step.at[bad[0]], reader])
-        self._report(
-            step, bad, "read", f"{step.space}-race", self._name(int(group[bad[0], reader]), SEVERAL), pc, shadow.granule
-        )
-
-    def _enter(self, shadow: Shadow, step: _Step, kind: str, lanes: NDArray[Any]) -> None:
-        """Make this step the last write (or read) of its granules."""
-        at, warps = step.at, step.warps
-        getattr(shadow, f"{kind}_warp")[at] = self._identity(warps)
-        getattr(shadow, f"{kind}_lane")[at] = lanes
-        getattr(shadow, f"{kind}_time")[at] = self._warp_clocks.now[warps]
-        getattr(shadow, f"{kind}_lane_time")[at] = self._lane_clocks.now[warps]
-        getattr(shadow, f"{kind}_pc")[at] = step.pc
+        them = self._name(int(group[bad[0], reader]), SEVERAL)
+        self._report(step, bad, "read", f"{step.space}-race", them, pc, shadow.granule)
 
     def _enter_read(self, shadow: Shadow, step: _Step) -> None:
         """Enter a read; a granule that several lanes have read since they last met is marked as such."""
-        at, warps = step.at, step.warps
-        again = (shadow.read_warp[at] == self._identity(warps)) & (
-            shadow.read_lane_time[at] == self._lane_clocks.now[warps]
-        )
-        several = again & (shadow.read_lane[at] != step.lanes)
-        self._enter(shadow, step, "read", np.where(several, SEVERAL, step.lanes))
-        others = (shadow.read_lane[at] != step.lanes) & (shadow.read_warp[at] == self._identity(warps))
-        shadow.read_lane[at[others]] = SEVERAL
+        at, entries = step.at, step.entries
+        again = None if shadow.read.misses(at) else self._read_again(shadow.read.get(at), entries)
+        shadow.read.put(at, entries)
+        if not bool((at[1:] > at[:-1]).all()):  # some granules may be read by several lanes at once
+            together = self._read_again(shadow.read.get(at), entries)
+            again = together if again is None else again | together
+        if again is not None and again.any():
+            entries = entries[again]
+            entries[:, LANE] = SEVERAL
+            shadow.read.put(at[again], entries)
         if shadow.readers:
-            shadow.reader_time[at, warps % self._group] = self._warp_clocks.now[warps]
-            shadow.reader_pc[at, warps % self._group] = step.pc
+            shadow.reader_time[at, step.warps % self._group] = step.entries[:, TIME]
+            shadow.reader_pc[at, step.warps % self._group] = step.pc
+
+    @staticmethod
+    def _read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell which entries come from another lane of the same warp than the `last` read, at the same time."""
+        same: NDArray[np.bool_] = (last[:, WARP] == entries[:, WARP]) & (last[:, TIME] == entries[:, TIME])
+        same &= last[:, LANE] != entries[:, LANE]
+        return same
 
     # --- reporting ------------------------------------------------------------------------------
 
-    def _report_last(self, shadow: Shadow, step: _Step, bad: NDArray[np.int64], earlier: str, rule: str) -> None:
-        """Report `bad` entries of a step against the last write (or read) that the shadow holds."""
-        granule = int(step.at[bad[0]])
-        warp, lane, pc = (int(getattr(shadow, f"{earlier}_{what}")[granule]) for what in ("warp", "lane", "pc"))
-        warp -= self._wave * self._view.warps
+    def _report_last(
+        self,
+        step: _Step,
+        bad: NDArray[np.int64],
+        earlier: Earlier,
+        last: NDArray[np.int32],
+        rule: str,
+        granule: int,
+    ) -> None:
+        """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
+        warp, lane = int(last[0, WARP]) - self._first_warp, int(last[0, LANE])
         them = self._name(warp, lane) if warp >= 0 else "a block of an earlier wave"
-        self._report(step, bad, earlier, rule, them, pc, shadow.granule)
+        self._report(step, bad, earlier, rule, them, int(last[0, PC]), granule)
 
     def _report(
-        self, step: _Step, bad: NDArray[np.int64], earlier: str, rule: str, them: str, other_pc: int, granule: int
+        self, step: _Step, bad: NDArray[np.int64], earlier: Earlier, rule: str, them: str, other_pc: int, granule: int
     ) -> None:
         first = int(bad[0])
         where = self._view.describe(step.space, int(step.at[first]) * granule)

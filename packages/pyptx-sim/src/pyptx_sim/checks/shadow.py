@@ -6,8 +6,8 @@ moves 16-byte vectors pays for one entry per vector, and one that stores bytes i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,69 +16,97 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import Offsets
 
-NOBODY = -1
+NOBODY = 0  # so that a fresh table is zeros, whose pages cost nothing until they are touched
 SEVERAL = -1  # lanes
 WIDEST_ACCESS = 16  # bytes; a wider access covers several granules
+
+# The columns of an entry.
+WARP: Final = 0  # numbered through all waves from 1, or NOBODY
+LANE: Final = 1  # or SEVERAL
+TIME: Final = 2  # of the warp's clock
+PC: Final = 3
+COLUMNS: Final = 4
+
+
+class Table:
+    """The last access of one kind to each granule: rows of `COLUMNS` numbers.
+
+    Rows move as one 16-byte value each, which NumPy gathers and scatters several times faster than rows of a matrix;
+    `complex128` is merely its name for sixteen bytes.
+    """
+
+    __slots__ = ("_high", "_low", "_rows")
+
+    def __init__(self, granules: int) -> None:
+        """Start with granules that nobody has touched."""
+        self._rows: NDArray[np.complex128] = np.zeros(granules, np.complex128)
+        self._low, self._high = granules, -1
+
+    def misses(self, at: NDArray[np.int64]) -> bool:
+        """Tell at a glance that nobody has touched any of the granules `at`; False says nothing."""
+        return self._high < 0 or bool(at.max() < self._low) or bool(at.min() > self._high)
+
+    def get(self, at: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the rows of the granules `at`, `[n, COLUMNS]`."""
+        return self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
+
+    def put(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
+        """Set the rows of the granules `at`; of equal granules the last wins."""
+        self._rows[at] = entries.view(np.complex128)[:, 0]
+        self._low, self._high = min(self._low, int(at.min())), max(self._high, int(at.max()))
+
+    def split(self, factor: int) -> None:
+        """Make `factor` granules of each, all with its row."""
+        self._rows = np.repeat(self._rows, factor)
+        if self._high >= 0:
+            self._low, self._high = self._low * factor, self._high * factor + factor - 1
 
 
 @dataclass(slots=True)
 class Shadow:
-    """Last write and last read of each granule of one arena.
+    """The last write and the last read of each granule of one arena.
 
-    `*_warp` is the warp or `NOBODY`, `*_lane` the lane or `SEVERAL`, `*_time` the warp's time, `*_lane_time` the time
-    of the lanes' clock, `*_pc` the instruction. `atomic` says that the last write was a strong access. Where `readers`
-    is not 0 (shared memory, whose possible readers are few), `reader_time[granule, reader]` and `reader_pc` keep the
-    last read of each of them.
+    `atomic` says that the last write was a strong access. Where `readers` is not 0 (shared memory, whose possible
+    readers are few), `reader_time[granule, reader]` and `reader_pc` keep the last read of each of them.
     """
 
     arena_bytes: int
-    granule: int = WIDEST_ACCESS
-    write_warp: NDArray[np.int32] = field(init=False)
-    write_lane: NDArray[np.int8] = field(init=False)
-    write_time: NDArray[np.int32] = field(init=False)
-    write_lane_time: NDArray[np.int32] = field(init=False)
-    write_pc: NDArray[np.int32] = field(init=False)
-    atomic: NDArray[np.bool_] = field(init=False)
-    read_warp: NDArray[np.int32] = field(init=False)
-    read_lane: NDArray[np.int8] = field(init=False)
-    read_time: NDArray[np.int32] = field(init=False)
-    read_lane_time: NDArray[np.int32] = field(init=False)
-    read_pc: NDArray[np.int32] = field(init=False)
     readers: int = 0
+    granule: int = WIDEST_ACCESS
+    write: Table = field(init=False)
+    read: Table = field(init=False)
+    atomic: NDArray[np.bool_] = field(init=False)
     reader_time: NDArray[np.int32] = field(init=False)
     reader_pc: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the arrays."""
+        """Make the tables."""
         self.clear()
 
     def clear(self) -> None:
         """Forget every access."""
         count = -(-self.arena_bytes // self.granule)
-        for kind in ("write", "read"):
-            setattr(self, f"{kind}_warp", np.full(count, NOBODY, np.int32))
-            setattr(self, f"{kind}_lane", np.zeros(count, np.int8))
-            for what in ("time", "lane_time", "pc"):
-                setattr(self, f"{kind}_{what}", np.zeros(count, np.int32))
+        self.write, self.read = Table(count), Table(count)
         self.atomic = np.zeros(count, np.bool_)
         self.reader_time = np.zeros((count if self.readers else 0, self.readers), np.int32)
-        self.reader_pc = np.zeros_like(self.reader_time)
+        self.reader_pc = np.zeros((count if self.readers else 0, self.readers), np.int32)
 
     def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
         """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
         fit = self.granule
-        while fit > size or (fit > 1 and np.any(offsets % fit)):
+        while fit > size or (fit > 1 and np.any(offsets & (fit - 1))):
             fit //= 2
         if fit != self.granule:
-            self._split(fit)
+            self._split(self.granule // fit)
+            self.granule = fit
         first = offsets // self.granule
         count = size // self.granule
         return first[:, None] if count == 1 else first[:, None] + np.arange(count)
 
-    def _split(self, granule: int) -> None:
-        factor = self.granule // granule
-        self.granule = granule
-        for column in fields(self):
-            array: Any = getattr(self, column.name)
-            if isinstance(array, np.ndarray):
-                setattr(self, column.name, np.repeat(array, factor, axis=0))
+    def _split(self, factor: int) -> None:
+        """Make `factor` granules of each."""
+        self.write.split(factor)
+        self.read.split(factor)
+        self.atomic = np.repeat(self.atomic, factor)
+        self.reader_time = np.repeat(self.reader_time, factor, axis=0)
+        self.reader_pc = np.repeat(self.reader_pc, factor, axis=0)
