@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
+from pyptx_ir.syntax.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Node(Value):
     """What every statement owns besides its meaning."""
 
     lead: str = field(default="\n\t", compare=False, repr=False)
@@ -32,15 +33,15 @@ class Node:
 # --- inside functions ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Guard(Value):
     """`@p` or `@!p`."""
 
     register: str
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Instruction(Node):
     """`@guard opcode operands;` with the opcode split at its dots.
 
@@ -52,14 +53,14 @@ class Instruction(Node):
     guard: Guard | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Label(Node):
     """`name:`; the label of a `.branchtargets`, `.calltargets` or `.callprototype` is a statement of its own too."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Block(Node):
     """`{ … }`: `lead` precedes the opening brace, `close_lead` the closing one. A scope of names and labels."""
 
@@ -67,15 +68,15 @@ class Block(Node):
     close_lead: str = field(default="\n", compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterName:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RegisterName(Value):
     """One declarator of `.reg`: `name`, or `name<count>` for `name0 … name(count-1)`."""
 
     name: str
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RegisterDeclaration(Node):
     """`.reg .v2 .b32 a, b<8>;` (`vector` is `"v2"`, `"v4"`, or None)."""
 
@@ -85,22 +86,22 @@ class RegisterDeclaration(Node):
     alignment: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BranchTargets(Node):
     """`.branchtargets a, b;` behind the label that names the list; a range of labels is one target, `"N<5>"`."""
 
     targets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CallTargets(Node):
     """`.calltargets f, g;` behind the label that names the list."""
 
     targets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InlinedAt:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InlinedAt(Value):
     """The tail of a `.loc`: `, function_name label+offset, inlined_at file line column`."""
 
     function_label: str
@@ -110,7 +111,7 @@ class InlinedAt:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Loc(Node):
     """`.loc file line column` with an optional inlining tail."""
 
@@ -120,12 +121,12 @@ class Loc(Node):
     inlined_at: InlinedAt | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Empty(Node):
     """A stray `;`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Invalid(Node):
     """Text that recovery stepped over; exists only in the tree of a recovering parse. `raw` always holds the text."""
 
@@ -135,8 +136,8 @@ class Invalid(Node):
 # --- variables and functions --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Declarator:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Declarator(Value):
     """One name of a variable declaration: `name[2][3] = initializer`; an empty bracket is None.
 
     `count` declares a family of names, `name<count>`. The fields of an opaque initialiser, `{ filter_mode = nearest }`,
@@ -149,15 +150,15 @@ class Declarator:
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Attribute(Value):
     """One entry of `.attribute(…)`: `.managed`, `.unified(uuid1, uuid2)`."""
 
     name: str
     arguments: tuple[Operand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Variable(Node):
     """A declaration in a state space other than `.reg`.
 
@@ -174,16 +175,16 @@ class Variable(Node):
     attributes: tuple[Attribute, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pointer(Value):
     """`.ptr .space .align n` of a kernel parameter."""
 
     space: str | None = None
     alignment: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Parameter(Value):
     """One parameter of a function header; `space` is `param` or `reg`. The name may be `_` or empty in prototypes."""
 
     type: str
@@ -196,15 +197,15 @@ class Parameter:
     attributes: tuple[Attribute, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderDirective:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HeaderDirective(Value):
     """A directive between a function's parameters and its body: `.maxntid 128, 1, 1`, `.noreturn`, `.pragma "…"`."""
 
     name: str
     arguments: tuple[Operand | str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function(Node):
     """`.entry` or `.func`, a definition or (with `body=None`) a declaration ending in `;`.
 
@@ -222,7 +223,7 @@ class Function(Node):
     body: Block | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CallPrototype(Node):
     """`.callprototype (returns) _ (parameters) directives;` behind the label that names it."""
 
@@ -234,7 +235,7 @@ class CallPrototype(Node):
 # --- module level -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Version(Node):
     """`.version major.minor`."""
 
@@ -242,21 +243,21 @@ class Version(Node):
     minor: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Target(Node):
     """`.target sm_90a, debug`."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AddressSize(Node):
     """`.address_size 64`."""
 
     bits: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class File(Node):
     """`.file index "name"[, timestamp, size]`."""
 
@@ -266,7 +267,7 @@ class File(Node):
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SectionData(Node):
     """A data line of a section: `.b8 1, 2, 3`, `.b32 label+4`, `.b64 a-b`."""
 
@@ -274,7 +275,7 @@ class SectionData(Node):
     values: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Section(Node):
     """`.section name { … }`: DWARF data lines and labels. `raw` stays None; the parts carry their own spelling.
 
@@ -287,7 +288,7 @@ class Section(Node):
     close_lead: str = field(default="\n\t", compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alias(Node):
     """`.alias name, aliasee;`."""
 
@@ -295,14 +296,14 @@ class Alias(Node):
     aliasee: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pragma(Node):
     """`.pragma "a", "b";` with the quotes taken off."""
 
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Directive(Node):
     """A statement-level directive with no node of its own (`.maxnreg` in a body, `@@DWARF .byte 0x2b, 0`, …).
 
@@ -340,8 +341,8 @@ Statement: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Module(Value):
     """A whole PTX text: its statements in order, and the trivia behind the last token."""
 
     body: tuple[Statement, ...]

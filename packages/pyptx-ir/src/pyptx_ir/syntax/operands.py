@@ -8,23 +8,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pyptx_ir.syntax.values import Value
 
-@dataclass(frozen=True, slots=True)
-class Register:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Register(Value):
     """A `%`-name: a register, a special register, or a component of one (`%r1`, `%tid.x`, `%v.b0`)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Symbol(Value):
     """Any other identifier: a variable, function, label, or a register declared without `%`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Immediate:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Immediate(Value):
     """A literal; the spelling is kept, because `0f3F800000` and `1.0` are different texts.
 
     Covers integers (`12`, `0x7771U`, `0b1`, `017`), floats (`1.5`, `0f…`, `0d…`) and `WARP_SZ`, each with an optional
@@ -34,21 +36,21 @@ class Immediate:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sink:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sink(Value):
     """The bit bucket `_`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Unary(Value):
     """A constant expression `op operand`; `op` is one of `+ - ! ~` or a cast, `(.s64)` / `(.u64)`."""
 
     op: str
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Binary(Value):
     """A constant expression `left op right`; `sym+4` is one too."""
 
     op: str
@@ -56,8 +58,8 @@ class Binary:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Ternary:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ternary(Value):
     """A constant expression `condition ? then : otherwise`."""
 
     condition: Operand
@@ -65,68 +67,68 @@ class Ternary:
     otherwise: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Parenthesized:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Parenthesized(Value):
     """A constant expression in parentheses."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Index(Value):
     """An array element used as an operand: `sym[n]`."""
 
     base: Operand
     index: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Apply(Value):
     """An operator applied to an address in an initialiser: `generic(sym)`, `0xFF00(sym)`."""
 
     function: Operand
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Address(Value):
     """`[base]`, `[base+offset]`; a negative offset is an `Immediate` with a `-` and is spelt `[base+-4]`."""
 
     base: Operand
     offset: Operand | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TensorAddress:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TensorAddress(Value):
     """A bracket with several parts: `[map, {c0, c1}]`, `[texture, sampler, {u, v}]`."""
 
     elements: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Vector:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Vector(Value):
     """`{a, b, …}`; nests."""
 
     elements: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pair(Value):
     """Two destinations `p|q`."""
 
     first: Operand
     second: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Negated:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Negated(Value):
     """A predicate source `!p`."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
-class CallList:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CallList(Value):
     """A parenthesised list of a call: `(a, b)`."""
 
     elements: tuple[Operand, ...]
