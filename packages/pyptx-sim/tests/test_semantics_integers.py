@@ -407,8 +407,10 @@ def carry_reference(opcode, kind):
             total = product + c + carry
         else:
             a, b = numbers
-            total = a + b + carry if opcode.startswith("add") else a - b - carry
-        return total % modulus, not 0 <= total < modulus
+            if opcode.startswith("sub"):
+                b, carry = modulus - 1 - b, carry if opcode.startswith("subc") else 1
+            total = a + b + carry
+        return total % modulus, total >= modulus
 
     return compute
 
@@ -454,6 +456,16 @@ def test_a_128_bit_product_comes_out_of_the_manuals_chain():
     r2, cc = one("mad.lo.cc.u32 %d, %a, %b, %c;", r5, r7, r2)
     r3 = one("madc.hi.u32 %d, %a, %b, %c;", r5, r7, r3, carry=[cc])[0]
     assert ref.pack([r0, r1, r2, r3], 32) == a * b
+
+
+@pytest.mark.parametrize(("a", "b"), [(1 << 40, 3), (3, 1 << 40), (5, 5), (1 << 32, 1)])
+def test_after_a_subtraction_the_flag_says_that_nothing_was_borrowed(a, b):
+    one = lambda text, *values, carry=None: [c[0] for c in ref.run(text, *[[v] for v in values], carry=carry)]
+    (a0, a1), (b0, b1) = ref.halves(a, 32), ref.halves(b, 32)
+    low, cc = one("sub.cc.u32 %d, %a, %b;", a0, b0)
+    high, cc = one("subc.cc.u32 %d, %a, %b;", a1, b1, carry=[cc])
+    assert ref.pack([low, high], 32) == (a - b) % (1 << 64)
+    assert one("addc.u32 %d, 0, 0;", 0, 0, carry=[cc])[0] == (a >= b)
 
 
 # --- mov with vectors ---------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Arithmetic with the carry flag. Manual: "Extended-Precision Arithmetic Instructions" (9.7.2).
 
-Signed and unsigned types give the same bits, so all operands are read as unsigned. After a subtraction the flag is a
-borrow.
+Signed and unsigned types give the same bits, so all operands are read as unsigned. The flag is always the carry of an
+addition: a subtraction is `a + ~b + 1`, `subc` is `a + ~b + flag`, so after a subtraction the flag says that nothing
+was borrowed. The manual calls it a borrow, which is the same within a chain of subtractions; but ptxas makes additions
+(IADD3.X with ~b), and nvcc's own 128-bit division reads the flag of a `subc.cc` with `addc`.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ def _sum_with_carry(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
 
 
 def _difference(a: Array, b: Array) -> tuple[Array, Array]:
-    return a - b, a < b
+    return a - b, a >= b
 
 
-def _difference_with_borrow(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
-    return a - b - borrow, (a < b) | (borrow & (a == b))
+def _difference_with_carry(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
+    return _sum_with_carry(a, ~b, carry)
 
 
 # (name of the operation, whether the flag is read) -> the sum or difference and the new flag.
@@ -43,7 +45,7 @@ _STEPS: dict[tuple[str, bool], Step] = {
     ("add", False): _sum,
     ("add", True): _sum_with_carry,
     ("sub", False): _difference,
-    ("sub", True): _difference_with_borrow,
+    ("sub", True): _difference_with_carry,
 }
 
 
