@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from pyptx_sim import run
 from pyptx_sim.errors import Deadlock
 

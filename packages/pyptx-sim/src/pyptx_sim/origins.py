@@ -17,7 +17,7 @@ def point_at(frames: Sequence[Frame]) -> str:
     """
     if not frames:
         return ""
-    import linecache  # noqa: PLC0415 - only an error needs it
+    import linecache
 
     inner, *outer = frames
     source = linecache.getline(inner.file, inner.line).strip()
