@@ -217,3 +217,106 @@ def test_a_call_that_does_not_fit_is_an_error() -> None:
     body = "p: .callprototype _ (); mov.u64 %rd2, 64; call %rd2, p;"
     with pytest.raises(SimulationError, match="a call of 0x40, where no function"):
         execute(body, np.zeros(1), before=THREE)
+
+
+PASSED_ON = """
+.func (.param .b32 out) second(.param .b32 first, .param .b32 second)
+{
+    .reg .b32 %r<9>;
+    ld.param.b32 %r1, [second];
+    st.param.b32 [out], %r1;
+    ret;
+}
+"""
+
+
+def passed_on(stores: str) -> str:
+    return f"""
+    {{
+        .param .b32 a; .param .b32 b; .param .b32 c;
+        {stores}
+        call (c), second, (a, b);
+        ld.param.b32 %r1, [c];
+    }}
+    st.global.u32 [%rd1], %r1;
+    """
+
+
+def test_an_argument_that_the_callee_never_reads_need_not_be_given() -> None:
+    assert words(passed_on("st.param.b32 [b], %r0;"), before=PASSED_ON).tolist() == list(range(32))
+
+
+@pytest.mark.parametrize(("store", "lanes"), [("", 32), ("setp.lt.u32 %p1, %r0, 5; @%p1 st.param.b32 [b], %r0;", 27)])
+def test_an_argument_that_the_callee_reads_is_missed_where_it_reads_it(store: str, lanes: int) -> None:
+    found = execute(passed_on(store), np.zeros(32, np.uint32), before=PASSED_ON).findings
+    assert (found[0].rule, found[0].count) == ("uninitialised-register", lanes)
+    assert "second" in found[0].message
+
+
+ADDRESSED = """
+.func (.param .b32 out) sum(.param .align 4 .b8 pair[8], .param .align 4 .b8 rest[])
+{
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    mov.b64 %rd1, pair;
+    ld.local.u32 %r1, [%rd1+4];
+    cvta.local.u64 %rd2, %rd1;
+    ld.u32 %r2, [%rd2];
+    mov.b64 %rd3, rest;
+    ld.local.u32 %r3, [%rd3+8];
+    ld.param.u32 %r4, [rest+4];
+    add.u32 %r1, %r1, %r2;
+    add.u32 %r1, %r1, %r3;
+    add.u32 %r1, %r1, %r4;
+    st.param.b32 [out], %r1;
+    ret;
+}
+"""
+
+
+def test_the_address_of_a_functions_parameter_is_local_and_an_array_may_have_no_size() -> None:
+    body = """
+    .param .align 4 .b8 a[8]; .param .align 4 .b8 b[12]; .param .b32 c;
+    st.param.u32 [a], %r0;
+    st.param.u32 [a+4], 100;
+    st.param.u32 [b+4], 1000;
+    st.param.u32 [b+8], %r0;
+    call (c), sum, (a, b);
+    ld.param.b32 %r1, [c];
+    st.global.u32 [%rd1], %r1;
+    """
+    assert words(body, before=ADDRESSED).tolist() == [2 * lane + 1100 for lane in range(32)]
+
+
+COUNTED = """
+.func (.param .b32 out) count(.param .b32 n, .param .b32 spare)
+{
+    .reg .pred %p1;
+    .reg .b32 %r<9>;
+    ld.param.b32 %r1, [n];
+    mov.u32 %r2, 0;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 bra done;
+    sub.u32 %r3, %r1, 1;
+    { .param .b32 a; .param .b32 b; .param .b32 c; st.param.b32 [a], %r3; call (c), count, (a, b); ld.param.b32 %r2, [c]; }
+    ld.param.b32 %r4, [spare];
+    add.u32 %r2, %r2, %r4;
+    done:
+    st.param.b32 [out], %r2;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize(("depth", "found"), [(1, 0), (2, 1)])
+def test_a_recursion_has_its_own_arguments_at_each_level(depth: int, found: int) -> None:
+    body = f"""
+    .param .b32 a; .param .b32 b; .param .b32 c;
+    st.param.b32 [a], {depth};
+    st.param.b32 [b], %r0;
+    call (c), count, (a, b);
+    ld.param.b32 %r1, [c];
+    st.global.u32 [%rd1], %r1;
+    """
+    findings = execute(body, np.zeros(32, np.uint32), before=COUNTED).findings
+    assert [finding.rule for finding in findings] == ["uninitialised-register"] * found

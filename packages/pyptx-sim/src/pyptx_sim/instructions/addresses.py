@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Symbol
+from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Register, Symbol
 from pyptx_sim.instructions.registers import Reader, read_register
 from pyptx_sim.machine.access import by_space
 from pyptx_sim.machine.lanes import IntArray, Lanes
 from pyptx_sim.machine.memory import Memory
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.program.program import FRAME_SLOT
-from pyptx_sim.program.scopes import DYNAMIC_OFFSET, ParameterBinding, Placement
+from pyptx_sim.program.scopes import DYNAMIC_OFFSET, ParameterBinding, Placement, UnsizedParameter
 from pyptx_sim.program.windows import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOWS
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.machine.code import Step
     from pyptx_sim.operation import Array
+    from pyptx_sim.program.scopes import RegisterBinding
 
 Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArray]]]
 
@@ -46,17 +47,23 @@ def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding
     return found if isinstance(found, ParameterBinding) else None
 
 
+def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
+    """Return the register with the local address of a parameter without a size, None for anything else."""
+    found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
+    return found.register if isinstance(found, UnsizedParameter) else None
+
+
 def target(operands: Operands, operand: Operand, space: str) -> Target:
     """Return how a step finds the memory, the lanes and the relative addresses of an address operand."""
     address = operands.address(operand)
     delta = int(operands.constant(address.offset)) if address.offset is not None else 0
-    register = operands.register(address.base)
+    register = operands.register(address.base) or unsized(operands, address.base)
     if register is None:
         return _symbol_target(operands, address.base, delta, space)
     read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
-    # Addresses in parameter memory that registers hold are generic ones: frames of functions and the entry's bank
-    # differ.
-    if space in {"generic", "param"}:
+    if space == "param":
+        return _generic(_of_parameters(_biased(read, delta, register.width)))
+    if space == "generic":
         return _generic(_biased(read, delta, register.width))
     if space == "global":
         delta -= GLOBAL_WINDOW
@@ -74,6 +81,19 @@ def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], Int
     if not delta:
         return lambda wave, lanes: read(wave, lanes).astype(np.int64)
     return lambda wave, lanes: (read(wave, lanes) + short).astype(np.int64)
+
+
+def _of_parameters(addresses: Callable[[Wave, Lanes], IntArray]) -> Callable[[Wave, Lanes], IntArray]:
+    """Make generic what registers hold as addresses of parameters: those of functions lie in local memory.
+
+    Manual: "mov", "Device Function Parameters". The entry's bank has addresses of its own, which are generic already.
+    """
+
+    def find(wave: Wave, lanes: Lanes) -> IntArray:
+        address = addresses(wave, lanes)
+        return np.where(address >> 32 == 0, address + LOCAL_WINDOW, address)
+
+    return find
 
 
 def _in_space(space: str, addresses: Callable[[Wave, Lanes], IntArray]) -> Target:
@@ -129,6 +149,9 @@ def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]
 
 def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader | None:
     """Return a reader of a variable's address for `mov`, or None if the operand names no variable in memory."""
+    passed = unsized(operands, operand)
+    if passed is not None:
+        return read_register(passed, ptx_type, checked=operands.checked)
     if not isinstance(operand, Symbol | Binary | Parenthesized):
         return None
     if isinstance(operand, Symbol) and not isinstance(operands.scope.find(operand.name), Placement):
@@ -138,7 +161,7 @@ def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader 
         return None
     dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
     if placement.space == "local":
-        start = np.int64(offset + (LOCAL_WINDOW if placement.parameter else 0))
+        start = np.int64(offset)
         return lambda wave, lanes: (frame_base(wave, lanes) + start).astype(dtype)
     if placement.space == "shared":
         first = np.int64(offset)

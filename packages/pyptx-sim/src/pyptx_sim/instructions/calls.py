@@ -112,6 +112,8 @@ class CallSite:
         for slot, value in frame.saved.items():
             if value is not None:
                 self._set(wave, lanes, slot, value)
+                if slot in wave.partial:  # the callee may have left it without a value; what is written is not saved
+                    wave.note_written(slot, lanes)
         if self.uses_stack and not self.dynamic_stack:
             self._set(wave, lanes, FRAME_SLOT, caller)
             self._set(wave, lanes, STACK_SLOT, caller + self.frame_size)

@@ -18,7 +18,7 @@ from pyptx_sim.machine.lanes import WARP, IntArray, Lanes, pick
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.operation import Array
 from pyptx_sim.program.program import FRAME_SLOT
-from pyptx_sim.program.scopes import ParameterBinding, Placement, RegisterBinding
+from pyptx_sim.program.scopes import ParameterBinding, Placement, RegisterBinding, UnsizedParameter
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
@@ -63,6 +63,17 @@ def _fetch_bytes(place: Placement) -> _Fetch:
     return fetch
 
 
+def _fetch_address(operands: Operands, binding: Binding) -> _Fetch:
+    """Return where in local memory an argument for a parameter without a size lies."""
+    if isinstance(binding, UnsizedParameter):
+        read = read_register(binding.register, "u64", checked=operands.checked)
+        return lambda wave, lanes, _base: read(wave, lanes)
+    if not isinstance(binding, Placement) or binding.space != "local":
+        operands.fail("an array without a size takes a .param array")
+    offset = np.int64(binding.offset)
+    return lambda _wave, lanes, base: (lanes.select(base) + offset).astype(np.uint64)
+
+
 def _deliver(operands: Operands, binding: Binding, ptx_type: str) -> _Deliver:
     if isinstance(binding, ParameterBinding | RegisterBinding):
         register = binding.register if isinstance(binding, ParameterBinding) else binding
@@ -98,10 +109,13 @@ def _scalar(binding: Binding) -> tuple[str, int] | None:
 
 def pass_value(operands: Operands, source: Binding, destination: Binding) -> Transfer:
     """Return the transfer of one parameter between two of its homes."""
+    if isinstance(destination, UnsizedParameter):
+        write = write_register(destination.register, "u64", checked=operands.checked)
+        return Transfer(_fetch_address(operands, source), lambda wave, lanes, _base, value: write(wave, lanes, value))
     given, wanted = _scalar(source), _scalar(destination)
     if given is not None and wanted is not None:
         narrow = given[0] if given[1] <= wanted[1] else wanted[0]
-        return Transfer(_fetch(operands, source, narrow), _deliver(operands, destination, narrow))
+        return _between_registers(operands, _register(source), _register(destination), narrow)
     if given is None and wanted is None:
         return Transfer(_fetch(operands, source, "b8"), _deliver(operands, destination, "b8"))
     if given is not None:
@@ -109,6 +123,39 @@ def pass_value(operands: Operands, source: Binding, destination: Binding) -> Tra
         return Transfer(_as_bytes(_fetch(operands, source, bits)), _deliver(operands, destination, "b8"))
     size = wanted[1] if wanted is not None else 0
     return Transfer(_from_bytes(_fetch(operands, source, "b8"), size), _deliver(operands, destination, f"b{size * 8}"))
+
+
+def _register(binding: Binding) -> RegisterBinding:
+    register = binding.register if isinstance(binding, ParameterBinding) else binding
+    assert isinstance(register, RegisterBinding)  # noqa: S101 - asked of scalars only
+    return register
+
+
+def _between_registers(
+    operands: Operands, source: RegisterBinding, destination: RegisterBinding, ptx_type: str
+) -> Transfer:
+    """Pass a scalar. Compilers leave out what the other side will not read, so lanes without a value are no fault yet.
+
+    Those lanes are masked on the way, and hold nothing at its end either.
+    """
+    read = read_register(source, ptx_type, checked=False)
+    write = write_register(destination, ptx_type, checked=operands.checked)
+    if not operands.checked:
+        return Transfer(lambda wave, lanes, _base: read(wave, lanes), lambda wave, lanes, _b, v: write(wave, lanes, v))
+
+    def fetch(wave: Wave, lanes: Lanes, _base: IntArray) -> Array:
+        value = read(wave, lanes)
+        if wave.registers[source.slot] is not None and source.slot not in wave.partial:
+            return value
+        missing = wave.unwritten(source.slot, lanes)
+        return np.ma.masked_array(np.broadcast_to(value, missing.shape), mask=missing) if missing.any() else value
+
+    def deliver(wave: Wave, lanes: Lanes, _base: IntArray, value: Array) -> None:
+        write(wave, lanes, np.asarray(value))
+        if isinstance(value, np.ma.MaskedArray):
+            wave.note_unwritten(destination.slot, lanes, np.ma.getmaskarray(value))
+
+    return Transfer(fetch, deliver)
 
 
 def _as_bytes(fetch: _Fetch) -> _Fetch:
@@ -144,7 +191,7 @@ def pass_argument(operands: Operands, operand: Operand, parameter: Binding) -> T
     """Return the transfer of an argument, a variable or a constant, to a parameter of the callee."""
     if isinstance(operand, Symbol | Register):
         found = operands.scope.find(operand.name)
-        if isinstance(found, ParameterBinding | RegisterBinding) or (
+        if isinstance(found, ParameterBinding | RegisterBinding | UnsizedParameter) or (
             isinstance(found, Placement) and found.space == "local"
         ):
             return pass_value(operands, found, parameter)

@@ -92,8 +92,7 @@ class Wave:
 
     def check_register(self, slot: int, name: str, lanes: Lanes) -> None:
         """Report the active lanes that read a register which they never wrote."""
-        written = self.partial.get(slot)
-        missing = lanes.full_mask if written is None else lanes.full_mask & ~lanes.select(written)
+        missing = self.unwritten(slot, lanes)
         count = int(np.count_nonzero(missing))
         if not count:
             return
@@ -106,6 +105,19 @@ class Wave:
             hint=f"write {name} on every path that leads here",
             count=count,
         )
+
+    def unwritten(self, slot: int, lanes: Lanes) -> Mask:
+        """Return which active lanes never wrote a register of which some lanes have not written all."""
+        written = self.partial.get(slot)
+        return lanes.full_mask if written is None else lanes.full_mask & ~lanes.select(written)
+
+    def note_unwritten(self, slot: int, lanes: Lanes, which: Mask) -> None:
+        """Note that of the active lanes those in `which` hold nothing in a register, whatever it held before."""
+        known = self.partial.setdefault(slot, self.live.copy())
+        if lanes.rows is None:
+            known &= ~which
+        else:
+            known[lanes.rows] &= ~which
 
     def note_written(self, slot: int, lanes: Lanes) -> None:
         """Note that the active lanes write a register."""

@@ -31,6 +31,7 @@ from pyptx_sim.program.scopes import (
     RegisterBinding,
     Scope,
     TargetsBinding,
+    UnsizedParameter,
     VectorBinding,
 )
 from pyptx_sim.types import is_type
@@ -104,7 +105,7 @@ class Flattener:
         return tuple(self._bank_parameter(bank, parameter) for parameter in self._function.parameters or ())
 
     def _bank_parameter(self, bank: Region, parameter: Parameter) -> Placement:
-        placement = bank.place(parameter.name, parameter_shape(parameter), parameter=True)
+        placement = bank.place(parameter.name, parameter_shape(parameter))
         self._scope.bind(parameter.name, placement)
         return placement
 
@@ -121,9 +122,11 @@ class Flattener:
         return binding
 
     def _param_variable(self, name: str, shape: Shape) -> Binding:
-        """Keep a scalar in a register and anything else in the frame."""
+        """Keep a scalar in a register and anything else in the frame; of an array without a size, the address."""
+        if shape.dimensions and not shape.size:
+            return UnsizedParameter(self._register(name, "u64"))
         if shape.dimensions or name in self._in_memory:
-            return self._frame.place(name, shape, parameter=True)
+            return self._frame.place(name, shape)
         return ParameterBinding(self._register(name, shape.type))
 
     def _register(self, name: str, register_type: str) -> RegisterBinding:

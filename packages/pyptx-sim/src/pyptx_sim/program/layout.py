@@ -66,11 +66,11 @@ class Region:
     end: int = 0
     gap: int = 0
 
-    def place(self, name: str, shape: Shape, *, parameter: bool = False) -> Placement:
+    def place(self, name: str, shape: Shape) -> Placement:
         """Return the next aligned place for a variable."""
         offset = aligned(self.end, shape.alignment)
         self.end = offset + shape.size + self.gap
-        return Placement(name, self.space, offset, shape.size, shape.type, parameter)
+        return Placement(name, self.space, offset, shape.size, shape.type)
 
 
 @dataclass(slots=True)

@@ -38,8 +38,7 @@ class Placement:
 
     `space` is where it is stored: `global const shared local param`. A `.param` variable of a device function is
     stored in the thread's `local` frame; only those of the entry are in `param`. `offset` is relative to the start of
-    the space, or, for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`. `parameter`:
-    declared `.param`, so an address of it that a register holds is a generic one.
+    the space, or, for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`.
     """
 
     name: str
@@ -47,12 +46,18 @@ class Placement:
     offset: int
     size: int
     type: str
-    parameter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterBinding:
     """A scalar `.param` variable that is only loaded, stored and passed as a whole: kept in a register."""
+
+    register: RegisterBinding
+
+
+@dataclass(frozen=True, slots=True)
+class UnsizedParameter:
+    """A parameter `.param .b8 name[]`: a register with the local address of what the caller passes. Manual: ".func"."""
 
     register: RegisterBinding
 
@@ -88,6 +93,7 @@ Binding: TypeAlias = (
     | VectorBinding
     | Placement
     | ParameterBinding
+    | UnsizedParameter
     | FunctionBinding
     | LabelBinding
     | TargetsBinding
