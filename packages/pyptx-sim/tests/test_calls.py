@@ -298,7 +298,10 @@ COUNTED = """
     setp.eq.u32 %p1, %r1, 0;
     @%p1 bra done;
     sub.u32 %r3, %r1, 1;
-    { .param .b32 a; .param .b32 b; .param .b32 c; st.param.b32 [a], %r3; call (c), count, (a, b); ld.param.b32 %r2, [c]; }
+    .param .b32 a; .param .b32 b; .param .b32 c;
+    st.param.b32 [a], %r3;
+    call (c), count, (a, b);
+    ld.param.b32 %r2, [c];
     ld.param.b32 %r4, [spare];
     add.u32 %r2, %r2, %r4;
     done:

@@ -21,7 +21,7 @@ from pyptx_sim.instructions.passing import (
 )
 from pyptx_sim.instructions.registers import merged
 from pyptx_sim.machine.code import Group
-from pyptx_sim.machine.frames import ROOT, Frame
+from pyptx_sim.machine.frames import ROOT, Frame, Saved
 from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.program.callgraph import callee_of
 from pyptx_sim.program.layout import aligned
@@ -60,7 +60,7 @@ class CallSite:
     def begin(self, wave: Wave, group: Group) -> int | None:
         """Pass the arguments and send the group to the callee."""
         strands, ids, lanes = wave.strands, group.ids, group.lanes
-        saved = {slot: wave.registers[slot] for slot in self.saved}
+        saved = {slot: _saved(wave, slot) for slot in self.saved}
         caller = full_frame_base(wave)
         callee = self._callee_base(wave)
         values = [transfer.fetch(wave, lanes, caller) for transfer in self.arguments]
@@ -104,21 +104,33 @@ class CallSite:
         """Bring results and saved registers back to the caller."""
         callee = full_frame_base(wave)
         if self.dynamic_stack:
-            caller = frame.saved[FRAME_SLOT]
+            caller = frame.saved[FRAME_SLOT].value
             assert caller is not None  # noqa: S101 - set when the wave starts
         else:
             caller = callee - np.int64(aligned(self.frame_size, 16)) if self.uses_stack else callee
         values = [transfer.fetch(wave, lanes, callee) for transfer in self.results]
-        for slot, value in frame.saved.items():
-            if value is not None:
-                self._set(wave, lanes, slot, value)
-                if slot in wave.partial:  # the callee may have left it without a value; what is written is not saved
-                    wave.note_written(slot, lanes)
+        for slot, saved in frame.saved.items():
+            if saved.value is not None:
+                self._set(wave, lanes, slot, saved.value)
+                _restore_marks(wave, lanes, slot, saved)
         if self.uses_stack and not self.dynamic_stack:
             self._set(wave, lanes, FRAME_SLOT, caller)
             self._set(wave, lanes, STACK_SLOT, caller + self.frame_size)
         for transfer, value in zip(self.results, values, strict=True):
             transfer.deliver(wave, lanes, caller, value)
+
+
+def _saved(wave: Wave, slot: int) -> Saved:
+    written = wave.partial.get(slot)
+    return Saved(wave.registers[slot], None if written is None else written.copy())
+
+
+def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
+    """Let lanes know again what they had written of a register, whatever the callee wrote or left out."""
+    if slot in wave.partial:
+        wave.note_written(slot, lanes)
+    if saved.written is not None:
+        wave.note_unwritten(slot, lanes, lanes.full_mask & ~lanes.select(saved.written))
 
 
 # --- instructions -------------------------------------------------------------------------------

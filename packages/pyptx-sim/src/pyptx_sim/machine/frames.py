@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.strands import Strands
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array
+    from pyptx_sim.operation import Array, Mask
 
 ROOT = 0
 
@@ -34,6 +34,14 @@ class Call(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A register of a caller; `written` are the lanes that had written it (None: all that live)."""
+
+    value: Array | None
+    written: Mask | None
+
+
 @dataclass(slots=True)
 class Frame:
     """One activation, shared by all lanes that called at once. `remaining` lanes have not returned yet."""
@@ -42,7 +50,7 @@ class Frame:
     callee: str
     parent: int
     remaining: int
-    saved: dict[int, Array | None] = field(default_factory=dict[int, "Array | None"])
+    saved: dict[int, Saved] = field(default_factory=dict[int, Saved])
 
 
 class Frames:
@@ -56,7 +64,7 @@ class Frames:
         self._interned: dict[tuple[int, str, int], int] = {}
         self._next = ROOT + 1
 
-    def push(self, call: Call, callee: str, parent: int, lanes: int, saved: dict[int, Array | None]) -> int:
+    def push(self, call: Call, callee: str, parent: int, lanes: int, saved: dict[int, Saved]) -> int:
         """Return the number of a frame; calls that save nothing share one, so that their strands can merge."""
         key = (call.pc, callee, parent)
         known = self._interned.get(key)
