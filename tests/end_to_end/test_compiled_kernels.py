@@ -18,11 +18,11 @@ from pyptx_ir.syntax import decode, parse
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim import Uninitialised, run
 
-from .compiled import blocks, integers, maps
+from .compiled import blocks, floats, integers, maps
 from .compiled.problem import Fresh, Near, Problem, Row
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-ROWS: tuple[Row, ...] = (*maps.ROWS, *blocks.ROWS, *integers.ROWS)
+ROWS: tuple[Row, ...] = (*maps.ROWS, *blocks.ROWS, *integers.ROWS, *floats.ROWS)
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
 
 

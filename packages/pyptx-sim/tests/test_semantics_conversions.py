@@ -330,6 +330,40 @@ def test_every_exponent_of_ue8m0_widens_to_bf16():
     ref.check("cvt.rn.bf16x2.ue8m0x2 %d, %a;", lambda x: ref.pack(map(widened, ref.halves(x, 8))), [packed])
 
 
+def exponent_code(bits, *, up, satfinite):
+    """The code of the float32 `bits`: the greatest power of two that is not above it, or the least not below."""
+    bits &= 0x7FFFFFFF
+    if bits >= 0x7F800000:
+        return 0xFE if satfinite and bits == 0x7F800000 else 0xFF
+    value = ref.decode(bits, "f32")
+    powers = [Fraction(2) ** (code - 127) for code in range(255)]
+    fitting = [code for code, power in enumerate(powers) if (power >= value if up else power <= value)]
+    if up:
+        return fitting[0] if fitting else 0xFE if satfinite else 0xFF
+    return fitting[-1] if fitting else 0
+
+
+EDGES = [0, 1, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFF, 0x800000, 0x800001, 0x3F800000, 0x3F800001, 0x7F000000]
+EDGES += [0x7F000001, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0xBF800001, 0xFF800000, 0x4049_0FDB, 0x3DCC_CCCD]
+
+
+@pytest.mark.parametrize("mode", ["rz", "rp"])
+@pytest.mark.parametrize("satfinite", ["", ".satfinite"])
+def test_ue8m0_takes_the_power_of_two_on_the_side_of_its_rounding(mode, satfinite):
+    flags = {"up": mode == "rp", "satfinite": bool(satfinite)}
+    ref.check(
+        f"cvt.{mode}{satfinite}.ue8m0x2.f32 %d, %a, %b;",
+        lambda a, b: ref.pack([exponent_code(b, **flags), exponent_code(a, **flags)], 8),
+        [EDGES, EDGES[::-1]],
+    )
+    halves = [edge >> 16 for edge in EDGES]
+    ref.check(
+        f"cvt.{mode}{satfinite}.ue8m0x2.bf16x2 %d, %a;",
+        lambda x: ref.pack([exponent_code(part << 16, **flags) for part in ref.halves(x)], 8),
+        [[ref.pack(pair, 16) for pair in zip(halves, halves[::-1], strict=True)]],
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -121,5 +121,5 @@ class Arena:
         """Return for each offset whether the bytes at these distances from it were written; None if untracked."""
         if self.initialised is None:
             return None
-        known: NDArray[np.bool_] = self.initialised[offsets[..., None] + np.array(positions, np.int64)].all(axis=-1)
-        return known
+        bytes_used = self.initialised[offsets[..., None] + np.array(positions, np.int64)]
+        return np.asarray(bytes_used.all(axis=-1))

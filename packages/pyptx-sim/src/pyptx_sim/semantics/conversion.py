@@ -1,7 +1,7 @@
 """Conversions. Manual: "Data Movement and Conversion Instructions", cvt (9.7.9.21) and cvt.pack (9.7.9.22).
 
-Not simulated: stochastic rounding (`.rs`), and the scaled and exponent-only formats, whose rounding the manual leaves
-to Blackwell's own tables.
+Not simulated: stochastic rounding (`.rs`) and the scaled formats, whose rounding the manual leaves to Blackwell's own
+tables.
 """
 
 from __future__ import annotations
@@ -205,6 +205,44 @@ def _from_exponents(match: Match) -> Operation:
     return Operation(("bf16x2",), ("ue8m0x2",), compute)
 
 
+def _exponent_codes(values: Array, *, up: bool, satfinite: bool) -> Array:
+    """Return the ue8m0 codes of float32 magnitudes: below 2^-127 is 0, and what is no finite number or too great 255.
+
+    Signs are dropped. The manual leaves infinities and overflow open; this is what `cuda_fp8.hpp` computes for GPUs
+    without the instruction.
+    """
+    magnitude = np.ascontiguousarray(values).view(np.uint32) & np.uint32(0x7FFFFFFF)
+    infinite = np.uint32(0x7F800000)
+    codes = magnitude >> np.uint32(23)
+    if up:
+        between = (magnitude & np.uint32(0x7FFFFF) != 0) & (magnitude > np.uint32(0x400000)) & (magnitude < infinite)
+        codes = codes + between
+    if satfinite:
+        codes = np.where(magnitude <= infinite, np.minimum(codes, np.uint32(0xFE)), codes)
+    return codes.astype(np.uint8)
+
+
+def _to_exponents(match: Match) -> Operation:
+    """Bind the conversion of two f32, or of a packed pair of bf16, to ue8m0."""
+    source = match["atype"]
+    match.expect_operands(3 if source == "f32" else 2)
+    up, satfinite = match["frnd"] == "rp", "satfinite" in match
+
+    def joined(lower: Array, upper: Array) -> Array:
+        codes = [_exponent_codes(values, up=up, satfinite=satfinite) for values in np.broadcast_arrays(lower, upper)]
+        return join(np.stack(codes, axis=-1), np.dtype("<u2"))
+
+    if source == "f32":
+        return binary("ue8m0x2", ("f32", "f32"), lambda a, b: joined(b, a))
+    half = PACKED_HALVES[source]
+
+    def compute(a: Array) -> Array:
+        values = half.widen(split(a, half.element))
+        return joined(values[..., 0], values[..., 1])
+
+    return Operation(("ue8m0x2",), (source,), compute)
+
+
 # --- cvt.pack -----------------------------------------------------------------------------------
 
 
@@ -250,6 +288,7 @@ FORMS = (
     form("cvt.rn.satfinite{.relu}.dtype.atype", _to_minifloats, dtype=_PAIRS, atype=("f32", "f16x2", "bf16x2")),
     form("cvt.rn{.relu}.f16x2.atype", _from_minifloats, atype=_PAIRS),
     form("cvt.rn.bf16x2.ue8m0x2", _from_exponents),
+    form("cvt.frnd{.satfinite}.ue8m0x2.atype", _to_exponents, frnd=("rz", "rp"), atype=("f32", "bf16x2")),
     form("cvt+pack.sat.type.s32", _pack, type=("u16", "s16")),
     form("cvt+pack.sat.type.s32.b32", _pack, type=_SMALL),
 )
