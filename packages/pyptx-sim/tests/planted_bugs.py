@@ -379,4 +379,89 @@ RACES = (
     ),
 )
 
-PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES)
+ONE_EACH = "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\n"  # lane 0 of each of the two warps
+
+MESSAGE = """
+setp.ne.u32 %p2, %r1, 0;
+@%p2 ret;
+setp.eq.u32 %p3, %r2, 0;
+@!%p3 bra receive;
+st.global.u32 [%rd2+8], 7; // !
+FAULT
+ret;
+receive:
+ld.acquire.gpu.global.u32 %r10, [%rd2];
+setp.eq.u32 %p4, %r10, 0;
+@%p4 bra receive;
+ld.global.u32 %r11, [%rd2+8];
+"""
+
+
+def message(title: str, faulty: str, mended: str) -> Planted:
+    """A word handed from one block to another; the faulty way of raising the flag releases nothing."""
+    return swap(title, "global-race", MESSAGE, faulty, mended, blocks=2, threads=32)
+
+
+# Manual: "Memory Consistency Model": two strong accesses are no race, a strong and a weak one are, two reads never are.
+STRONG = (
+    swap(
+        "a plain store beside a volatile load",
+        "global-race",
+        ONE_EACH + "@%p1 ld.volatile.global.u32 %r10, [%rd2];\nFAULT",
+        "@!%p1 st.global.u32 [%rd2], 1; // !",
+        "@!%p1 ld.global.u32 %r11, [%rd2];",
+    ),
+    swap(
+        "a volatile load beside a plain store",
+        "global-race",
+        ONE_EACH + "@!%p1 FAULT\n@%p1 ld.volatile.global.u32 %r10, [%rd2];",
+        "st.global.u32 [%rd2], 1; // !",
+        "st.volatile.global.u32 [%rd2], 1;",
+    ),
+    swap(
+        "a plain load beside a volatile store",
+        "shared-race",
+        "st.shared.u32 [%r5], %r1;\nbar.sync 0;\n" + ONE_EACH + "@%p1 st.volatile.shared.u32 [%r3], 1;\n@!%p1 FAULT",
+        "ld.shared.u32 %r10, [%r3]; // !",
+        "ld.relaxed.cta.shared.u32 %r10, [%r3];",
+    ),
+    swap(
+        "a warp that polls a word and then stores to it",
+        "lane-race",
+        "@!%p1 ret;\nld.volatile.global.u32 %r10, [%rd2];\nld.global.u32 %r11, [%rd2];\nsetp.eq.u32 %p2, %r1, 0;\nFAULT",
+        "@%p2 st.global.u32 [%rd2], 1; // !",
+        "bar.warp.sync -1;\n@%p2 st.global.u32 [%rd2], 1;",
+    ),
+    message(
+        "a flag raised by a relaxed store",
+        "st.relaxed.gpu.global.u32 [%rd2], 1;",
+        "st.release.gpu.global.u32 [%rd2], 1;",
+    ),
+    message(
+        "a flag raised by a volatile store",
+        "st.volatile.global.u32 [%rd2], 1;",
+        "membar.gl;\nst.volatile.global.u32 [%rd2], 1;",
+    ),
+    message(
+        "a flag raised by a relaxed atomic",
+        "atom.relaxed.gpu.global.add.u32 %r9, [%rd2], 1;",
+        "atom.acq_rel.gpu.global.add.u32 %r9, [%rd2], 1;",
+    ),
+    message(
+        "a flag raised by an acquiring atomic",
+        "atom.acquire.gpu.global.exch.b32 %r9, [%rd2], 1;",
+        "red.release.gpu.global.add.u32 [%rd2], 1;",
+    ),
+    message(
+        "a fence behind the flag",
+        "st.relaxed.gpu.global.u32 [%rd2], 1;\nfence.acq_rel.gpu;",
+        "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [%rd2], 1;",
+    ),
+    message(
+        "a fence that only a load follows",
+        "fence.acq_rel.gpu;\nld.relaxed.gpu.global.u32 %r9, [%rd2];\nst.global.u32 [%rd2], 1;",
+        "fence.sc.gpu;\nst.relaxed.gpu.global.u32 [%rd2], 1;",
+    ),
+)
+
+PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *STRONG)

@@ -17,9 +17,10 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# "atomic" is every strong access: `atom`, `red`, and `ld`/`st` that are `.volatile`, `.relaxed`, `.acquire`,
-# `.release` or `.mmio`; they may meet each other without a race. Manual: "Memory Consistency Model".
-AccessKind: TypeAlias = Literal["read", "write", "atomic"]
+# Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
+# `.volatile`, `.relaxed`, `.release` or `.mmio`), "strong-read" every `ld` that is `.volatile`, `.relaxed`, `.acquire`
+# or `.mmio`. Manual: "Memory Consistency Model".
+AccessKind: TypeAlias = Literal["read", "write", "atomic", "strong-read"]
 Space: TypeAlias = Literal["global", "shared"]
 Offsets: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.bool_]

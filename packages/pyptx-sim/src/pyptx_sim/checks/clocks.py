@@ -68,22 +68,23 @@ class WarpClocks:
         self._fenced[warps] = self.known[warps]
         self.now[warps] += 1
 
-    def exchange(self, warps: Offsets, locations: Offsets) -> None:
-        """Let strong accesses of `warps` at `locations` leave what was fenced, and pick up what lies there."""
+    def exchange(self, warps: Offsets, locations: Offsets, *, leaves: bool) -> None:
+        """Let strong accesses of `warps` at `locations` pick up what lies there, and, if they write, leave their own."""
         pairs = np.unique(np.stack([locations, warps]), axis=1)
         places: dict[int | None, list[int]] = {}
         crowded = len(np.unique(pairs[0])) > LOCATIONS_PER_STEP
         for place, warp in pairs.T.tolist():
             places.setdefault(None if crowded else place, []).append(warp)
         for place, visitors in places.items():
-            self._exchange_at(place, np.unique(np.asarray(visitors)))
+            self._exchange_at(place, np.unique(np.asarray(visitors)), leaves=leaves)
 
-    def _exchange_at(self, place: int | None, visitors: Offsets) -> None:
-        left = self._fenced[visitors].max(axis=0)
+    def _exchange_at(self, place: int | None, visitors: Offsets, *, leaves: bool) -> None:
+        left = self._fenced[visitors].max(axis=0) if leaves else np.zeros_like(self.now)
         for known in (self._left.get(place), self._left.get(None)):
             if known is not None:
                 left = np.maximum(left, known)
-        self._left[place] = left
+        if leaves:
+            self._left[place] = left
         self.known[visitors] = np.maximum(self.known[visitors], left)
         if place in self._earlier or None in self._earlier:
             self.knows_earlier_waves[visitors] = True

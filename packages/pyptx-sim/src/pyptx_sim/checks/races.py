@@ -3,7 +3,7 @@
 Two accesses to the same bytes race when at least one of them writes, not both are strong (atomics, and loads and stores
 that are volatile, relaxed, acquire or release), and neither happens before the other (manual: "Memory Consistency
 Model", "Data-races").
-`clocks` says what happens before what, `shadow` remembers the last write and the last read of each granule.
+`clocks` says what happens before what, `shadow` remembers the last write, read and strong read of each granule.
 
 What it can miss: a read of global memory, or by another lane of the same warp, that a later read of the same bytes has
 overwritten in the shadow before the racing write came. Of shared memory the last read of every warp is kept.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from pyptx_sim.checks.clocks import LaneClocks, WarpClocks
-from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow
+from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,8 +31,10 @@ _HINTS = {
     "global-race": "order the two: a barrier inside a block; across blocks a fence and an atomic, or two launches",
     "lane-race": "lanes of a warp are not ordered by running together: put bar.warp.sync between the two",
 }
-Earlier: TypeAlias = Literal["write", "read"]
-_DONE = {"write": "wrote", "read": "read"}
+Earlier: TypeAlias = Literal["write", "read", "poll"]
+_DONE = {"write": "wrote", "read": "read", "poll": "read"}
+_DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
+_STRONG = frozenset({"atomic", "strong-read"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,19 @@ class RaceChecker:
             return
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
-        if kind == "atomic":
-            self._warp_clocks.exchange(warps, offsets)
+        if kind in _STRONG:
+            self._warp_clocks.exchange(warps, offsets, leaves=kind == "atomic")
         self._judge(shadow, step, "write")
+        if kind == "strong-read":
+            self._enter_read(shadow.poll, step)
+            return
         if kind == "read":
-            self._enter_read(shadow, step)
+            self._enter_read(shadow.read, step)
+            self._enter_reader(shadow, step)
             return
         self._judge(shadow, step, "read")
+        if kind == "write":
+            self._judge(shadow, step, "poll")
         self._judge_readers(shadow, step)
         shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
@@ -136,20 +144,20 @@ class RaceChecker:
         return shadow
 
     def _judge(self, shadow: Shadow, step: _Step, earlier: Earlier) -> None:
-        """Look for an earlier write (or read) of the same bytes that is not ordered before this step."""
-        table = shadow.write if earlier == "write" else shadow.read
+        """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""
+        table: Table = getattr(shadow, earlier)
         if table.misses(step.at):
             return
         last = table.get(step.at)
         touched = last[:, WARP] != NOBODY
-        if earlier == "write" and step.kind == "atomic":
+        if earlier == "write" and step.kind in _STRONG:
             touched &= ~shadow.atomic[step.at]
         if not touched.any():
             return
         at = np.flatnonzero(touched)
         warps, last = step.warps[at], last[at]
         others = last[:, WARP].astype(np.int64) - self._first_warp
-        if earlier == "write" or not shadow.readers:
+        if earlier != "read" or not shadow.readers:
             ordered = np.where(
                 others >= 0,
                 self._warp_clocks.orders(warps, np.maximum(others, 0), last[:, TIME]),
@@ -199,21 +207,24 @@ class RaceChecker:
         them = self._name(int(group[bad[0], reader]), SEVERAL)
         self._report(step, bad, "read", f"{step.space}-race", them, pc, shadow.granule)
 
-    def _enter_read(self, shadow: Shadow, step: _Step) -> None:
-        """Enter a read; a granule that several lanes have read since they last met is marked as such."""
+    def _enter_read(self, table: Table, step: _Step) -> None:
+        """Enter a read or a poll; a granule that several lanes have read since they last met is marked as such."""
         at, entries = step.at, step.entries
-        again = None if shadow.read.misses(at) else self._read_again(shadow.read.get(at), entries)
-        shadow.read.put(at, entries)
+        again = None if table.misses(at) else self._read_again(table.get(at), entries)
+        table.put(at, entries)
         if not bool((at[1:] > at[:-1]).all()):  # some granules may be read by several lanes at once
-            together = self._read_again(shadow.read.get(at), entries)
+            together = self._read_again(table.get(at), entries)
             again = together if again is None else again | together
         if again is not None and again.any():
             entries = entries[again]
             entries[:, LANE] = SEVERAL
-            shadow.read.put(at[again], entries)
+            table.put(at[again], entries)
+
+    def _enter_reader(self, shadow: Shadow, step: _Step) -> None:
+        """Enter a read under the warp that reads, where the last one of each warp is kept."""
         if shadow.readers:
-            shadow.reader_time[at, step.warps % self._group] = step.entries[:, TIME]
-            shadow.reader_pc[at, step.warps % self._group] = step.pc
+            shadow.reader_time[step.at, step.warps % self._group] = step.entries[:, TIME]
+            shadow.reader_pc[step.at, step.warps % self._group] = step.pc
 
     @staticmethod
     def _read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -243,9 +254,8 @@ class RaceChecker:
     ) -> None:
         first = int(bad[0])
         where = self._view.describe(step.space, int(step.at[first]) * granule)
-        verb = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[step.kind]
         me = self._name(int(step.warps[first]), int(step.lanes[first]))
-        message = f"{me} {verb} {where}, which {them} {_DONE[earlier]}, and nothing orders the two"
+        message = f"{me} {_DOES[step.kind]} {where}, which {them} {_DONE[earlier]}, and nothing orders the two"
         self._view.report(rule, message, step.pc, other_pc=other_pc, hint=_HINTS[rule], count=len(bad))
 
     def _name(self, warp: int, lane: int) -> str:

@@ -64,7 +64,7 @@ class Table:
 
 @dataclass(slots=True)
 class Shadow:
-    """The last write and the last read of each granule of one arena.
+    """The last write, the last read and the last poll (strong read) of each granule of one arena.
 
     `atomic` says that the last write was a strong access. Where `readers` is not 0 (shared memory, whose possible
     readers are few), `reader_time[granule, reader]` and `reader_pc` keep the last read of each of them.
@@ -75,6 +75,7 @@ class Shadow:
     granule: int = WIDEST_ACCESS
     write: Table = field(init=False)
     read: Table = field(init=False)
+    poll: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
     reader_time: NDArray[np.int32] = field(init=False)
     reader_pc: NDArray[np.int32] = field(init=False)
@@ -86,7 +87,7 @@ class Shadow:
     def clear(self) -> None:
         """Forget every access."""
         count = -(-self.arena_bytes // self.granule)
-        self.write, self.read = Table(count), Table(count)
+        self.write, self.read, self.poll = Table(count), Table(count), Table(count)
         self.atomic = np.zeros(count, np.bool_)
         self.reader_time = np.zeros((count if self.readers else 0, self.readers), np.int32)
         self.reader_pc = np.zeros((count if self.readers else 0, self.readers), np.int32)
@@ -107,6 +108,7 @@ class Shadow:
         """Make `factor` granules of each."""
         self.write.split(factor)
         self.read.split(factor)
+        self.poll.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
         self.reader_time = np.repeat(self.reader_time, factor, axis=0)
         self.reader_pc = np.repeat(self.reader_pc, factor, axis=0)

@@ -118,7 +118,9 @@ class Access:
         offsets = places.offsets
         if places.positions is None:
             offsets = np.ascontiguousarray(np.broadcast_to(offsets, (lanes.height, WARP))).reshape(-1)
-        kind: AccessKind = "atomic" if self.strong else self.kind
+        kind: AccessKind = self.kind
+        if self.strong:
+            kind = "strong-read" if kind == "read" else "atomic"
         assert columns is not None  # noqa: S101 - positions and columns come together
         machine.observers.access(
             _OBSERVED[memory.space], kind, offsets, self.size, lanes.warps(positions), columns, wave.pc
