@@ -9,20 +9,22 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from pyptx_ir.syntax import decode, parse
-from pyptx_ir.syntax.nodes import Module
 from pyptx_sim import Uninitialised, run
 
-from .compiled import blocks, floats, integers, maps
+from .compiled import blocks, clang, floats, integers, maps
 from .compiled.problem import Fresh, Near, Problem, Row
 
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Module
+
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-ROWS: tuple[Row, ...] = (*maps.ROWS, *blocks.ROWS, *integers.ROWS, *floats.ROWS)
+ROWS: tuple[Row, ...] = (*maps.ROWS, *blocks.ROWS, *integers.ROWS, *floats.ROWS, *clang.ROWS)
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
 
 

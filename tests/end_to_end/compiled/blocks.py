@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import struct
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .problem import F4, F8, Array, Fresh, Near, Problem, Row, draws
+from .problem import F4, F8, Fresh, Near, Problem, Row, draws
 
 EPS4, EPS8 = 2.0**-23, 2.0**-52
 MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
@@ -371,7 +372,7 @@ def sparse_product() -> Problem:
     columns, values = random.integers(0, 50, rows[-1], np.int32), random.standard_normal(rows[-1])
     x = random.standard_normal(50)
     terms = values * x[columns]
-    exact = np.array([math.fsum(terms[a:b]) for a, b in zip(rows[:-1], rows[1:], strict=True)])
+    exact = np.array([math.fsum(terms[a:b]) for a, b in itertools.pairwise(rows)])
     return Problem((rows, columns, values, x, Fresh(11, F8), 11), {4: Near(exact, 0, 1e-14)}, grid=3, block=128)
 
 

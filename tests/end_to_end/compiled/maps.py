@@ -1,4 +1,4 @@
-"""Elementwise kernels, structures, inline assembly, tables: `elementwise`, `stepping`, `inline_ptx`, `tables`, …"""
+"""Kernels that map each thread to one element: the arithmetic, and nothing between threads."""
 
 from __future__ import annotations
 
