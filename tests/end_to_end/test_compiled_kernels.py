@@ -93,7 +93,7 @@ def test_a_compiled_kernel_computes_what_its_source_says(row: Row, path: Path, e
     args = [fresh(value) for value in asked.args]
     launch = {"grid": asked.grid, "block": asked.block, "cluster": asked.cluster, "shared_bytes": asked.shared_bytes}
     result = run(module(path), entry=entry, args=args, checks="all", **launch)
-    assert {finding.rule for finding in result.findings} == asked.found, result.findings
+    assert {finding.rule for finding in result.findings} - asked.tolerated == asked.found, result.findings
     for number, expected in asked.expected.items():
         found = args[number]
         compare(found.array if isinstance(found, Uninitialised) else found, expected, fast=".fast." in path.name)

@@ -243,6 +243,18 @@ def test_a_pack_may_hold_a_part_that_nothing_ever_writes() -> None:
     assert words(body).tolist() == list(range(32))
 
 
+def test_a_stored_vector_may_hold_a_part_that_nothing_ever_writes() -> None:
+    body = "mul.wide.u32 %rd5, %r0, 8; add.u64 %rd5, %rd5, %rd0; st.global.v2.u32 [%rd5], {%r0, %r50};"
+    out = np.ones(64, np.uint32)
+    assert execute(body, out).findings == ()
+    assert out[::2].tolist() == list(range(32))
+
+
+def test_a_register_that_nothing_ever_writes_is_found_where_it_stands_alone() -> None:
+    found = execute("st.global.u32 [%rd1], %r50;", np.zeros(32, np.uint32)).findings
+    assert [finding.rule for finding in found] == ["uninitialised-register"]
+
+
 def test_a_pack_of_a_register_written_on_another_path_is_found() -> None:
     body = """
     setp.lt.u32 %p1, %r0, 16;

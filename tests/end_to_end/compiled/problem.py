@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -41,7 +41,7 @@ class Problem:
     """One launch: `expected` maps the number of an argument to what it holds at the end (an array: exactly that).
 
     NaN in a floating-point reference, and a masked element of an integer one, are not compared. `found` are the rules
-    that must be reported, for kernels with a fault in them.
+    that must be reported, for kernels with a fault in them; `tolerated` are rules that some compilers' code breaks.
     """
 
     args: tuple[Any, ...]
@@ -51,7 +51,8 @@ class Problem:
     cluster: Extent = (1, 1, 1)
     shared_bytes: int = 0
     printed: str = ""
-    found: frozenset[str] = field(default=frozenset())
+    found: frozenset[str] = frozenset()
+    tolerated: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.syntax.operands import Sink, Symbol
+from pyptx_ir.syntax.operands import Symbol
 from pyptx_sim.instructions.addresses import read_address
 from pyptx_sim.program.scopes import FunctionBinding, LabelBinding
 from pyptx_sim.types import B128, DType
@@ -71,10 +71,7 @@ def _part_type(operands: Operands, ptx_type: str, count: int) -> str:
 
 def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...], ptx_type: str) -> Step:
     part = _part_type(operands, ptx_type, len(ins))
-    undefined = [_is_undefined(operands, given) for given in ins]
-    if not all(undefined):
-        ins = tuple(Sink() if blank else given for given, blank in zip(ins, undefined, strict=True))
-    readers = [operands.read(given, part) for given in ins]
+    readers = [operands.read(given, part) for given in operands.defined(ins)]
     write = operands.write(destination, ptx_type)
     dtype = _integer(ptx_type)
     shift = int(part[1:])
@@ -84,12 +81,6 @@ def _pack(operands: Operands, destination: Operand, ins: tuple[Operand, ...], pt
         write(wave, lanes, _pack128(values) if dtype == B128 else _joined(values, dtype, shift))
 
     return step
-
-
-def _is_undefined(operands: Operands, given: Operand) -> bool:
-    """Tell whether a part is a register that nothing writes: how compilers spell a part that they will cut off."""
-    register = operands.register(given)
-    return register is not None and register.slot not in operands.program.written
 
 
 def _joined(values: list[Array], dtype: DType, shift: int) -> Array:

@@ -109,6 +109,15 @@ class Operands:
                 return (*(Register(f"{operand.name}.{axis}") for axis in "xyz"), Immediate("0"))
         return (operand,)
 
+    def defined(self, parts: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        """Return the parts of a vector, with `_` (zero) for registers that no instruction ever writes.
+
+        So compilers spell parts that they will cut off again, or store to padding. If all parts are such, they stay.
+        """
+        registers = [self.register(part) for part in parts]
+        blank = [register is not None and register.slot not in self.program.written for register in registers]
+        return parts if all(blank) else tuple(Sink() if b else part for part, b in zip(parts, blank, strict=True))
+
     def address_of(self, name: str, form: Form = "relative") -> int:
         """Return the address of a variable or function, relative to its space; frame variables are no constants."""
         binding = self.find(name)

@@ -90,7 +90,7 @@ def compile_store(operands: Operands) -> Step:
     """Store a value or a vector from registers."""
     destination, source = operands.operands[:2]
     ptx_type, elements = _shape(operands, source)
-    readers = [operands.read(element, ptx_type) for element in elements]
+    readers = [operands.read(element, ptx_type) for element in operands.defined(elements)]
     kept = parameter_register(operands, destination)
     if kept is not None:
         write, read = write_register(kept.register, ptx_type, checked=operands.checked), readers[0]

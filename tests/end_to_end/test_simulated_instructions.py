@@ -1,0 +1,106 @@
+"""Which instructions of the corpus the simulator knows: all of them, but the ones that stand in a list with a reason.
+
+Every entry of every module is lowered and every instruction in its reach compiled. The list is exact: an opcode that is
+neither simulated nor listed fails, and so does one that is listed and simulated, or listed and nowhere in the corpus.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from pyptx_ir.syntax import decode, parse
+from pyptx_ir.syntax.nodes import Function
+from pyptx_sim.errors import MissingSemantics, ProgramError
+from pyptx_sim.instructions.operands import Operands
+from pyptx_sim.instructions.table import ENDS, _step
+from pyptx_sim.program.lowering import lower
+
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
+
+TENSOR_CORES = "the matrix units' arithmetic comes with the tensor cores"
+ASYNCHRONOUS = "asynchronous copies and their barriers come together: they need an engine that lets results land late"
+TEXTURES = "textures, samplers and surfaces are opaque objects that a launch cannot bind yet"
+
+# opcode prefix: why it is not simulated
+NOT_SIMULATED: dict[str, str] = {
+    "mma": TENSOR_CORES,
+    "wmma": TENSOR_CORES,
+    "ldmatrix": TENSOR_CORES,
+    "stmatrix": TENSOR_CORES,
+    "wgmma": TENSOR_CORES,
+    "tcgen05": TENSOR_CORES,
+    "cp": ASYNCHRONOUS,
+    "mbarrier": ASYNCHRONOUS,
+    "red.async": ASYNCHRONOUS,
+    "st.async": ASYNCHRONOUS,
+    "st.bulk": ASYNCHRONOUS,
+    "tensormap": ASYNCHRONOUS,
+    "clusterlaunchcontrol": ASYNCHRONOUS,
+    "tex": TEXTURES,
+    "tld4": TEXTURES,
+    "txq": TEXTURES,
+    "suld": TEXTURES,
+    "sust": TEXTURES,
+    "sured": TEXTURES,
+    "suq": TEXTURES,
+    "istypep": TEXTURES,
+}
+
+# Modules that no program can come of: they show syntax, and name what they do not declare.
+NO_PROGRAMS = frozenset({"handmade/old_style.ptx"})
+
+
+@cache
+def _missing() -> tuple[Counter[str], dict[str, str], int]:
+    """Return how often each opcode is met without semantics, what else cannot be lowered, and how much can."""
+    missing: Counter[str] = Counter()
+    refused: dict[str, str] = {}
+    known = 0
+    for path in sorted(CORPUS.glob("*/*.ptx")):
+        name = path.relative_to(CORPUS).as_posix()
+        if name in NO_PROGRAMS:
+            continue
+        module = parse(decode(path.read_bytes()), name)
+        for function in module.body:
+            if isinstance(function, Function) and function.kind == "entry" and function.body is not None:
+                program = lower(module, function.name)
+                ends = {block.last - 1: block.index for block in program.blocks if block.ends}
+                for site in program.sites:
+                    operands = Operands(program, site, checked=True)
+                    try:
+                        _compile(operands, ends)
+                        known += 1
+                    except MissingSemantics:
+                        missing[".".join(operands.opcode)] += 1
+                    except ProgramError as error:
+                        refused[f"{name}: {'.'.join(operands.opcode)}"] = str(error)
+    return missing, refused, known
+
+
+def _compile(operands: Operands, ends: dict[int, int]) -> None:
+    if operands.pc in ends:
+        ENDS[operands.opcode[0]](operands, ends[operands.pc] + 1)
+    else:
+        _step(operands)
+
+
+def _listed(opcode: str) -> str | None:
+    return next((prefix for prefix in NOT_SIMULATED if f"{opcode}.".startswith(f"{prefix}.")), None)
+
+
+def test_what_is_not_simulated_is_listed() -> None:
+    missing, _, _ = _missing()
+    assert {opcode: count for opcode, count in missing.items() if _listed(opcode) is None} == {}
+
+
+def test_what_is_listed_is_in_the_corpus_and_not_simulated() -> None:
+    missing, _, _ = _missing()
+    assert {_listed(opcode) for opcode in missing} == set(NOT_SIMULATED)
+
+
+def test_every_other_instruction_compiles() -> None:
+    _, refused, known = _missing()
+    assert refused == {}
+    assert known > 100_000
