@@ -69,7 +69,7 @@ class WarpClocks:
         self.now[warps] += 1
 
     def exchange(self, warps: Offsets, locations: Offsets, *, leaves: bool) -> None:
-        """Let strong accesses of `warps` at `locations` pick up what lies there, and leave their own if they write."""
+        """Let strong accesses of `warps` take what lies at `locations`, and, if they write, leave what they fenced."""
         pairs = np.unique(np.stack([locations, warps]), axis=1)
         places: dict[int | None, list[int]] = {}
         crowded = len(np.unique(pairs[0])) > LOCATIONS_PER_STEP
