@@ -115,8 +115,8 @@ def _advance(particle: Any, boundary: int) -> None:
 
 
 def collatz() -> Problem:
-    seeds = draws(9).integers(1, 1 << 40, 64, np.uint64)
-    seeds[:3] = [1, 27, 837799]
+    seeds = draws(9).integers(1, 40, 64, np.uint64) << np.uint64(33)
+    seeds[:3] = [1, 27, 97]
     lengths = []
     for seed in seeds.tolist():
         value, length = seed, 0
