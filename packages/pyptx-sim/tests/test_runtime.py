@@ -186,3 +186,32 @@ def test_tensors_on_the_cpu_warn_unless_told_otherwise(monkeypatch: pytest.Monke
     monkeypatch.setenv("PYPTX_CPU", "perhaps")
     with pytest.raises(LaunchError, match="none of quiet, warn, error"):
         call(Scale("s32"), x, by=1)
+
+
+@pytest.mark.parametrize("array", [np.arange(4, dtype=">u4"), np.arange(4, dtype=">u4").astype("<u4").view(">u4")])
+def test_an_array_of_foreign_byte_order_is_refused_and_never_misread(array: Any) -> None:
+    with pytest.raises(LaunchError, match="byte order"):
+        call(Scale(), array, by=2)
+    with pytest.raises(LaunchError, match="byte order"):
+        call(Scale(), np.arange(4, dtype=np.uint32), by=2, out=array)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution")
+def test_tensors_that_do_not_store_their_elements_one_by_one_are_refused() -> None:
+    import torch
+
+    with pytest.raises(LaunchError, match="sparse"):
+        call(Scale("s32"), torch.ones(4, dtype=torch.int32).to_sparse(), by=2)
+    with pytest.raises(LaunchError, match="resolve_neg"):
+        call(Scale("f32"), torch.ones(4, dtype=torch.complex64).conj().imag, by=2)
+
+
+@pytest.mark.parametrize("seed", [-1, "first", 1.5, None])
+def test_a_seed_that_is_none_is_an_error_that_says_so(seed: Any) -> None:
+    with pytest.raises(LaunchError, match="is no seed"):
+        simulate(Scale(), np.arange(4, dtype=np.uint32), by=2, seed=seed)
+
+
+def test_numpy_integers_are_seeds() -> None:
+    assert (simulate(Scale(), np.arange(4, dtype=np.uint32), by=2, seed=np.int64(3)).outputs[0] == [0, 2, 4, 6]).all()

@@ -93,6 +93,11 @@ def dtype_name(value: object) -> str:
     known = _NAMES.get(name)
     if known is None:
         raise LaunchError(f"arrays of {name} cannot be passed to a kernel", hint="convert the array to a PTX type")
+    if array is not None and not array.dtype.isnative:
+        raise LaunchError(
+            f"an array of foreign byte order ({array.dtype.str}) cannot be passed to a kernel",
+            hint='convert it: array.astype(array.dtype.newbyteorder("="))',
+        )
     return known
 
 
@@ -109,7 +114,19 @@ def argument_of(value: object) -> Argument:
         strides = tuple(stride // size for stride in array.strides)
         return Argument(array.shape, dtype_name(array), strides, array.ctypes.data, "cpu")
     tensor = cast("Tensor", value)
+    _check_storage(value)
     return Argument(tuple(tensor.shape), dtype_name(value), tuple(tensor.stride()), tensor.data_ptr(), "cpu")
+
+
+def _check_storage(value: object) -> None:
+    """Raise LaunchError for a tensor whose storage does not hold its elements one by one."""
+    tensor = cast("Any", value)
+    if str(tensor.layout) != "torch.strided":
+        raise LaunchError(f"a {tensor.layout} tensor cannot be passed to a kernel", hint="pass tensor.to_dense()")
+    if tensor.is_neg():
+        raise LaunchError(
+            "a tensor whose negation is pending cannot be passed to a kernel", hint="pass tensor.resolve_neg()"
+        )
 
 
 def storage_of(value: object) -> Array:

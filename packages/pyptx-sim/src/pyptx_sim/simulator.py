@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import numpy as np
 
 from pyptx_ir.syntax import parse
 from pyptx_sim.arguments import pack_arguments
@@ -60,6 +62,8 @@ def run(
     Raises PtxSyntaxError for text that is no PTX, ProgramError (MissingSemantics) for a module that cannot be run,
     LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
+    if not isinstance(cast("object", seed), int | np.integer) or seed < 0:
+        raise LaunchError(f"seed={seed!r} is no seed", hint="pass an integer from 0 up; 0 is the fixed order")
     module = _parsed(ptx) if isinstance(ptx, str) else ptx
     program = lower(module, entry)
     rules = _rules(checks)
