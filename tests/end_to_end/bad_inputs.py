@@ -53,6 +53,16 @@ TRACING = (
         "a register in an and", "r = reg.scalar(u32, init=1)\nr == 1 and r == 2  # <-", "TruthValueError", "& | ~"
     ),
     in_kernel("float arithmetic on a predicate", "p = reg.scalar(u32, init=1) == 1\np + 1  # <-", "RegisterTypeError"),
+    in_kernel("a type by its name", 'reg.scalar("u32")  # <-', "UnknownTypeError", "pyptx.types"),
+    in_kernel("a type of NumPy", "smem.alloc(np.float32, 4)  # <-", "UnknownTypeError", "float32", "pyptx.types"),
+    in_kernel("predicates in shared memory", "smem.alloc(pred, 4)  # <-", "SharedMemoryError", "pred"),
+    in_kernel(
+        "an alignment that is a word", 'smem.alloc(u32, 4, align="a")  # <-', "SharedMemoryError", "power of two"
+    ),
+    in_kernel(
+        "an allocation whose name is no symbol", 'smem.alloc(u32, 4, name="a b")  # <-', "SharedMemoryError", "a b"
+    ),
+    in_kernel("a swizzle by its number", "smem.alloc(u32, 4, swizzle=128)  # <-", "SharedMemoryError", "128B"),
     in_kernel("a shift of a float", "x = reg.scalar(f32, init=1.0)\nx << 1  # <-", "RegisterTypeError", "f32"),
     in_kernel("an index past a register array", "a = reg.array(f32, 4)\na[4]  # <-", "RegisterIndexError", "4"),
     in_kernel(
@@ -229,6 +239,10 @@ CALLING = (
         SCALE + "raw = np.zeros(4 * 8 * 4 + 1, np.uint8)\nscale(raw[1:].view(np.float32).reshape(4, 8), ONES[0])  # <-",
         "AlignmentError",
         "X",
+    ),
+    program("a class instead of a function", "class K:\n    pass\nkernel(K)  # <-", "SignatureError", "no function"),
+    program(
+        "a generator for a kernel", "@kernel  # <-\ndef k():\n    ptx.ret()\n    yield", "SignatureError", "generator"
     ),
     program("a list instead of an array", SCALE + "scale([[1.0]], [1.0])  # <-", "RuntimeMissingError"),
     program(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.arch import detect_arch
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
@@ -126,6 +126,8 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
 def _target(arch: str) -> TargetRow:
     if arch == "auto":
         arch = detect_arch()
+    if not isinstance(cast("object", arch), str):
+        raise ArchError(f"arch={arch!r} is no target", hint='name it: arch="sm_90a", or "auto" for this machine\'s GPU')
     try:
         return find_target(arch)
     except TargetError as error:
@@ -157,6 +159,13 @@ def _signature(
         raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
     import inspect
 
+    if not inspect.isroutine(function):
+        raise SignatureError(f"{name!r} is no function", hint="decorate a def")
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        raise SignatureError(
+            f"kernel {name!r} is a generator or async: calling it would run nothing of its body",
+            hint="take yield or async out of it",
+        )
     tensors, templates, required = list[str](), dict[str, object](), list[str]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
@@ -202,7 +211,7 @@ def _block(options: Options) -> Dims:
     block = three("block", options.block)
     if options.reqntid is None:
         return block
-    required = three("reqntid", tuple(options.reqntid))
+    required = three("reqntid", options.reqntid)
     if block not in {_UNSET_BLOCK, required}:
         raise LaunchError(f"block={block} and reqntid={required} disagree", hint="leave block out")
     return required
@@ -223,18 +232,29 @@ def _extern_symbol(extern: bool | str) -> str | None:  # noqa: FBT001  the decor
     if not extern:
         return None
     symbol = EXTERN_SYMBOL if extern is True else extern
-    if not (symbol.isidentifier() and symbol.isascii()):
-        raise SpecError(f"extern_smem={extern!r} is no symbol")
+    if not (isinstance(cast("object", symbol), str) and symbol.isidentifier() and symbol.isascii()):
+        raise SpecError(f"extern_smem={extern!r} is no symbol", hint="pass True, or the symbol's name")
     return symbol
 
 
 def _directives(options: Options) -> tuple[HeaderDirective, ...]:
     """Return the performance directives of the header; `raw_directives` wins over `reqntid`."""
     if options.raw_directives is not None:
-        return tuple(_directive(name, values) for name, values in options.raw_directives)
+        pairs = [as_items(entry) for entry in as_items(options.raw_directives) or [None]]
+        return tuple(_raw_directive(pair) for pair in pairs)
     if options.reqntid is not None:
-        return (_directive("reqntid", tuple(options.reqntid)),)
+        return (_directive("reqntid", options.reqntid),)
     return ()
+
+
+def _raw_directive(pair: object) -> HeaderDirective:
+    match pair:
+        case [str(name), values]:
+            return _directive(name, values)
+        case _:
+            raise SpecError(
+                "raw_directives holds no pair of name and values", hint='write a list: [("maxntid", (128, 1, 1))]'
+            )
 
 
 def _directive(name: str, values: object) -> HeaderDirective:

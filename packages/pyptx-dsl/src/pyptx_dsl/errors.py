@@ -133,9 +133,9 @@ class KernelError(DslError):
 class UnknownTypeError(KernelError, ValueError):
     """A word that names no PTX type."""
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        """Offer the nearest known names."""
-        super().__init__(f"unknown PTX type {name!r}", hint=close(name, known))
+    def __init__(self, name: str, known: Sequence[str], hint: str | None = None) -> None:
+        """Offer `hint`, or the nearest known names."""
+        super().__init__(f"unknown PTX type {name!r}", hint=hint or close(name, known))
 
 
 class ArchError(KernelError):

@@ -66,7 +66,10 @@ def _fits(dtype: PtxType, number: float) -> bool:
 def parse_raw_parameters(declared: Sequence[tuple[str, str]]) -> tuple[RawParameter, ...]:
     """Parse `raw_params`; raise SpecError for the first entry that makes no sense."""
     parsed = list[RawParameter]()
-    for entry in declared:
+    entries = as_items(declared)
+    if entries is None:
+        raise SpecError(f"raw_params={declared!r} is no list", hint='write a list of pairs: [("u32", "n")]')
+    for entry in entries:
         match as_items(entry):
             case [str(word), str(name)]:
                 parsed.append(_parse(word, name))

@@ -13,6 +13,7 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.operands import PipeRef, as_integer, parse_text
 from pyptx_dsl.register import NegPred, Reg, RegArray, SpecialReg
 from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import as_type
 
 if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
@@ -42,7 +43,7 @@ def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
     `init` is a number (spelt exactly for the type: `0f00000000` for f32, `0x3F80` for bf16) or a register of the same
     width. `name` gives the register a name of its own, as `"%sum"`.
     """
-    register = active("reg.scalar").fresh(dtype, name)
+    register = active("reg.scalar").fresh(as_type(dtype), name)
     if init is not None:
         operators.move(register, init)
     return register
@@ -54,13 +55,13 @@ def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
     number = as_integer(count)
     if number is None or number < 1:
         raise OperandError(f"an array needs at least one register, not {count!r}")
-    return trace.array(dtype, number, name)
+    return trace.array(as_type(dtype), number, name)
 
 
 def from_(src: object, dtype: PtxType) -> Reg:
     """Declare a register and emit one `mov` into it from a register, special register, number, or symbol (a string)."""
     trace = active("reg.from_")
-    register = trace.fresh(dtype)
+    register = trace.fresh(as_type(dtype))
     if isinstance(src, str):
         src = parse_text(src)
     operand = getattr(src, "__ptx_operand__", None)
@@ -81,7 +82,7 @@ def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> Re
 
 def alloc(dtype: PtxType) -> Reg:
     """Declare one register, from a bank of its own (`%a…`)."""
-    return active("reg.alloc").fresh(dtype, prefix=f"%a{dtype.prefix[1:]}")
+    return active("reg.alloc").fresh(as_type(dtype), prefix=f"%a{dtype.prefix[1:]}")
 
 
 def alloc_array(dtype: PtxType, count: int) -> RegArray:

@@ -21,7 +21,7 @@ from pyptx_dsl.errors import SharedMemoryError
 from pyptx_dsl.operands import as_integer, as_items
 from pyptx_dsl.swizzle import find_swizzle
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import u32
+from pyptx_dsl.types import as_type, u32
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import operands as tree
 
@@ -64,9 +64,11 @@ def alloc(
     1024). Raise SharedMemoryError for sizes that make no sense and when the target has no such amount.
     """
     trace = active("smem.alloc")
-    dimensions = _dimensions(shape)
+    dimensions, dtype = _dimensions(shape), as_type(dtype)
+    if dtype.memory is None:
+        raise SharedMemoryError(f"{dtype} has no form in memory", hint="allocate u8 or u32, and store selp of the two")
     pattern = find_swizzle(swizzle)
-    alignment = align if align is not None else max(_DEFAULT_ALIGNMENT, 0 if pattern is None else pattern.period)
+    alignment = _alignment(align, max(_DEFAULT_ALIGNMENT, 0 if pattern is None else pattern.period))
     if pattern is not None and alignment % pattern.period:
         raise SharedMemoryError(
             f"a {swizzle} swizzle repeats every {pattern.period} bytes, so align={alignment} would shift it",
@@ -132,8 +134,6 @@ def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
 
 def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -> SharedRegion:
     """Place an allocation, unless the target has not so much."""
-    if alignment < 1 or alignment & (alignment - 1):
-        raise SharedMemoryError(f"an alignment is a power of two, not {alignment}")
     target = find_target(trace.target)
     total = -(-trace.shared.static_bytes // alignment) * alignment + size
     if trace.shared.base_symbol is not None:
@@ -145,8 +145,19 @@ def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -
             hint="use fewer stages or smaller tiles",
         )
     if named:
+        if not (name.isidentifier() and name.isascii()):
+            raise SharedMemoryError(f"{name!r} cannot name an allocation", hint="use an ASCII identifier")
         trace.claim_symbol(name)
     return trace.shared.place(name if named else trace.fresh_symbol(name), size, alignment)
+
+
+def _alignment(given: object, default: int) -> int:
+    if given is None:
+        return default
+    alignment = as_integer(given)
+    if alignment is None or alignment < 1 or alignment & (alignment - 1):
+        raise SharedMemoryError(f"an alignment is a power of two, not {given!r}")
+    return alignment
 
 
 def _dimensions(shape: Sequence[int] | int) -> tuple[int, ...]:

@@ -45,9 +45,9 @@ SWIZZLES = {
 
 def find_swizzle(name: str | None) -> Swizzle | None:
     """Return the swizzle called `name`; None (or `"none"`) means none."""
-    if name is None or name.lower() == "none":
+    if name is None or str(name).lower() == "none":
         return None
     found = SWIZZLES.get(name)
     if found is None:
-        raise SharedMemoryError(f"unknown swizzle {name!r}", hint=close(name, tuple(SWIZZLES)))
+        raise SharedMemoryError(f"unknown swizzle {name!r}", hint=close(str(name), tuple(SWIZZLES)))
     return found

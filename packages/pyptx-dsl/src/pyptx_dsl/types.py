@@ -142,6 +142,14 @@ TYPES: tuple[PtxType, ...] = (
 _BY_NAME = {row.name: row for row in TYPES}
 
 
+def as_type(value: object) -> PtxType:
+    """Return `value` if it is a type; raise UnknownTypeError for anything else, as a string or a NumPy type."""
+    if isinstance(value, PtxType):
+        return value
+    word = value if isinstance(value, str) else getattr(value, "__name__", repr(value))
+    raise UnknownTypeError(str(word), tuple(_BY_NAME), hint="pass a type of pyptx.types: from pyptx.types import f32")
+
+
 def from_name(name: str) -> PtxType:
     """Return the type called `name` (`"f32"` or `".f32"`); raise UnknownTypeError for any other word."""
     found = _BY_NAME.get(name.removeprefix("."))
