@@ -53,6 +53,12 @@ TRACING = (
         "a register in an and", "r = reg.scalar(u32, init=1)\nr == 1 and r == 2  # <-", "TruthValueError", "& | ~"
     ),
     in_kernel("float arithmetic on a predicate", "p = reg.scalar(u32, init=1) == 1\np + 1  # <-", "RegisterTypeError"),
+    in_kernel(
+        "an array of NumPy plus a register",
+        "r = reg.scalar(u32, init=1)\nnp.arange(3) + r  # <-",
+        "RegisterTypeError",
+        "registers and numbers",
+    ),
     in_kernel("a type by its name", 'reg.scalar("u32")  # <-', "UnknownTypeError", "pyptx.types"),
     in_kernel("a type of NumPy", "smem.alloc(np.float32, 4)  # <-", "UnknownTypeError", "float32", "pyptx.types"),
     in_kernel("predicates in shared memory", "smem.alloc(pred, 4)  # <-", "SharedMemoryError", "pred"),

@@ -20,6 +20,8 @@ class Handle:
     __slots__ = ("dtype", "operand", "raw_name", "slot", "trace")
 
     readonly = False
+    # `array + register` must be one error of ours, not NumPy's loop that adds the register to each element.
+    __array_ufunc__ = None
 
     def __init__(self, name: str, dtype: PtxType, trace: Trace, slot: OffsetSlot | None = None) -> None:
         """Name a register that is declared already (or is special)."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pyptx_ir.plugins.manager import manager
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.geometry import volume
@@ -18,6 +20,12 @@ def check_limits(program: Program, launch: Launch) -> None:
     """Raise LaunchError for a block or for shared memory that the entry or its target does not allow."""
     _check_block(program, launch)
     _check_shared(program, launch)
+
+
+def check_seed(seed: object) -> None:
+    """Raise LaunchError for a seed that NumPy's generators would refuse."""
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise LaunchError(f"seed={seed!r} is no seed", hint="pass an integer from 0 up; 0 is the fixed order")
 
 
 def _check_block(program: Program, launch: Launch) -> None:

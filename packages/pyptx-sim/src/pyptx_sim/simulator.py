@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import parse
 from pyptx_sim.arguments import pack_arguments
@@ -13,7 +11,7 @@ from pyptx_sim.checks import OBSERVERS, RULES
 from pyptx_sim.errors import LaunchError, SimulationError
 from pyptx_sim.findings import ENGINE_RULES, FindingLog
 from pyptx_sim.instructions.table import compile_program
-from pyptx_sim.limits import check_limits
+from pyptx_sim.limits import check_limits, check_seed
 from pyptx_sim.machine.geometry import Launch, extent_of
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
@@ -62,8 +60,7 @@ def run(
     Raises PtxSyntaxError for text that is no PTX, ProgramError (MissingSemantics) for a module that cannot be run,
     LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
-    if not isinstance(cast("object", seed), int | np.integer) or seed < 0:
-        raise LaunchError(f"seed={seed!r} is no seed", hint="pass an integer from 0 up; 0 is the fixed order")
+    check_seed(seed)
     module = _parsed(ptx) if isinstance(ptx, str) else ptx
     program = lower(module, entry)
     rules = _rules(checks)
