@@ -169,11 +169,7 @@ def llvm_vectors() -> Problem:
 
 
 def llvm_integers(value: int, wide: int, flag: int, odd: int) -> Problem:
-    product = (
-        signed(value, 64) * wide >> 37 & (1 << 128) - 1
-        if False
-        else ((signed(value, 64) * wide) & ((1 << 128) - 1)) >> 37
-    )
+    product = ((signed(value, 64) * wide) & ((1 << 128) - 1)) >> 37
     t = signed(value, 32)
     q = (abs(t) // 7) * (1 if t >= 0 else -1)
     rotated = ((t & MASK32) << 5 | (q & MASK32) >> 27) & MASK32
