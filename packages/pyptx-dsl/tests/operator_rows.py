@@ -102,14 +102,13 @@ SECTIONS = (
     ),
     Section(
         "Offsets",
-        "A product (`*`, `<<`) of a 32-bit register, and a sum with one in it, is an offset: a 32-bit "
-        "register whose exact 64-bit "
-        "value can be asked for too. Where the operator stands, the trace puts the 32-bit form if the "
-        "register is used as one, "
-        "the 64-bit form if it meets a 64-bit register, both if both. So an offset added to a pointer "
-        "never wraps at 2^32, and "
-        "shared addresses stay 32 bits. Factors are 32-bit values. "
-        "A register that is written to afterwards is a plain 32-bit one: later sums with a pointer "
+        "A product (`*`, `<<`) of 16 or 32 bits is an offset, and so is a sum (`+`, `-`, unary `-`) or product with an "
+        "offset in it: a register whose exact value can be asked for in a wider form too. Where the operator "
+        "stands, the trace puts the narrow form if the register is used as one, the 64-bit form if it meets a 64-bit "
+        "register (of 16 bits also the 32-bit one), both if both. So no product on the way to a pointer wraps at 2^32, "
+        "however many are chained, and shared addresses stay 32 bits. A sum of plain registers is no offset: it has 32 "
+        "bits and wraps, as do the results of all other operators (`// % >> & | ^`), which read the narrow form. "
+        "A register that is written to afterwards is a plain one: later sums with a pointer "
         "widen it by one `cvt`. "
         "If an earlier sum may run again in a loop, an in-place operator refreshes the 64-bit form by one `cvt` more, "
         "and a write by an instruction is a RewrittenOffsetError.",
@@ -139,6 +138,44 @@ SECTIONS = (
             ),
             Row("P + (u + v) * 4", "add.u32 %r0, %u, %v; mul.wide.u32 %rd0, %r0, 4; add.s64 %rd1, %P, %rd0"),
             Row("P - u * 4", "mul.wide.u32 %rd0, %u, 4; sub.s64 %rd1, %P, %rd0"),
+            Row("P + (5 - u * 4)", "mul.wide.u32 %rd1, %u, 4; sub.s64 %rd0, 5, %rd1; add.s64 %rd2, %P, %rd0"),
+            Row("P + -(u * 4)", "mul.wide.u32 %rd1, %u, 4; neg.s64 %rd0, %rd1; add.s64 %rd2, %P, %rd0"),
+            Row("P + (1 << u)", "shl.b64 %rd0, 1, %u; add.s64 %rd1, %P, %rd0"),
+            Row(
+                "P + u * v * 4",
+                "mul.wide.u32 %rd1, %u, %v; mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd2, %P, %rd0",
+                "a product of a product",
+            ),
+            Row("P + s * t * 4", "mul.wide.s32 %rd1, %s, %t; mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd2, %P, %rd0"),
+            Row("P + (u * v << 2)", "mul.wide.u32 %rd1, %u, %v; shl.b64 %rd0, %rd1, 2; add.s64 %rd2, %P, %rd0"),
+            Row(
+                "P + u * 4 * (v * 8)",
+                "mul.wide.u32 %rd1, %u, 4; mul.wide.u32 %rd2, %v, 8; mul.lo.s64 %rd0, %rd1, %rd2; "
+                "add.s64 %rd3, %P, %rd0",
+            ),
+            Row(
+                "P + (u * v + c) * 4",
+                "mul.wide.u32 %rd2, %u, %v; cvt.u64.u32 %rd1, %c; add.s64 %rd1, %rd2, %rd1; "
+                "mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd3, %P, %rd0",
+                "a product of a sum with a product in it",
+            ),
+            Row("u * v * 4", "mul.lo.u32 %r0, %u, %v; mul.lo.u32 %r1, %r0, 4", "no pointer: 32 bits"),
+            Row("U * (u * 4)", "mul.wide.u32 %rd0, %u, 4; mul.lo.u64 %rd1, %U, %rd0"),
+            Row(
+                "P + u * v // 4",
+                "mul.lo.u32 %r0, %u, %v; div.u32 %r1, %r0, 4; cvt.u64.u32 %rd0, %r1; add.s64 %rd1, %P, %rd0",
+                "division reads 32 bits",
+            ),
+            Row("P + h * 4", "cvt.u64.u16 %rd0, %h; mul.lo.s64 %rd0, %rd0, 4; add.s64 %rd1, %P, %rd0"),
+            Row("P + (h << 2)", "cvt.u64.u16 %rd0, %h; shl.b64 %rd0, %rd0, 2; add.s64 %rd1, %P, %rd0"),
+            Row("P + u * h", "cvt.u32.u16 %r0, %h; mul.wide.u32 %rd0, %u, %r0; add.s64 %rd1, %P, %rd0"),
+            Row("P + h * u", "cvt.u32.u16 %r0, %h; mul.wide.u32 %rd0, %r0, %u; add.s64 %rd1, %P, %rd0"),
+            Row("u + h * 4", "mul.wide.u16 %r1, %h, 4; add.u32 %r0, %u, %r1", "16 bits meet 32"),
+            Row(
+                "P + (u + h * 4)",
+                "cvt.u64.u16 %rd1, %h; mul.lo.s64 %rd1, %rd1, 4; cvt.u64.u32 %rd0, %u; add.s64 %rd0, %rd0, %rd1; "
+                "add.s64 %rd2, %P, %rd0",
+            ),
             Row(
                 "o = u * 4; P + o; o + 1",
                 "mul.lo.u32 %r0, %u, 4; mul.wide.u32 %rd0, %u, 4; add.s64 %rd1, %P, %rd0; add.u32 %r1, %r0, 1",

@@ -178,6 +178,21 @@ def test_a_sum_of_a_rewritten_offset_reads_the_register() -> None:
     assert lines[3:5] == ["cvt.u64.u32 %rd0, %r0", "add.s64 %rd0, %rd0, %rd1"]
 
 
+def test_a_wider_form_is_refreshed_in_every_width_that_a_loop_may_read() -> None:
+    loop = ("o = h * 4", "active().append(Label(name='again'))", "P + o", "u ^ o", "o += 1")
+    assert emitted(*loop) == [
+        *("mul.lo.u16 %rs0, %h, 4", "mul.wide.u16 %r0, %h, 4", "cvt.u64.u16 %rd0, %h", "mul.lo.s64 %rd0, %rd0, 4"),
+        *("again:", "add.s64 %rd1, %P, %rd0", "xor.b32 %r1, %u, %r0", "add.u16 %rs0, %rs0, 1"),
+        *("cvt.u64.u16 %rd0, %rs0", "cvt.u32.u16 %r0, %rs0"),
+    ]
+
+
+@pytest.mark.parametrize("end", ["P + o", "active().emit(('mov', 'u32'), (u, o))"])
+def test_a_chain_of_thousands_of_offsets_is_no_recursion(end: str) -> None:
+    lines = emitted("o = u * 4", *["o = o + v"] * 3_000, end)
+    assert len(lines) == 1 + 3_000 * (2 if end == "P + o" else 1) + 1
+
+
 def test_a_trace_can_be_used_without_a_kernel() -> None:
     trace = Trace("loose")
     assert repr(reg.Reg("%r7", u32, trace)) == "Reg(%r7, u32)"

@@ -53,7 +53,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     if trace.faults:
         raise trace.faults[0]
     for slot in reversed(trace.offsets.values()):
-        if not slot.needs_narrow and slot.wide is None:
+        if not slot.is_asked:
             slot.need_narrow()
     _check_labels(trace)
     shared = _place_shared(trace)

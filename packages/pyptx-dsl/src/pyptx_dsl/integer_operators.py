@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.handle import Handle
-from pyptx_dsl.offsets import Term
+from pyptx_dsl.offsets import Term, extension
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.operator_faults import SYMBOLS, refusal
 from pyptx_dsl.types import b32, s32, s64, u32, u64
@@ -20,18 +20,22 @@ _BITWISE = frozenset({"and", "or", "xor"})
 _SHIFTS = frozenset({"shl", "shr"})
 _BINARY = frozenset({"add", "sub", "mul", "div", "rem", "shl", "shr", "and", "or", "xor", "max", "min"})
 _SIGN_MATTERS = frozenset({"div", "rem", "max", "min", "lt", "le", "gt", "ge"})
-_OFFSET = frozenset({"add", "sub", "mul", "shl"})
+_PRODUCTS = frozenset({"mul", "shl"})
+_SUMS = frozenset({"add", "sub"})
+_NARROW = (16, 32)
 _WIDTHS = (16, 32, 64)
 _WIDE = {("u", 32): u32, ("u", 64): u64, ("s", 32): s32, ("s", 64): s64}
 
 
 def binary(operation: str, left: Handle, right: object) -> Reg:
     """Emit `left operation right` into a fresh register."""
-    if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits:
-        return _promoted(operation, left, right)
-    if operation in _OFFSET and left.dtype.bits == b32.bits:
-        return _maybe_offset(operation, staged(left), right)
-    return plain(operation, left, right)
+    wider = (
+        right if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits else None
+    )
+    typed = left if wider is None or operation in _SHIFTS else wider
+    if _is_offset(operation, left, right, typed):
+        return _offset(operation, left, right, typed)
+    return plain(operation, left, right) if wider is None else _promoted(operation, left, wider)
 
 
 def plain(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
@@ -58,8 +62,9 @@ def reflected(operation: str, left: object, right: Handle) -> Reg:
             f"number {SYMBOLS[operation]} {right.dtype} register: PTX shifts by 32-bit amounts",
             hint="convert the amount to u32 with ptx.cvt first",
         )
-    if operation == "sub" and right.slot is not None and not right.slot.stale:
-        return _offset("sub", Term(None, number, None), _term(right), right)
+    if operation == "shl" or (operation == "sub" and in_step(right)):
+        terms = (Term(None, number), _term(right, right.dtype.bits))
+        return right.trace.offset(operation, words(operation, right.dtype), terms, right.dtype)
     source = staged(right)
     result = right.trace.fresh(right.dtype)
     right.trace.emit(words(operation, right.dtype), (result, Immediate(str(number)), source))
@@ -124,13 +129,12 @@ def staged(value: Handle) -> Handle:
 
 
 def extended(value: Handle, bits: int) -> Handle:
-    """Widen by the value's own sign, by one `cvt`; an offset in step gives its 64-bit form instead."""
-    if value.slot is not None and bits == s64.bits and not value.slot.stale:
-        return value.slot.need_wide()
+    """Widen by the value's own sign, by one `cvt`; an offset in step gives its exact wider form instead."""
+    if value.slot is not None and in_step(value):
+        return value.slot.need(bits)
     check_width("add", value.dtype)
-    letter = "s" if value.dtype.kind == "signed" else "u"
-    result = value.trace.fresh(_WIDE[letter, bits])
-    value.trace.emit(("cvt", f"{letter}{bits}", f"{letter}{value.dtype.bits}"), (result, value))
+    result = value.trace.fresh(_WIDE["s" if value.dtype.kind == "signed" else "u", bits])
+    value.trace.emit(extension(value, bits), (result, value))
     return result
 
 
@@ -223,30 +227,39 @@ def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
 # --- offsets ----------------------------------------------------------------------------------------
 
 
-def _term(value: Handle) -> Term:
-    """Describe a register inside an offset, with its own 64-bit form while that is in step."""
-    return Term(value, 0, None if value.slot is None or value.slot.stale else value.slot)
+def in_step(value: object) -> bool:
+    """Tell whether a value is an offset whose wider forms hold what its register holds."""
+    return isinstance(value, Handle) and value.slot is not None and not value.slot.stale
 
 
-def _maybe_offset(operation: str, left: Handle, right: object) -> Reg:
-    """Emit a 32-bit `+ - * <<`: a slot for products, and for sums with an offset in them."""
-    second: Term
-    if isinstance(right, Handle):
-        if not right.dtype.is_integer or right.dtype.bits < b32.bits:
-            return plain(operation, left, right)
-        right = staged(right)
-        second = _term(right)
+def negated(value: Handle) -> Reg:
+    """Emit the negation of an offset, which is one too."""
+    opcode = ("neg", f"s{value.dtype.bits}")
+    return value.trace.offset("neg", opcode, (_term(value, value.dtype.bits),), value.dtype)
+
+
+def _is_offset(operation: str, left: Handle, right: object, typed: Handle) -> bool:
+    """Tell products of 16 and 32 bits, and sums with an offset in them, from what is computed in one width."""
+    if typed.dtype.bits not in _NARROW or (isinstance(right, Handle) and not right.dtype.is_integer):
+        return False
+    return operation in _PRODUCTS or (operation in _SUMS and (in_step(left) or in_step(right)))
+
+
+def _term(value: Handle, bits: int) -> Term:
+    """Describe a register inside an offset of `bits`; only offsets in step may be narrower."""
+    if in_step(value):
+        return Term(value, 0, value.slot)
+    return Term(extended(value, bits) if value.dtype.bits < bits else staged(value))
+
+
+def _offset(operation: str, left: Handle, right: object, typed: Handle) -> Reg:
+    """Emit a slot, which the uses of the result will fill."""
+    first = _term(left, typed.dtype.bits)
+    if operation == "shl":
+        amount = _shift_amount(left, right)
+        second = Term(amount) if isinstance(amount, Handle) else Term(None, _number(operation, right, left))
+    elif isinstance(right, Handle):
+        second = _term(right, typed.dtype.bits)
     else:
-        number = _number(operation, right, left)
-        if operation == "shl":
-            _shift_amount(left, number)
-        second = Term(None, number, None)
-    first = _term(left)
-    if operation in {"add", "sub"} and first.slot is None and second.slot is None:
-        return plain(operation, left, right)
-    return _offset(operation, first, second, left)
-
-
-def _offset(operation: str, first: Term, second: Term, typed: Handle) -> Reg:
-    opcode = words(operation, typed.dtype)
-    return typed.trace.offset(operation, opcode, first, second, typed.dtype)
+        second = Term(None, _number(operation, right, left))
+    return typed.trace.offset(operation, words(operation, typed.dtype), (first, second), typed.dtype)

@@ -1,18 +1,19 @@
-"""Offsets: 32-bit products and sums whose 64-bit form can be asked for.
+"""Offsets: products of 16 and 32 bits, and sums with one, whose exact wider forms can be asked for.
 
-`px += row * (N * 4)` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width
-of a product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written,
+`px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width of
+a product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written,
 and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32`
-if the value was added to a 64-bit register, and both if both. Every instruction stands where the user wrote the
-operator, so it reads its factors as they are there and dominates what an eagerly emitted one would; loops and
-branches change nothing.
+if the value met a 64-bit register, and both if both. Every instruction stands where the user wrote the operator, so
+it reads its factors as they are there and dominates what an eagerly emitted one would; loops and branches change
+nothing.
 
-Offsets are `*` and `<<` of a 32-bit register, and `+` and `-` with an offset on either side. Factors are 32-bit
-values; the 64-bit form is the exact integer, each 32-bit register extended by its own sign.
+Offsets are `*` and `<<` of a register of 16 or 32 bits, and `+`, `-` and negation of an offset. A wider form is the
+exact integer: it reads the same form of every offset below it, and each plain register extended by its own sign.
+What is asked for spreads downwards through a worklist, for chains of offsets may be thousands long.
 
-Two registers then hold one value, so writing the 32-bit one must not leave the other stale. After a write, new 64-bit
-uses convert the register instead. Only a loop could bring an *earlier* use behind the write, and it must enter
-between the slot and that use: if a label stands there, an in-place operator refreshes the 64-bit register (one `cvt`
+Several registers then hold one value, so writing the narrow one must not leave the others stale. After a write, new
+wider uses convert the register instead. Only a loop could bring an *earlier* use behind the write, and it must enter
+between the slot and that use: if a label stands there, an in-place operator refreshes the wider register (one `cvt`
 more), and a write by any other instruction is a RewrittenOffsetError.
 """
 
@@ -22,176 +23,206 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import RewrittenOffsetError
-from pyptx_dsl.types import s64
+from pyptx_dsl.types import s16, s32, s64
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import Immediate, Operand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyptx_dsl.handle import Handle
 
-_U32 = range(1 << 32)
-_S32 = range(-(1 << 31), 1 << 31)
+_TYPES = {16: s16, 32: s32, 64: s64}
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One operand of an offset: a number, or a register with the slot of its own 64-bit form."""
+    """One operand of an offset: a number, or a register with its slot if that is in step."""
 
     register: Handle | None
-    number: int
-    slot: OffsetSlot | None
-
-    @property
-    def operand(self) -> Operand:
-        """The 32-bit form."""
-        return Immediate(str(self.number)) if self.register is None else self.register.operand
+    number: int = 0
+    slot: OffsetSlot | None = None
 
     @property
     def signed(self) -> bool:
         """Whether extension copies the sign bit; numbers are signed."""
         return self.register is None or self.register.dtype.kind == "signed"
 
-    def need_narrow(self) -> None:
-        """Pass on that the 32-bit form is read."""
-        if self.register is not None and self.register.slot is not None:
-            self.register.slot.need_narrow()
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where the 64-bit form reads an operand: a register (extended into first, if `extend`), or the term as it is."""
+    """Where a form reads one operand: a register (the term extended into it, if `extend`), or the term's number."""
 
     register: Handle | None
-    extend: bool
+    extend: bool = False
 
 
-_NUMBER = Part(None, extend=False)
+class Form:
+    """An offset in one width: its register, where it is read last, and, once asked for, what it is made of."""
+
+    __slots__ = ("labels", "parts", "register", "widening")
+
+    def __init__(self, register: Handle) -> None:
+        """Nothing is asked yet; `widening` will say that one `mul.wide` makes the form."""
+        self.register = register
+        self.labels = 0
+        self.parts: tuple[Part, ...] | None = None
+        self.widening = False
 
 
 class OffsetSlot:
     """The place of one offset in the trace, and what has been asked of it."""
 
-    __slots__ = (
-        *("_parts", "_wide_labels", "labels", "lead", "left", "narrow", "narrow_words", "needs_narrow"),
-        *("operation", "right", "stale", "wide"),
-    )
+    __slots__ = ("_forms", "bits", "labels", "lead", "narrow", "narrow_words", "operation", "stale", "terms")
 
-    def __init__(self, operation: str, narrow: Handle, narrow_words: tuple[str, ...], left: Term, right: Term) -> None:
-        """Describe `narrow = left operation right`; `narrow_words` is the 32-bit instruction."""
+    def __init__(self, operation: str, narrow: Handle, narrow_words: tuple[str, ...], terms: tuple[Term, ...]) -> None:
+        """Describe `narrow = operation terms`; `narrow_words` is the instruction of the register's own width."""
         self.operation = operation
         self.narrow = narrow
         self.narrow_words = narrow_words
-        self.left = left
-        self.right = right
+        self.terms = terms
+        self.bits = narrow.dtype.bits
         self.lead = "\n\t"
         self.labels = 0
-        self.needs_narrow = False
-        self.wide: Handle | None = None
         self.stale = False
-        self._wide_labels = 0
-        self._parts: tuple[Part, Part] = (_NUMBER, _NUMBER)
+        self._forms = {self.bits: Form(narrow)}
 
     # --- what is asked ------------------------------------------------------------------------------
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether any form is read."""
+        return any(form.parts is not None for form in self._forms.values())
+
     def need_narrow(self) -> None:
-        """Note that the 32-bit register is read or written somewhere."""
-        if self.needs_narrow:
-            return
-        self.needs_narrow = True
-        self.left.need_narrow()
-        self.right.need_narrow()
+        """Note that the register itself is read or written somewhere."""
+        if self._forms[self.bits].parts is None:
+            _ask(self, self.bits, self.labels)
 
-    def need_wide(self, labels: int | None = None) -> Handle:
-        """Return the 64-bit register, read where `labels` labels are defined (default: here)."""
-        trace = self.narrow.trace
-        self._wide_labels = max(self._wide_labels, trace.label_count if labels is None else labels)
-        if self.wide is None:
-            self.wide = trace.fresh(s64, prefix="%rd")
-            self._parts = self._plan()
-        return self.wide
+    def need(self, bits: int) -> Handle:
+        """Return the register of the form of `bits`, which is read here."""
+        _ask(self, bits, self.narrow.trace.label_count)
+        return self._forms[bits].register
 
-    def _plan(self) -> tuple[Part, Part]:
-        """Choose where each operand of the 64-bit form comes from."""
-        if self._is_wide_product():
-            self.left.need_narrow()
-            self.right.need_narrow()
-            return _NUMBER, _NUMBER
-        if self.operation == "shl":
-            self.right.need_narrow()
-            return self._extended(self.left, self.wide), _NUMBER
-        if self.operation == "mul":
-            return self._extended(self.left, self.wide), self._extended(self.right, None)
-        left = self._widened(self.left, self.wide)
-        return left, self._widened(self.right, self.wide if left.register is not self.wide else None)
+    def form(self, bits: int) -> Form:
+        """Return a form, declaring its register at the first call."""
+        found = self._forms.get(bits)
+        if found is None:
+            found = self._forms[bits] = Form(self.narrow.trace.fresh(_TYPES[bits]))
+        return found
 
-    def _widened(self, term: Term, into: Handle | None) -> Part:
-        """Read a term of a sum: its own 64-bit form while that holds the value at this place, else an extension."""
-        slot = term.slot
-        if slot is None or (slot.stale and slot.labels != self.labels):
-            return self._extended(term, into)
-        return Part(slot.need_wide(self.labels), extend=False)
+    def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
+        """Note a read where `labels` labels are defined; return what it asks of other slots, at first."""
+        form = self.form(bits)
+        form.labels = max(form.labels, labels)
+        if form.parts is not None:
+            return []
+        asked: list[tuple[OffsetSlot, int, int]] = []
+        form.widening = bits == 2 * self.bits and self._has_wide_product()
+        parts: list[Part] = []
+        for position, term in enumerate(self.terms):
+            is_amount = self.operation == "shl" and position == 1
+            as_it_is = term.register is None or form.widening or is_amount or term.register.dtype.bits == bits
+            if not as_it_is and self._holds(term) and term.slot is not None:
+                asked.append((term.slot, bits, self.labels))
+                parts.append(Part(term.slot.form(bits).register))
+                continue
+            if term.register is not None and term.register.slot is not None:
+                asked.append((term.register.slot, term.register.slot.bits, self.labels))
+            parts.append(Part(term.register) if as_it_is else Part(self._staging(form, parts, bits), extend=True))
+        form.parts = tuple(parts)
+        return asked
 
-    def _extended(self, term: Term, into: Handle | None) -> Part:
-        """Extend a 32-bit register into `into`, or into a register of its own; numbers stay as they are."""
-        if term.register is None:
-            return _NUMBER
-        term.need_narrow()
-        register = self.narrow.trace.fresh(s64, prefix="%rd") if into is None else into
-        return Part(register, extend=True)
+    def _holds(self, term: Term) -> bool:
+        """Tell whether the wider forms of a term hold its value at this place."""
+        return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
+
+    def _staging(self, form: Form, before: list[Part], bits: int) -> Handle:
+        """Return where to extend an operand: the form's own register, unless an operand waits there already."""
+        taken = any(part.register is form.register for part in before)
+        return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
+
+    # --- what is written ----------------------------------------------------------------------------
 
     @property
-    def is_looped(self) -> bool:
-        """Whether a loop may read the 64-bit form again without passing this place."""
-        return self.wide is not None and self._wide_labels != self.labels
+    def looped(self) -> Mapping[int, Form]:
+        """The wider forms that a loop may read again without passing this place."""
+        return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
+
+    def detach(self, forms: Mapping[int, Form]) -> None:
+        """Take forms away, for a write that refreshes them."""
+        self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
+
+    def attach(self, forms: Mapping[int, Form]) -> None:
+        """Put forms back, refreshed."""
+        self._forms |= forms
 
     def written(self) -> None:
-        """Note a write of the 32-bit register; raise RewrittenOffsetError if a loop would miss it."""
-        if self.is_looped:
+        """Note a write of the register; raise RewrittenOffsetError if a loop would miss it."""
+        if self.looped:
             name = self.narrow.raw_name
             raise RewrittenOffsetError(
-                f"this writes {name}, an offset whose 64-bit form met a pointer and may be read again by a loop",
+                f"this writes {name}, an offset whose wider form met a pointer and may be read again by a loop",
                 hint=f"make {name} a register of its own before the loop: offset = reg.from_(offset, u32)",
             )
         self.stale = True
 
     # --- what is emitted ----------------------------------------------------------------------------
 
-    def _is_wide_product(self) -> bool:
+    def _has_wide_product(self) -> bool:
         """Tell whether one `mul.wide` gives the exact product."""
-        if self.operation == "shl":
-            return self.right.register is None and 1 << self.right.number in (_S32 if self.left.signed else _U32)
-        if self.operation != "mul":
+        if self.operation not in {"mul", "shl"} or any(self._holds(term) for term in self.terms):
             return False
-        if self.right.register is None:
-            return self.right.number in (_S32 if self.left.signed else _U32)
-        return self.left.signed == self.right.signed
+        left, right = self.terms
+        if left.register is None or left.register.dtype.bits != self.bits:
+            return False
+        if right.register is None:
+            return _fits(1 << right.number if self.operation == "shl" else right.number, self.bits, signed=left.signed)
+        same = right.register.dtype.bits == self.bits and left.signed == right.signed
+        return self.operation == "mul" and same
 
     def instructions(self) -> Iterator[Instruction]:
-        """Yield what the slot came to hold, in order."""
-        if self.needs_narrow or self.wide is None:
-            operands = (self.narrow.operand, self.left.operand, self.right.operand)
-            yield Instruction(opcode=self.narrow_words, operands=operands, lead=self.lead)
-        if self.wide is not None:
-            yield from self._wide_instructions(self.wide.operand)
+        """Yield what the slot came to hold, the narrowest form first."""
+        for bits in sorted(self._forms):
+            form = self._forms[bits]
+            if form.parts is not None:
+                yield from self._form_instructions(bits, form, form.parts)
 
-    def _wide_instructions(self, wide: Operand) -> Iterator[Instruction]:
-        if self._is_wide_product():
-            factor = Immediate(str(1 << self.right.number)) if self.operation == "shl" else self.right.operand
-            word = "s32" if self.left.signed else "u32"
-            yield Instruction(opcode=("mul", "wide", word), operands=(wide, self.left.operand, factor), lead=self.lead)
-            return
-        for term, part in zip((self.left, self.right), self._parts, strict=True):
-            if part.extend and part.register is not None:
-                yield self._extension(part.register.operand, term)
-        words = {"mul": ("mul", "lo", "s64"), "shl": ("shl", "b64")}.get(self.operation, (self.operation, "s64"))
-        operands = [
-            term.operand if part.register is None else part.register.operand
-            for term, part in zip((self.left, self.right), self._parts, strict=True)
+    def _form_instructions(self, bits: int, form: Form, parts: tuple[Part, ...]) -> Iterator[Instruction]:
+        for term, part in zip(self.terms, parts, strict=True):
+            if part.extend and part.register is not None and term.register is not None:
+                operands = (part.register.operand, term.register.operand)
+                yield Instruction(opcode=extension(term.register, bits), operands=operands, lead=self.lead)
+        sources: list[Operand] = [
+            Immediate(str(term.number)) if part.register is None else part.register.operand
+            for term, part in zip(self.terms, parts, strict=True)
         ]
-        yield Instruction(opcode=words, operands=(wide, *operands), lead=self.lead)
+        words = self.narrow_words if bits == self.bits else self._wide_words(bits)
+        if form.widening:
+            words = ("mul", "wide", f"{'s' if self.terms[0].signed else 'u'}{self.bits}")
+            if self.operation == "shl":
+                sources[1] = Immediate(str(1 << self.terms[1].number))
+        yield Instruction(opcode=words, operands=(form.register.operand, *sources), lead=self.lead)
 
-    def _extension(self, into: Operand, term: Term) -> Instruction:
-        words = ("cvt", "s64", "s32") if term.signed else ("cvt", "u64", "u32")
-        return Instruction(opcode=words, operands=(into, term.operand), lead=self.lead)
+    def _wide_words(self, bits: int) -> tuple[str, ...]:
+        if self.operation == "shl":
+            return ("shl", f"b{bits}")
+        return ("mul", "lo", f"s{bits}") if self.operation == "mul" else (self.operation, f"s{bits}")
+
+
+def _ask(slot: OffsetSlot, bits: int, labels: int) -> None:
+    """Note a read of a form, and of every form that it is made of."""
+    pending = [(slot, bits, labels)]
+    while pending:
+        slot, bits, labels = pending.pop()
+        pending += reversed(slot.note(bits, labels))
+
+
+def _fits(number: int, bits: int, *, signed: bool) -> bool:
+    return -(1 << (bits - 1)) <= number < 1 << (bits - 1) if signed else 0 <= number < 1 << bits
+
+
+def extension(register: Handle, bits: int) -> tuple[str, ...]:
+    """Return the `cvt` that widens a register by its own sign."""
+    letter = "s" if register.dtype.kind == "signed" else "u"
+    return ("cvt", f"{letter}{bits}", f"{letter}{register.dtype.bits}")

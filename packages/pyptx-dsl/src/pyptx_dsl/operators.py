@@ -15,6 +15,7 @@ from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterTypeErr
 from pyptx_dsl.float_operators import literal_text
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.integer_operators import check_range, staged
+from pyptx_dsl.offsets import extension
 from pyptx_dsl.operands import as_float, as_integer
 from pyptx_dsl.operator_faults import refusal
 from pyptx_dsl.trace_context import current
@@ -22,6 +23,9 @@ from pyptx_dsl.types import pred
 from pyptx_ir.syntax.operands import Immediate, Operand
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_dsl.offsets import Form
     from pyptx_dsl.register import Reg
     from pyptx_dsl.trace import Trace
     from pyptx_dsl.types import PtxType
@@ -48,19 +52,21 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
         raise RegisterTypeError(
             f"{left.raw_name} is read-only", hint=f'copy it first: value = reg.from_("{left.raw_name}", {left.dtype})'
         )
-    slot, behind = left.slot, None
-    if slot is not None and slot.is_looped:
-        # The write below would leave a 64-bit form behind that a loop may read again: keep both in step.
-        behind, slot.wide = slot.wide, None
+    slot = left.slot
+    behind: Mapping[int, Form] = {} if slot is None else slot.looped
+    if slot is not None:
+        # The write below would leave wider forms behind that a loop may read again: keep all in step.
+        slot.detach(behind)
     if _is_logic(left, right):
         _logic(operation, left, right, left)
     elif left.dtype.is_integer:
         integer_operators.plain(operation, left, right, left)
     else:
         float_operators.binary(operation, left, right, left)
-    if slot is not None and behind is not None:
-        slot.wide = behind
-        trace.emit(("cvt", "s64", "s32") if left.dtype.kind == "signed" else ("cvt", "u64", "u32"), (behind, left))
+    if slot is not None:
+        slot.attach(behind)
+    for bits, form in behind.items():
+        trace.emit(extension(left, bits), (form.register, left))
     return left
 
 
@@ -78,6 +84,8 @@ def unary(operation: str, value: Reg) -> Reg:
     """Emit `neg`, `abs` or `not` into a fresh register."""
     trace = _own(value, None)
     opcode = _unary_words(operation, value)
+    if operation == "neg" and integer_operators.in_step(value):
+        return integer_operators.negated(value)
     source = staged(value)
     result = trace.fresh(value.dtype)
     trace.emit(opcode, (result, source))

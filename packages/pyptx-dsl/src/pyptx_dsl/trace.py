@@ -134,10 +134,10 @@ class Trace:
                 node = _placed(node, self._lead)
         self._record(node, sys._getframe(1))  # noqa: SLF001  as above
 
-    def offset(self, operation: str, words: tuple[str, ...], left: Term, right: Term, dtype: PtxType) -> Reg:
+    def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
         """Append the place of an offset and return its register; the instructions are known when the trace ends."""
         register = self.fresh(dtype)
-        slot = register.slot = OffsetSlot(operation, register, words, left, right)
+        slot = register.slot = OffsetSlot(operation, register, words, terms)
         slot.lead = self._lead
         slot.labels = self.label_count
         self.offsets[register.raw_name] = slot
