@@ -24,7 +24,14 @@ nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["lint", "types", "arrows", "tests"]
 
 ROOT = Path(__file__).parent
-PACKAGES = ("pyptx-ir", "pyptx-dsl", "pyptx-sim", "pyptx")  # lowest first
+PACKAGES = (  # lowest first
+    "pyptx-ir",
+    "pyptx-arch-hopper",
+    "pyptx-arch-blackwell",
+    "pyptx-dsl",
+    "pyptx-sim",
+    "pyptx",
+)
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}

@@ -238,4 +238,10 @@ def test_every_shipped_plugin_loads_without_a_framework(module: str) -> None:
 
 
 def test_the_shipped_plugins_are_the_ones_we_know() -> None:
-    assert shipped() == ["pyptx_dsl.plugin", "pyptx_ir.isa.plugin", "pyptx_sim.plugin"]
+    assert shipped() == [
+        "pyptx_arch_blackwell.plugin",
+        "pyptx_arch_hopper.plugin",
+        "pyptx_dsl.plugin",
+        "pyptx_ir.isa.plugin",
+        "pyptx_sim.plugin",
+    ]

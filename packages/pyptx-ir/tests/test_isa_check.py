@@ -139,7 +139,7 @@ def test_the_error_knows_which_operand_is_at_fault() -> None:
 
 def test_an_instruction_newer_than_the_table_passes() -> None:
     assert check("add.u8x4 %b32_1, %b32_2, %b32_3;", "sm_120f", (9, 0)) is not None
-    assert check("add.u8x4 %b32_1, %b32_2, %b32_3;", "sm_120f", (9, 2)) is None
+    assert check("add.u128 %b32_1, %b32_2, %b32_3;", "sm_120f", (9, 9)) is None
 
 
 def test_registers_declared_without_percent_are_registers() -> None:

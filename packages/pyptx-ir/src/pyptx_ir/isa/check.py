@@ -1,7 +1,7 @@
-"""Checking one instruction against the table: modifiers, operands, target and version.
+"""Checking one instruction against the table: modifiers, operands, constants, target and version.
 
-An opcode that no row knows passes unchecked, and so does what the chapters list as partly covered. The verdict depends
-on the opcode and on the operands' shapes alone, and is computed once for each.
+The verdict on everything but the values of constants depends on the opcode and on the operands' shapes alone, and is
+computed once for each. `pyptx_ir.isa.modules` checks whole files.
 """
 
 from __future__ import annotations
@@ -11,80 +11,128 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.errors import InstructionError
-from pyptx_ir.isa.fitting import Fault, fault_in
-from pyptx_ir.isa.matching import match_modifiers, missing_items, unknown_words
+from pyptx_ir.isa.fitting import fault_in, limits_in
+from pyptx_ir.isa.limits import Limits, constant_value
+from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, compile_row
+from pyptx_ir.isa.refusals import Refusal, misspelt, misused, unavailable, unknown, unready_word
 from pyptx_ir.isa.shapes import Shape, shape_of
-from pyptx_ir.isa.table.words import WORDS
-from pyptx_ir.isa.targets import TARGETS, find_target, includes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_ir.isa.fitting import Fault
     from pyptx_ir.syntax.nodes import Instruction
 
 # What the table describes; a module of a later version may use forms that it does not have yet.
-TABLE_VERSION = (9, 0)
+TABLE_VERSION = (9, 5)
+
+IMMEDIATE_RANGE = "immediate-range"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why an instruction is refused."""
+    """What is wrong with an instruction.
 
+    `code` is the class of the fault, `operand` the index of the operand at fault, where one is. `severity` is
+    `"error"`, or `"warning"` for an instruction that the table does not know.
+    """
+
+    code: str
     message: str
     hint: str | None = None
     operand: int | None = None
+    severity: str = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What opcode and operand shapes say: a refusal, or the limits of those operands that are constants."""
+
+    refusal: Refusal | None
+    limits: tuple[tuple[int, Limits], ...] = ()
 
 
 def check_instruction(
     instruction: Instruction,
-    register_type: Callable[[str], str | None],
+    declared: Callable[[str], str | None],
     target: str,
     version: tuple[int, int],
 ) -> None:
     """Raise InstructionError if `instruction` is not legal PTX for `target` and `version`.
 
-    `register_type(name)` returns the declared type (`"u32"`) of a register, an empty string for a vector register, and
-    None for a name that it does not know.
+    An instruction that the table does not know passes: ask `verdict_on`. `declared` is as in `shape_of`.
     """
-    shapes = tuple(shape_of(operand, register_type) for operand in instruction.operands)
-    verdict = judge(instruction.opcode, shapes, target, version)
-    if verdict is None:
-        return
-    from pyptx_ir.syntax.spelling import spell
+    verdict = verdict_on(instruction, declared, target, version)
+    if verdict is not None and verdict.severity == "error":
+        raise InstructionError(verdict.message, hint=verdict.hint, operand=verdict.operand, code=verdict.code)
 
-    message = verdict.message
-    if verdict.operand is not None:
-        message = message.replace("{operand}", spell(instruction.operands[verdict.operand]))
-    raise InstructionError(message, hint=verdict.hint, operand=verdict.operand)
+
+def verdict_on(
+    instruction: Instruction,
+    declared: Callable[[str], str | None],
+    target: str,
+    version: tuple[int, int],
+) -> Verdict | None:
+    """Return what is wrong with `instruction` on `target` in PTX `version`, or None; `declared` is as in `shape_of`."""
+    shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
+    judgement = judge(instruction.opcode, shapes, target, version)
+    if judgement.refusal is not None:
+        return _worded(judgement.refusal, instruction)
+    return out_of_range(instruction, judgement.limits) if judgement.limits else None
+
+
+def out_of_range(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -> Verdict | None:
+    """Return the verdict on the first constant operand that is outside its limits."""
+    for index, limit in limits:
+        value = constant_value(instruction.operands[index])
+        if value is not None and not limit.allow(value):
+            name = ".".join(instruction.opcode)
+            return Verdict(
+                IMMEDIATE_RANGE,
+                f"operand {index + 1} of {name}, `{value}`, is out of range; it must be {limit}",
+                operand=index,
+            )
+    return None
+
+
+def _worded(refusal: Refusal, instruction: Instruction) -> Verdict:
+    message = refusal.message
+    if refusal.operand is not None:
+        from pyptx_ir.syntax.spelling import spell
+
+        message = message.replace("{operand}", spell(instruction.operands[refusal.operand]))
+    return Verdict(refusal.code, message, refusal.hint, refusal.operand, refusal.severity)
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int]) -> Verdict | None:
-    """Return why an instruction of this opcode and these operand shapes is refused, or None."""
+def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int]) -> Judgement:
+    """Judge an instruction of this opcode and these operand shapes."""
     patterns = patterns_of(opcode[0])
-    if not patterns or is_partial(opcode):
-        return None
-    early = _early_word(opcode, target, version)
-    if early is not None:
-        return early
+    if not patterns:
+        return Judgement(unknown(opcode))
+    if is_partial(opcode):
+        return Judgement(None)
     matches = [
         (pattern, filled) for pattern in patterns if (filled := match_modifiers(pattern, opcode[1:])) is not None
     ]
     if not matches:
-        return None if version > TABLE_VERSION else _misspelt(opcode, patterns)
-    available = [match for match in matches if _unavailable(match[0], target, version) is None]
-    name = ".".join(opcode)
+        beyond = version > TABLE_VERSION
+        return Judgement(unknown(opcode) if beyond else misspelt(opcode, patterns))
+    early = unready_word(opcode, target, version)
+    if early is not None:
+        return Judgement(early)
+    available = [match for match in matches if unavailable(match[0].row, opcode, target, version) is None]
     if not available:
-        return _unavailable(_closest(matches, shapes)[0], target, version, name)
+        return Judgement(unavailable(_closest(matches, shapes).row, opcode, target, version))
     faults: list[tuple[Fault, Pattern]] = []
     for pattern, filled in available:
         fault = fault_in(pattern, filled, shapes)
         if fault is None:
-            return None
+            return Judgement(None, limits_in(pattern, filled, shapes))
         faults.append((fault, pattern))
     fault, pattern = max(faults, key=lambda found: _progress(found[0]))
-    return _misused(name, pattern, fault)
+    return Judgement(misused(opcode, pattern, fault))
 
 
 @functools.cache
@@ -105,81 +153,9 @@ def is_partial(opcode: tuple[str, ...]) -> bool:
     return any(opcode[0] == name and words.issuperset(marks) for name, *marks in PARTIAL)
 
 
-def _closest(
-    matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...]
-) -> tuple[Pattern, dict[str, str]]:
+def _closest(matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...]) -> Pattern:
     """Prefer, among forms that the target lacks, the one that the operands fit."""
-    return next((match for match in matches if fault_in(*match, shapes) is None), matches[0])
-
-
-def _unavailable(pattern: Pattern, target: str, version: tuple[int, int], name: str | None = None) -> Verdict | None:
-    row = pattern.row
-    name = name or row.opcode
-    if version < row.since:
-        return _needs_version(name, row.since, version)
-    if row.before and version >= row.before[1] and includes(target, row.before[0]):
-        return Verdict(
-            f"{name} is gone from {row.before[0]} on; the target is {target}", f"use {row.opcode}.sync, with a mask"
-        )
-    if row.targets and not any(includes(target, need) for need in row.targets):
-        return _needs_target(name, row.targets, target)
-    return None
-
-
-def _early_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Verdict | None:
-    """Return why a word that makes demands whatever the instruction can't be used yet."""
-    for word in opcode[1:]:
-        since, need = WORDS.get(word, ((1, 0), ""))
-        if version < since:
-            return _needs_version(f".{word} of {'.'.join(opcode)}", since, version)
-        if need and not includes(target, need):
-            return _needs_target(f".{word} of {'.'.join(opcode)}", (need,), target)
-    return None
-
-
-def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) -> Verdict:
-    return Verdict(
-        f"{name} needs PTX {since[0]}.{since[1]}; this module is version {version[0]}.{version[1]}",
-        f"ask for version=({since[0]}, {since[1]}) or later",
-    )
-
-
-def _needs_target(name: str, targets: tuple[str, ...], target: str) -> Verdict:
-    wanted = " or ".join(targets)
-    first = find_target(targets[0])
-    later = " or later" if first in TARGETS and first.kind != "arch" else ""
-    return Verdict(f"{name} needs {wanted}{later}; the target is {target}", f"choose arch={targets[0]!r}")
-
-
-def _misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Verdict:
-    words = opcode[1:]
-    name = ".".join(opcode)
-    best = min(patterns, key=lambda pattern: len(unknown_words(pattern, words)) + len(missing_items(pattern, words)))
-    hint = f"the form is {best.row.syntax}"
-    unknown = [word for word in words if all(word in unknown_words(pattern, words) for pattern in patterns)]
-    if unknown:
-        return Verdict(f"{name}: {opcode[0]} has no modifier .{unknown[0]}", _with_values(hint, best))
-    unfit = unknown_words(best, words)
-    if unfit:
-        return Verdict(f"{name}: .{unfit[0]} does not go with the other modifiers", _with_values(hint, best))
-    missing = missing_items(best, words)
-    if missing:
-        choices = " or ".join(f".{word}" for word in sorted(missing[0].words)[:6])
-        return Verdict(f"{name} lacks a modifier: {choices}", hint)
-    return Verdict(f"{name}: these modifiers do not go together, or not in this order", _with_values(hint, best))
-
-
-def _with_values(hint: str, pattern: Pattern) -> str:
-    slots = [f".{name} is {' '.join(values)}" for name, values in pattern.row.slots]
-    return "; ".join([hint, *slots])
-
-
-def _misused(name: str, pattern: Pattern, fault: Fault) -> Verdict:
-    hint = f"the form is {pattern.row.syntax}"
-    if fault.operand is None:
-        return Verdict(f"{name} {fault.message}; it takes {fault.wanted}", hint)
-    ordinal = f"operand {fault.operand + 1} of {name}"
-    return Verdict(f"{ordinal}, `{{operand}}`, is {fault.message}; it must be {fault.wanted}", hint, fault.operand)
+    return next((pattern for pattern, filled in matches if fault_in(pattern, filled, shapes) is None), matches[0][0])
 
 
 def _progress(fault: Fault) -> int:

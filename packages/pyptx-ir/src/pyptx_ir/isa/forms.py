@@ -9,29 +9,15 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.patterns import Pattern, Place, compile_row
-from pyptx_ir.isa.scalar_types import HELD_BY, TYPES, doubled
+from pyptx_ir.isa.kinds.kind import Use, split_kind
+from pyptx_ir.isa.kinds.table import KINDS
+from pyptx_ir.isa.patterns import Pattern, compile_row
+from pyptx_ir.isa.scalar_types import TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.isa.rows import InstructionRow
-
-# Where the address operand of a form points, by the state space among its words.
-ADDRESSES: dict[str, str] = {
-    "global": "gmem",
-    "const": "cmem",
-    "local": "lmem",
-    "param": "pp",
-    "param::entry": "pp",
-    "param::func": "fp",
-    "shared": "smem",
-    "shared::cta": "smem",
-    "shared::cluster": "smem",
-}
-
-# Constants that a place of this name may have.
-CONSTANTS: dict[str, str] = {"size": "16", "count": "232", "align": "16", "immLut": "0x80"}
 
 
 def register_type(name: str) -> str | None:
@@ -99,65 +85,36 @@ def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes:
 
 
 def _instructions(pattern: Pattern, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield the instruction with all optional operands, and with none."""
+    """Yield the instruction with all optional operands, and with none; then with every other example of an operand."""
     filled = {item.name: word for item, word in zip(pattern.items, words, strict=True) if word}
     opcode = ".".join((pattern.row.opcode, *(word for word in words if word)))
-    spelt: set[str] = set()
+    spelt: dict[str, None] = {}
     for optional in (False, True):
-        places = [
-            place
-            for place in pattern.places
-            if (place.needs in filled.values() if place.needs else optional or not place.optional)
+        places = [place for place in pattern.places if place.stands(filled) and (optional or not place.optional)]
+        choices = [
+            _operand(Use(pattern.row, filled, place), index, optional=optional) for index, place in enumerate(places, 1)
         ]
-        operands = [_operand(place, index, filled, optional=optional) for index, place in enumerate(places, 1)]
-        text = f"{opcode} {', '.join(operands)};" if operands else f"{opcode};"
-        if text not in spelt:
-            spelt.add(text)
-            yield text
+        base = [examples[0] for examples in choices]
+        spelt[_spelt(opcode, base)] = None
+        for index, examples in enumerate(choices):
+            for example in examples[1:]:
+                spelt[_spelt(opcode, [*base[:index], example, *base[index + 1 :]])] = None
+    yield from spelt
 
 
-def _operand(place: Place, index: int, filled: dict[str, str], *, optional: bool) -> str:
-    first = _spell(place.kind, place, index, filled)
+def _spelt(opcode: str, operands: list[str]) -> str:
+    return f"{opcode} {', '.join(operands)};" if operands else f"{opcode};"
+
+
+def _operand(use: Use, index: int, *, optional: bool) -> tuple[str, ...]:
+    place = use.place
+    examples = _examples(place.kind, use, index)
     if not place.second or (place.optional_second and not optional):
-        return first
-    return f"{first}|{_spell(place.second, place, index + 4, filled)}"
+        return examples
+    second = _examples(place.second, use, index + 4)[0]
+    return tuple(f"{first}|{second}" for first in examples)
 
 
-def _spell(kind: str, place: Place, index: int, filled: dict[str, str]) -> str:
-    fixed = {
-        "address": f"[{_address(place, filled)}]",
-        "imm": CONSTANTS.get(place.name, "1"),
-        "label": "done",
-        "pointer": f"%u64_{index}",
-        "int32": f"%u32_{index}",
-        "size_or_pred": "8",
-        "any": f"%u32_{index}",
-    }
-    if kind in fixed:
-        return fixed[kind]
-    name, _, argument = kind.partition("(")
-    argument = argument.removesuffix(")")
-    if name == "vec":
-        length = next((int(word[1]) for word in filled.values() if word in ("v2", "v4", "v8")), 1)
-        return _vector(length, argument, index, filled, bare=True)
-    if "*" in kind:
-        count, _, inner = kind.partition("*")
-        return _vector(int(count), inner, index, filled, bare=False)
-    type_name = filled.get(argument or kind, argument or kind)
-    type_name = doubled(type_name) if name == "wide" else type_name
-    return f"%{HELD_BY[type_name][-1] if type_name in HELD_BY else type_name}_{index}"
-
-
-def _vector(length: int, kind: str, index: int, filled: dict[str, str], *, bare: bool) -> str:
-    place = Place("", kind)
-    elements = [_spell(kind, place, index + offset, filled) for offset in range(length)]
-    return elements[0] if bare and length == 1 else f"{{{', '.join(elements)}}}"
-
-
-def _address(place: Place, filled: dict[str, str]) -> str:
-    if place.name == "src":
-        return "gmem"
-    spaces = [word for word in filled.values() if word in ADDRESSES]
-    if spaces and spaces[0] == "param" and place.written:
-        return ADDRESSES["param::func"]
-    return ADDRESSES[spaces[0]] if spaces else "%u64_9"
+def _examples(kind: str, use: Use, index: int) -> tuple[str, ...]:
+    name, argument = split_kind(kind)
+    return KINDS[name].examples(argument, use, index)

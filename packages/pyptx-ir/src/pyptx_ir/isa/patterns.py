@@ -3,16 +3,23 @@
 An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predicates, `d`, `a`, … the slot `dtype`,
 `atype`, … or else `type`, or the type that the line spells out) unless the row says otherwise, with one of
 
-    type          the name of a slot, or a type itself: a register or literal of exactly that type
-    wide(type)    twice its width        relaxed(type)   at least its width, as ld, st and cvt allow
-    pointer       a register that can hold an address
-    int32         a 32-bit integer, whatever the type suffix says: shift amounts, masks, barrier numbers
-    imm           an integer constant    label, symbol, list, any
-    vec(kind)     a vector of as many as the modifier v2, v4 or v8 says, or one operand without it
-    n*kind        a vector of n
+    type              the name of a slot, or a type itself: a register or literal of exactly that type
+    wide(type)        twice its width        relaxed(type)   at least its width, as ld, st and cvt allow
+    pointer           a register that can hold an address
+    int32             a 32-bit integer, whatever the type suffix says: shift amounts, masks, barrier numbers
+    imm               an integer constant
+    any               a register or literal of any type
+    vec(kind)         a vector of as many as the modifier v2, v4 or v8 says, or one operand without it
+    n*kind            a vector of n; `slot*kind`: of the length that the row's `lengths` gives for the slot's word
+    address           in brackets; a variable must lie in the space that the opcode names, if it names one
+    address(spaces)   in brackets; a variable must lie in one of these: `address(shared)`, `address(global const)`
+    tensor(n)         a tensor map and n coordinates in one bracket; or a slot with `lengths`
+    label, function, list, targets
 
-and behind it `or _` (the sink is allowed), `or !` (a negated predicate is), `or symbol` (a variable's name is),
-`or special` (a special register is), or `with WORD` (present exactly if the modifier is).
+(`pyptx_ir.isa.kinds` holds a row for each) and behind it, in this order: `or _` (the sink is allowed), `or !` (a
+negated predicate is), `or symbol` (a variable's name is), `or special` (a special register is); `in LIMITS` (a constant
+must be one of `0..255`, `24..256 by 8`, `4 8 16`); and `with WORD` (present exactly if that modifier is, or if the slot
+of that name is filled), `without WORD` (present exactly if it is not).
 """
 
 from __future__ import annotations
@@ -22,9 +29,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.limits import Limits, parse_limits
 from pyptx_ir.isa.scalar_types import TYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyptx_ir.isa.rows import InstructionRow
 
 _GROUP = re.compile(r"\{((?:\.[\w:]+)+)\}|\.([\w:]+)")
@@ -46,12 +56,17 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One operand of a syntax line. `second` is the kind of a pair's second half, which may be `optional_second`."""
+    """One operand of a syntax line. `second` is the kind of a pair's second half, which may be `optional_second`.
+
+    `needs` and `lacks` are modifiers or slots: the operand is present exactly if the one is filled, or the other isn't.
+    """
 
     name: str
     kind: str
     optional: bool = False
     needs: str = ""
+    lacks: str = ""
+    limits: Limits | None = None
     sink: bool = False
     negated: bool = False
     symbol: bool = False
@@ -59,6 +74,12 @@ class Place:
     written: bool = False
     second: str = ""
     optional_second: bool = False
+
+    def stands(self, filled: Mapping[str, str]) -> bool:
+        """Tell whether the operand belongs to a form with these words in its slots (optional ones may still lack)."""
+        if self.needs and self.needs not in filled and self.needs not in filled.values():
+            return False
+        return not self.lacks or (self.lacks not in filled and self.lacks not in filled.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +114,22 @@ def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Pla
     for index, match in enumerate(_OPERAND.finditer(tail)):
         name = match["vector"] or match["name"]
         second = match["maybe"] or match["second"] or ""
-        stated = "address" if match["bracket"] else kinds.get(name, "") or _default_kind(name, row, items)
+        words = "address" if match["bracket"] else kinds.get(name, "") or _default_kind(name, row, items)
         if match["bracket"] and name in kinds:
-            stated = kinds[name]
-        kind, flags, needs = _split(stated)
+            words = kinds[name]
+        stated = _split(words)
         found.append(
             Place(
                 name,
-                kind,
-                optional=match["optional"] is not None and not needs,
-                needs=needs,
-                sink="_" in flags,
-                negated="!" in flags,
-                symbol="symbol" in flags,
-                special="special" in flags,
+                stated.kind,
+                optional=match["optional"] is not None and not (stated.needs or stated.lacks),
+                needs=stated.needs,
+                lacks=stated.lacks,
+                limits=parse_limits(stated.limits) if stated.limits else None,
+                sink="_" in stated.flags,
+                negated="!" in stated.flags,
+                symbol="symbol" in stated.flags,
+                special="special" in stated.flags,
                 written=row.access[index : index + 1] in ("w", "x"),
                 second=second and (kinds.get(second) or _default_kind(second, row, items)),
                 optional_second=match["maybe"] is not None,
@@ -115,10 +138,23 @@ def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Pla
     return found
 
 
-def _split(stated: str) -> tuple[str, list[str], str]:
-    stated, _, needs = stated.partition(" with ")
-    kind, *flags = stated.split(" or ")
-    return kind, flags, needs
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What a row says of an operand, taken apart."""
+
+    kind: str
+    flags: tuple[str, ...]
+    limits: str
+    needs: str
+    lacks: str
+
+
+def _split(text: str) -> _Stated:
+    text, _, lacks = text.partition(" without ")
+    text, _, needs = text.partition(" with ")
+    text, _, limits = text.partition(" in ")
+    kind, *flags = text.split(" or ")
+    return _Stated(kind, tuple(flags), limits, needs, lacks)
 
 
 def _default_kind(name: str, row: InstructionRow, items: tuple[Item, ...]) -> str:

@@ -19,10 +19,11 @@ class InstructionRow:
     """One form of an instruction.
 
     `slots` holds the values of each modifier slot; `operands` says what an operand must be where its name does not
-    (see `pyptx_ir.isa.patterns`). `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the
-    PTX version; `targets` are alternatives, each covering what the lattice says (empty: any). A form that was removed
-    has `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in
-    any order, types apart; but in a `leading` row the first stays in front. `manual` names the manual's section.
+    (see `pyptx_ir.isa.patterns`). `lengths` holds, for a slot, the number that goes with each of its values: that of a
+    vector's elements. `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the PTX
+    version; `targets` are alternatives, each covering what the lattice says (empty: any). A form that was removed has
+    `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in any
+    order, types apart; but in a `leading` row the first stays in front. `manual` names the manual's section.
     """
 
     syntax: str
@@ -34,6 +35,7 @@ class InstructionRow:
     before: tuple[str, tuple[int, int]] | None = None
     leading: bool = False
     manual: str = ""
+    lengths: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @property
     def name(self) -> str:
@@ -62,6 +64,7 @@ def row(
     leading: bool = False,
     manual: str = "",
     operands: Mapping[str, str] | None = None,
+    lengths: Mapping[str, Sequence[int]] | None = None,
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> InstructionRow:
@@ -79,6 +82,7 @@ def row(
         before,
         leading,
         manual,
+        tuple((name, tuple(numbers)) for name, numbers in (lengths or {}).items()),
     )
 
 

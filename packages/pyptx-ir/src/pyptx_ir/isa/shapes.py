@@ -1,9 +1,10 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
 A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "single" | "double")`,
-`("symbol",)`, `("element",)` (of an array), `("address", type of its base)`, `("tensor address",)`, `("sink",)`,
-`("negated", shape)`, `("pair", shape, shape)`, `("vector", shape, …)`, `("list",)`. A register whose type nobody knows
-has the type `""`, which fits everywhere.
+`("symbol", what)`, `("element",)` (of an array), `("address", type or what)`, `("bracket", shape, …)`, `("sink",)`,
+`("negated", shape)`, `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type
+nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
+`".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -36,35 +37,40 @@ if TYPE_CHECKING:
 Shape: TypeAlias = "tuple[str | Shape, ...]"
 
 
-def shape_of(operand: Operand, register_type: Callable[[str], str | None]) -> Shape:
-    """Return the shape of `operand`."""
+def shape_of(operand: Operand, declared: Callable[[str], str | None]) -> Shape:
+    """Return the shape of `operand`.
+
+    `declared(name)` is the type of a register, `"u32"` (`""` for a vector register); with a dot in front what else the
+    name stands for (`".global"`, …, `".label"`, `".func"`, `".entry"`, `".targets"`, `".texref"`, `".samplerref"`,
+    `".surfref"`); None if nobody knows it.
+    """
     match operand:
         case Register(name):
-            return _named(name, register_type, "register")
+            return _named(name, declared, "register")
         case Symbol(name):
-            return _named(name, register_type, "symbol")
+            return _named(name, declared, "symbol")
         case Immediate(text):
             return ("literal", literal_kind(text))
         case Address(base, _):
-            return ("address", _base_type(base, register_type))
-        case TensorAddress():
-            return ("tensor address",)
+            return ("address", _base_type(base, declared))
+        case TensorAddress(elements):
+            return ("bracket", *(shape_of(element, declared) for element in elements))
         case Vector(elements):
-            return ("vector", *(shape_of(element, register_type) for element in elements))
+            return ("vector", *(shape_of(element, declared) for element in elements))
         case Pair(first, second):
-            return ("pair", shape_of(first, register_type), shape_of(second, register_type))
+            return ("pair", shape_of(first, declared), shape_of(second, declared))
         case Negated(inner):
-            return ("negated", shape_of(inner, register_type))
+            return ("negated", shape_of(inner, declared))
         case Sink():
             return ("sink",)
-        case CallList():
-            return ("list",)
+        case CallList(elements):
+            return ("list", *(shape_of(element, declared) for element in elements))
         case Unary() | Binary() | Ternary() | Parenthesized():
-            return ("literal", "int") if _is_constant(operand) else ("symbol",)
+            return ("literal", "int") if _is_constant(operand) else ("symbol", "")
         case Index():
             return ("element",)
         case _:
-            return ("symbol",)
+            return ("symbol", "")
 
 
 def literal_kind(text: str) -> str:
@@ -77,23 +83,23 @@ def literal_kind(text: str) -> str:
     return "double" if digits.startswith("0d") or "." in digits or "e" in digits else "int"
 
 
-def _named(name: str, register_type: Callable[[str], str | None], otherwise: str) -> Shape:
-    declared = register_type(name)
-    if declared is not None:
-        return ("register", declared)
+def _named(name: str, declared: Callable[[str], str | None], otherwise: str) -> Shape:
+    known = declared(name)
+    if known is not None:
+        return ("symbol", known) if known[:1] == "." else ("register", known)
     base, point, _ = name.partition(".")
-    if point and register_type(base) is not None:
+    if point and declared(base) is not None:
         return ("register", "")  # a component of a vector register
     special = special_registers().get(name)
     if special is not None:
         # %gridid was 32 bits wide before PTX 3.0, and is read as either.
         return ("special", "" if name == "%gridid" else special)
-    return ("register", "") if otherwise == "register" else ("symbol",)
+    return ("register", "") if otherwise == "register" else ("symbol", "")
 
 
-def _base_type(base: Operand, register_type: Callable[[str], str | None]) -> str:
+def _base_type(base: Operand, declared: Callable[[str], str | None]) -> str:
     if isinstance(base, Register | Symbol):
-        return register_type(base.name) or ""
+        return declared(base.name) or ""
     return ""
 
 

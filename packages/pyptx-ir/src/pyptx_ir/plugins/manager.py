@@ -32,6 +32,20 @@ HOMES: dict[str, str] = {
     "tcgen05": "pyptx-arch-blackwell",
 }
 
+# Where an instruction's rows live when no installed plugin has them, by the first words of its opcode.
+HOMES_OF_INSTRUCTIONS: dict[str, str] = {
+    "wgmma": "pyptx-arch-hopper",
+    "tensormap": "pyptx-arch-hopper",
+    "multimem": "pyptx-arch-hopper",
+    "cp.async.bulk": "pyptx-arch-hopper",
+    "cp.reduce": "pyptx-arch-hopper",
+    "tcgen05": "pyptx-arch-blackwell",
+    "clusterlaunchcontrol": "pyptx-arch-blackwell",
+    "fabric": "pyptx-arch-blackwell",
+    "spcompress": "pyptx-arch-blackwell",
+    "spdecompress": "pyptx-arch-blackwell",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Owned:
@@ -50,6 +64,7 @@ class Plugins:
         self._lock = threading.RLock()
         self._registry_or_none: Registry | None = None
         self._collected: dict[str, dict[str, Owned]] = {}
+        self._opcodes: dict[str, tuple[InstructionRow, ...]] | None = None
 
     def targets(self) -> tuple[TargetRow, ...]:
         """Return every target: NVIDIA's, then those of plugins."""
@@ -72,11 +87,19 @@ class Plugins:
 
     def instructions_of(self, opcode: str) -> tuple[InstructionRow, ...]:
         """Return the rows whose instruction's first word is `opcode`."""
-        rows = cast("tuple[InstructionRow, ...]", tuple(owned.value for owned in self._collect(INSTRUCTIONS).values()))
-        found = tuple(row for row in rows if row.opcode == opcode)
+        found = self._by_opcode().get(opcode, ())
         if not found:
             self._require_all(f"the instruction {opcode}")
         return found
+
+    def _by_opcode(self) -> dict[str, tuple[InstructionRow, ...]]:
+        if self._opcodes is None:
+            found: dict[str, list[InstructionRow]] = {}
+            for owned in self._collect(INSTRUCTIONS).values():
+                row = cast("InstructionRow", owned.value)
+                found.setdefault(row.opcode, []).append(row)
+            self._opcodes = {opcode: tuple(rows) for opcode, rows in found.items()}
+        return self._opcodes
 
     def namespaces(self) -> Mapping[str, object]:
         """Return the DSL namespaces by name."""

@@ -1,0 +1,1 @@
+"""Blackwell's part of pyptx, a plugin: rows of the instruction table."""

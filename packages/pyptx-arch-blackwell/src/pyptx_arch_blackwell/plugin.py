@@ -1,0 +1,26 @@
+"""The plugin: what pyptx loads when something of Blackwell is first asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins import API_VERSION, hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.isa.rows import InstructionRow
+
+
+@hookimpl
+def pyptx_api_version() -> int:
+    """Return the version of the plugin interface that this plugin speaks."""
+    return API_VERSION
+
+
+@hookimpl
+def pyptx_instructions() -> Sequence[InstructionRow]:
+    """Return the rows of every chapter."""
+    from pyptx_arch_blackwell.table.chapters import ROWS
+
+    return ROWS

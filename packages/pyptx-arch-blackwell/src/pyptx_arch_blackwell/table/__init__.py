@@ -1,0 +1,1 @@
+"""Blackwell's rows of the instruction table, one file per subject."""

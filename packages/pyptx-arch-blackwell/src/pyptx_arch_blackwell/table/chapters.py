@@ -1,0 +1,9 @@
+"""All subjects of Blackwell's table."""
+
+from __future__ import annotations
+
+from pyptx_arch_blackwell.table import tensor_memory
+
+CHAPTERS = (tensor_memory,)
+
+ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)

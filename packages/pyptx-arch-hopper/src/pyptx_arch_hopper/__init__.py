@@ -1,0 +1,1 @@
+"""Hopper's part of pyptx, a plugin: rows of the instruction table."""

@@ -1,0 +1,1 @@
+"""Hopper's rows of the instruction table, one file per subject."""

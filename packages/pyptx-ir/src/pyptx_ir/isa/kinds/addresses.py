@@ -1,0 +1,108 @@
+"""Operands in brackets. Manual: "Addresses as Operands", "Tensors", "Texture Instructions"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
+from pyptx_ir.isa.scalar_types import SIZES, is_float
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+# What `.shared` and its kin among the words of an opcode say about the variables that it can reach.
+_SPACES: dict[str, str] = {
+    "global": "global",
+    "const": "const",
+    "local": "local",
+    "param": "param",
+    "param::entry": "param",
+    "param::func": "param",
+    "shared": "shared",
+    "shared::cta": "shared",
+    "shared::cluster": "shared",
+}
+# A variable or parameter of each space that examples may name.
+EXAMPLES: dict[str, str] = {
+    "global": "gmem",
+    "const": "cmem",
+    "local": "lmem",
+    "param": "pp",
+    "param::entry": "pp",
+    "param::func": "fp",
+    "shared": "smem",
+    "shared::cta": "smem",
+    "shared::cluster": "smem",
+}
+_COORDINATES = ("b32", "u32", "s32", "")
+
+
+def _unfit_address(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    if shape[0] == "element":  # `values[2]` needs no brackets: the manual's "Arrays as Operands"
+        return None
+    if shape[0] != "address":
+        return Misfit("an address in brackets")
+    return _unfit_base(str(shape[1]), _spaces(argument, use))
+
+
+def _unfit_base(base: str, spaces: frozenset[str]) -> Misfit | None:
+    if base.startswith("."):
+        if base[1:] in spaces or not spaces:
+            return None
+        return Misfit(f"an address in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
+    if is_float(base) or base == "pred" or SIZES.get(base, 32) < 32:
+        return Misfit("an address in an integer or untyped register of 32 or 64 bits", OPERAND_TYPE)
+    return None
+
+
+def _spaces(argument: str, use: Use) -> frozenset[str]:
+    """Return the spaces whose variables fit: those of the kind's argument, or those among the opcode's words."""
+    if argument:
+        return frozenset(argument.split()) - {"generic"}
+    words = [_SPACES[word] for word in use.filled.values() if word in _SPACES]
+    return frozenset(words) if len(set(words)) == 1 else frozenset()
+
+
+def _example_address(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    if argument:
+        space = argument.split(maxsplit=1)[0]
+        return (f"[{EXAMPLES[space]}]" if space in EXAMPLES else f"[%u64_{index}]",)
+    words = [word for word in use.filled.values() if word in EXAMPLES]
+    if words and words[0] == "param" and use.place.written:
+        return (f"[{EXAMPLES['param::func']}]",)
+    return (f"[{EXAMPLES[words[0]]}]" if words else "[%u64_9]",)
+
+
+def _unfit_tensor(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge `[map, {c0, …}]`: a tensor map and as many 32-bit coordinates as the tensor has dimensions."""
+    count = use.count(argument)
+    wanted = f"a tensor map and {count} coordinates: [map, {{{', '.join(f'c{i}' for i in range(count))}}}]"
+    parts = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "bracket" or len(parts) != 2 or parts[1][0] != "vector":
+        return Misfit(wanted)
+    if len(parts[1]) - 1 != count:
+        return Misfit(wanted, VECTOR_LENGTH)
+    coordinates = cast("tuple[Shape, ...]", parts[1][1:])
+    if any(part[0] == "register" and part[1] not in _COORDINATES for part in coordinates):
+        return Misfit("coordinates in .b32, .u32 or .s32 registers", OPERAND_TYPE)
+    return _unfit_handle(parts[0])
+
+
+def _unfit_handle(shape: Shape) -> Misfit | None:
+    """Judge what names a tensor map, texture or surface: a variable, or a 64-bit register."""
+    if shape[0] == "symbol" or (shape[0] == "register" and shape[1] in ("b64", "u64", "s64", "")):
+        return None
+    return Misfit("a variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
+
+
+KINDS = (
+    Kind("address", "an address", _unfit_address, _example_address),
+    Kind(
+        "tensor",
+        "a tensor map and its coordinates",
+        _unfit_tensor,
+        lambda argument, use, _index: (
+            f"[%u64_9, {{{', '.join(f'%s32_{10 + i}' for i in range(use.count(argument)))}}}]",
+        ),
+    ),
+)

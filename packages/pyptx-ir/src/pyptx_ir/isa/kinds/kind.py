@@ -1,0 +1,94 @@
+"""A kind of operand, and what it is asked about."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_ir.isa.limits import Limits
+    from pyptx_ir.isa.patterns import Place
+    from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.isa.shapes import Shape
+
+# The classes of faults in operands; `pyptx check` prints them, and the oracle counts by them.
+OPERAND_KIND = "operand-kind"
+OPERAND_TYPE = "operand-type"
+VECTOR_LENGTH = "vector-length"
+ADDRESS_SPACE = "address-space"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """What an operand should have been, and the class of the fault."""
+
+    wanted: str
+    code: str = OPERAND_KIND
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place of a row, once the words of its opcode are known. `filled` is the word of every slot, by its name."""
+
+    row: InstructionRow
+    filled: Mapping[str, str]
+    place: Place
+
+    def word(self, name: str) -> str:
+        """Return the word that fills the slot called `name`; a name that is no slot stands for itself."""
+        return self.filled.get(name, name)
+
+    def count(self, name: str) -> int:
+        """Return a number: spelt out, or the length that the row gives for the word in a slot."""
+        if name.isdecimal():
+            return int(name)
+        return dict(self.row.lengths)[name][dict(self.row.slots)[name].index(self.filled[name])]
+
+
+def no_limits(_argument: str, _use: Use) -> Limits | None:
+    """Answer for a kind whose constants, if any, may have any value."""
+    return None
+
+
+Unfit: TypeAlias = "Callable[[str, Shape, Use], Misfit | None]"
+Examples: TypeAlias = "Callable[[str, Use, int], tuple[str, ...]]"
+LimitsOf: TypeAlias = "Callable[[str, Use], Limits | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of operand.
+
+    `name` is its word in the table's rows, behind which an argument may stand in parentheses. `words` says what it is,
+    for reference pages; `{}` in it stands for the argument. The three functions get that argument and the use: `unfit`
+    and the operand's shape returns what is wrong with it, `examples` and an index that keeps registers apart returns
+    spellings that fit, and `limits` which values a constant may have by its kind alone.
+    """
+
+    name: str
+    words: str
+    unfit: Unfit
+    examples: Examples
+    limits: LimitsOf = no_limits
+
+
+@functools.cache
+def split_kind(text: str) -> tuple[str, str]:
+    """Take a kind apart into its name and argument; `4*b32` is of the kind `*`, a type or slot of the kind `typed`."""
+    count, star, inner = text.partition("*")
+    if star and "(" not in count:
+        return "*", f"{count}*{inner}"
+    name, parenthesis, argument = text.partition("(")
+    if parenthesis:
+        return name, argument.removesuffix(")")
+    return (name, "") if name in _bare_kinds() else ("typed", name)
+
+
+@functools.cache
+def _bare_kinds() -> frozenset[str]:
+    from pyptx_ir.isa.kinds.table import KINDS
+
+    return frozenset(KINDS)

@@ -1,0 +1,160 @@
+"""Registers and literals of one type. Manual: "Operand Type Checking", "Constants"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, Kind, Misfit, Use
+from pyptx_ir.isa.limits import Limits, limits_of_type
+from pyptx_ir.isa.scalar_types import HELD_BY, SIZES, doubled, is_bits, is_float, is_integer, takes, takes_immediate
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+_INT32 = ("b32", "u32", "s32")
+_POINTERS = (*_INT32, "b64", "u64", "s64", "")
+
+
+def unfit_type(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge a register or literal of exactly the type."""
+    return _unfit(use.word(argument), shape, use, relaxed=False)
+
+
+def _unfit_relaxed(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    return _unfit(use.word(argument), shape, use, relaxed=True)
+
+
+def _unfit_wide(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    return _unfit(doubled(use.word(argument)), shape, use, relaxed=False)
+
+
+def _unfit(type_name: str, shape: Shape, use: Use, *, relaxed: bool) -> Misfit | None:
+    fits = False
+    if shape[0] == "register":
+        fits = shape[1] == "" or takes(type_name, str(shape[1]), relaxed=relaxed)
+    elif shape[0] == "literal":
+        fits = not use.place.written and takes_immediate(type_name, str(shape[1]))
+    elif shape[0] == "special":
+        fits = use.place.special and not use.place.written and _takes_special(type_name, str(shape[1]))
+    if fits:
+        return None
+    code = OPERAND_TYPE if _is_value(shape, use) else OPERAND_KIND
+    return Misfit(f"a {_registers(type_name, relaxed=relaxed)}{_literals(type_name, use)}", code)
+
+
+def _is_value(shape: Shape, use: Use) -> bool:
+    """Tell whether an operand is of the right kind, a register or a literal to be read."""
+    return shape[0] == "register" or (shape[0] == "literal" and not use.place.written)
+
+
+def _takes_special(type_name: str, special: str) -> bool:
+    """Tell whether mov of this type may read a special register; 32-bit ones are still read as 16 bits, too."""
+    if special == "" or (special == "u32" and SIZES.get(type_name, 32) < 32):
+        return True
+    return takes(type_name, special)
+
+
+def _registers(type_name: str, *, relaxed: bool) -> str:
+    held = HELD_BY.get(type_name) or tuple(name for name in SIZES if takes(type_name, name) and name != "f16x2")
+    wider = " (or wider)" if relaxed and type_name not in HELD_BY else ""
+    return f"{' or '.join('.' + name for name in held)} register{wider}"
+
+
+def _literals(type_name: str, use: Use) -> str:
+    if use.place.written:
+        return ""
+    if is_bits(type_name):
+        return " or a literal"
+    if is_integer(type_name) or type_name == "pred":
+        return " or an integer literal"
+    return " or a floating-point literal (1.0, 0f3F800000)" if is_float(type_name) else ""
+
+
+def _register(type_name: str, index: int) -> tuple[str, ...]:
+    return (f"%{HELD_BY[type_name][-1] if type_name in HELD_BY else type_name}_{index}",)
+
+
+def _limits(argument: str, use: Use) -> Limits | None:
+    return limits_of_type(use.word(argument))
+
+
+def _unfit_any(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    return None if shape[0] in ("register", "literal") else Misfit("a register or a literal")
+
+
+def _unfit_imm(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    return None if shape == ("literal", "int") else Misfit("an integer constant")
+
+
+def _unfit_pointer(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    if shape[0] == "register" and shape[1] in _POINTERS:
+        return None
+    code = OPERAND_TYPE if shape[0] == "register" else OPERAND_KIND
+    return Misfit("an integer register of 32 or 64 bits", code)
+
+
+def _unfit_int32(_argument: str, shape: Shape, use: Use) -> Misfit | None:
+    if shape == ("literal", "int") and not use.place.written:
+        return None
+    if shape[0] == "register" and shape[1] in (*_INT32, ""):
+        return None
+    code = OPERAND_TYPE if _is_value(shape, use) else OPERAND_KIND
+    return Misfit(f"a 32-bit integer register{'' if use.place.written else ' or literal'}", code)
+
+
+def _unfit_size_or_pred(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    fits = shape == ("literal", "int") or (shape[0] == "register" and shape[1] in (*_INT32, "pred", ""))
+    return None if fits else Misfit("a size or a predicate", OPERAND_TYPE if shape[0] == "register" else OPERAND_KIND)
+
+
+KINDS = (
+    Kind(
+        "typed",
+        "a register or literal of type {}",
+        unfit_type,
+        lambda argument, use, index: _register(use.word(argument), index),
+        _limits,
+    ),
+    Kind(
+        "relaxed",
+        "a register or literal of type {}, or a wider register",
+        _unfit_relaxed,
+        lambda argument, use, index: _register(use.word(argument), index),
+        _limits,
+    ),
+    Kind(
+        "wide",
+        "a register or literal of twice the width of {}",
+        _unfit_wide,
+        lambda argument, use, index: _register(doubled(use.word(argument)), index),
+    ),
+    Kind("any", "a register or literal of any type", _unfit_any, lambda _argument, _use, index: (f"%u32_{index}",)),
+    Kind(
+        "imm",
+        "an integer constant",
+        _unfit_imm,
+        lambda _argument, use, _index: _constants(use, "1"),
+    ),
+    Kind(
+        "pointer",
+        "an integer register that can hold an address",
+        _unfit_pointer,
+        lambda _argument, _use, index: (f"%u64_{index}",),
+    ),
+    Kind(
+        "int32",
+        "a 32-bit integer register or constant",
+        _unfit_int32,
+        lambda _argument, use, index: (f"%u32_{index}", *(_constants(use, "") if use.place.limits else ())),
+        lambda _argument, _use: limits_of_type("b32"),
+    ),
+    # cp.async: how many bytes to read, or a predicate that tells to read none.
+    Kind(
+        "size_or_pred", "a size in bytes, or a predicate", _unfit_size_or_pred, lambda _argument, _use, _index: ("4",)
+    ),
+)
+
+
+def _constants(use: Use, otherwise: str) -> tuple[str, ...]:
+    limits = use.place.limits
+    return tuple(map(str, limits.inside())) if limits else (otherwise,)

@@ -1,0 +1,98 @@
+"""Vectors. Manual: "Vectors as Operands", "Vectors"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use, split_kind
+from pyptx_ir.isa.scalar_types import SIZES, is_float, is_integer
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+_LENGTHS = {"v2": 2, "v4": 4, "v8": 8}
+
+
+def _length(use: Use) -> int:
+    return next((_LENGTHS[word] for word in use.filled.values() if word in _LENGTHS), 1)
+
+
+def _unfit_vec(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    length = _length(use)
+    if length > 1:
+        return _unfit_elements(length, argument, shape, use)
+    return Misfit("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else _unfit(argument, shape, use)
+
+
+def _unfit_times(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    count, _, inner = argument.partition("*")
+    return _unfit_elements(use.count(count), inner, shape, use)
+
+
+def _unfit_elements(length: int, inner: str, shape: Shape, use: Use) -> Misfit | None:
+    if shape == ("register", ""):
+        return None  # it may have been declared as a vector
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "vector":
+        return Misfit(f"a vector of {length}")
+    if len(elements) != length:
+        return Misfit(f"a vector of {length}", VECTOR_LENGTH)
+    present = [element for element in elements if element[0] != "sink"]
+    if _are_mixed(present):
+        return Misfit("a vector of one kind of elements: all integer, or all floating-point", OPERAND_TYPE)
+    misfits = (_unfit_element(inner, element, use) for element in present)
+    return next((misfit for misfit in misfits if misfit), None)
+
+
+def _are_mixed(elements: list[Shape]) -> bool:
+    """Tell whether a vector has elements that ptxas won't see side by side: of two sizes, or integer and floating."""
+    registers = [str(element[1]) for element in elements if element[0] == "register" and element[1] in SIZES]
+    literals = [str(element[1]) for element in elements if element[0] == "literal"]
+    sizes = {SIZES[register] for register in registers}
+    floating = any(map(is_float, registers)) or any(kind != "int" for kind in literals)
+    whole = any(map(is_integer, registers)) or "int" in literals
+    return len(sizes) > 1 or (floating and whole)
+
+
+def _unfit_element(inner: str, element: Shape, use: Use) -> Misfit | None:
+    """Judge one element: as a scalar, but ptxas lets a floating-point vector lie in integer registers of its size."""
+    misfit = _unfit(inner, element, use)
+    type_name = use.word(inner.removeprefix("relaxed(").removesuffix(")"))
+    if misfit and element[0] == "register" and is_float(type_name) and is_integer(str(element[1])):
+        return None if SIZES[str(element[1])] == SIZES[type_name] else misfit
+    return misfit
+
+
+def _unfit(kind: str, shape: Shape, use: Use) -> Misfit | None:
+    from pyptx_ir.isa.kinds.table import KINDS
+
+    name, argument = split_kind(kind)
+    return KINDS[name].unfit(argument, shape, use)
+
+
+def _example(kind: str, use: Use, index: int) -> str:
+    from pyptx_ir.isa.kinds.table import KINDS
+
+    name, argument = split_kind(kind)
+    return KINDS[name].examples(argument, use, index)[0]
+
+
+def _braced(count: int, inner: str, use: Use, index: int) -> tuple[str, ...]:
+    # Beyond 20 registers of a type, the same ones serve again.
+    return (f"{{{', '.join(_example(inner, use, (index + offset) % 20) for offset in range(count))}}}",)
+
+
+def _examples_of_vec(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    length = _length(use)
+    return (_example(argument, use, index),) if length == 1 else _braced(length, argument, use, index)
+
+
+def _examples_of_times(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    count, _, inner = argument.partition("*")
+    return _braced(use.count(count), inner, use, index)
+
+
+KINDS = (
+    Kind("vec", "a vector of as many as the modifier v2, v4 or v8 says, each {}", _unfit_vec, _examples_of_vec),
+    Kind("*", "a vector: {}", _unfit_times, _examples_of_times),
+)

@@ -1,0 +1,158 @@
+"""Why an instruction is refused, in words: what is wrong, and the nearest thing that would be right."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.matching import missing_items, unknown_words
+from pyptx_ir.isa.table.words import WORDS
+from pyptx_ir.isa.targets import TARGETS, find_target, includes
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.fitting import Fault
+    from pyptx_ir.isa.patterns import Item, Pattern
+    from pyptx_ir.isa.rows import InstructionRow
+
+UNKNOWN_INSTRUCTION = "unknown-instruction"
+MODIFIER = "modifier"
+MISSING_MODIFIER = "missing-modifier"
+TARGET = "target"
+VERSION = "version"
+REMOVED = "removed"
+
+_MOST_CHOICES = 6  # how many values of a modifier a hint lists before it stops
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why instructions of one opcode and one list of operand shapes are refused.
+
+    `{operand}` in the message stands for the spelling of operand number `operand`.
+    """
+
+    code: str
+    message: str
+    hint: str | None = None
+    operand: int | None = None
+    severity: str = "error"
+
+
+def unknown(opcode: tuple[str, ...]) -> Refusal:
+    """Word the warning for an instruction that no row describes."""
+    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS, manager
+
+    name = ".".join(opcode)
+    home = next((HOMES_OF_INSTRUCTIONS[key] for key in (name, *_prefixes(opcode)) if key in HOMES_OF_INSTRUCTIONS), "")
+    if home:
+        hint = f"its rows are in {home}: pip install {home}"
+    else:
+        close = difflib.get_close_matches(opcode[0], sorted({row.opcode for row in manager().instructions()}), n=1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        hint = f"{meant}If ptxas knows it, write it with ptx.raw, which is not checked"
+    return Refusal(UNKNOWN_INSTRUCTION, f"{name} is not in the instruction table", hint, severity="warning")
+
+
+def _prefixes(opcode: tuple[str, ...]) -> list[str]:
+    return [".".join(opcode[:count]) for count in range(len(opcode) - 1, 0, -1)]
+
+
+def unavailable(row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
+    """Return why a row's forms are not for this target or version, or None."""
+    name = ".".join(opcode)
+    if version < row.since:
+        return _needs_version(name, row.since, version)
+    if row.before and version >= row.before[1] and includes(target, row.before[0]):
+        return Refusal(
+            REMOVED,
+            f"{name} is gone from {row.before[0]} on; the target is {target}",
+            f"use {row.opcode}.sync, with a mask",
+        )
+    if row.targets and not any(includes(target, need) for need in row.targets):
+        return _needs_target(name, row.targets, target)
+    return None
+
+
+def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
+    """Return why a word that makes demands whatever the instruction can't be used yet, or None."""
+    for word in opcode[1:]:
+        since, need = WORDS.get(word, ((1, 0), ""))
+        if version < since:
+            return _needs_version(f".{word} of {'.'.join(opcode)}", since, version)
+        if need and not includes(target, need):
+            return _needs_target(f".{word} of {'.'.join(opcode)}", (need,), target)
+    return None
+
+
+def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) -> Refusal:
+    return Refusal(
+        VERSION,
+        f"{name} needs PTX {since[0]}.{since[1]}; this module is version {version[0]}.{version[1]}",
+        f"ask for version=({since[0]}, {since[1]}) or later",
+    )
+
+
+def _needs_target(name: str, targets: tuple[str, ...], target: str) -> Refusal:
+    wanted = " or ".join(targets)
+    first = find_target(targets[0])
+    later = " or later" if first in TARGETS and first.kind == "plain" else ""
+    message = f"{name} needs {wanted}{later}; the target is {target}"
+    sibling = _sibling(targets, target)
+    if sibling:
+        return Refusal(TARGET, message, f"did you mean {sibling}? The kernel's arch is {target!r}")
+    return Refusal(TARGET, message, f"choose arch={targets[0]!r}")
+
+
+def _sibling(targets: tuple[str, ...], target: str) -> str | None:
+    """Return a target of the same device that would do: sm_90a for sm_90."""
+    number = find_target(target).number
+    same = [row.name for row in TARGETS if row.number == number and row.name != target]
+    return next((name for name in same if any(includes(name, need) for need in targets)), None)
+
+
+def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Refusal:
+    """Say which modifier is unknown, out of place or missing, against the row that comes closest."""
+    words = opcode[1:]
+    name = ".".join(opcode)
+    best = min(patterns, key=lambda pattern: len(unknown_words(pattern, words)) + len(missing_items(pattern, words)))
+    form = f"the form is {best.row.syntax}"
+    unknown_everywhere = [word for word in words if all(word in unknown_words(pattern, words) for pattern in patterns)]
+    if unknown_everywhere:
+        known = sorted({word for pattern in patterns for item in pattern.items for word in item.words})
+        close = difflib.get_close_matches(unknown_everywhere[0], known, n=1)
+        meant = f"did you mean .{close[0]}? " if close else ""
+        message = f"{name}: {opcode[0]} has no modifier .{unknown_everywhere[0]}"
+        return Refusal(MODIFIER, message, meant + _with_values(form, best))
+    unfit = unknown_words(best, words)
+    if unfit:
+        message = f"{name}: .{unfit[0]} does not go with the other modifiers"
+        return Refusal(MODIFIER, message, _with_values(form, best))
+    missing = missing_items(best, words)
+    if missing:
+        return _lacking(name, missing[0], form)
+    message = f"{name}: these modifiers do not go together, or not in this order"
+    return Refusal(MODIFIER, message, _with_values(form, best))
+
+
+def _lacking(name: str, missing: Item, form: str) -> Refusal:
+    choices = sorted(missing.words)
+    more = " or …" if len(choices) > _MOST_CHOICES else ""
+    listed = " or ".join(f".{word}" for word in choices[:_MOST_CHOICES]) + more
+    return Refusal(MISSING_MODIFIER, f"{name} lacks a modifier: {listed}", form)
+
+
+def _with_values(form: str, pattern: Pattern) -> str:
+    slots = [f".{name} is {' '.join(values)}" for name, values in pattern.row.slots]
+    return "; ".join([form, *slots])
+
+
+def misused(opcode: tuple[str, ...], pattern: Pattern, fault: Fault) -> Refusal:
+    """Say which operand is not what the row wants."""
+    name = ".".join(opcode)
+    hint = f"the form is {pattern.row.syntax}"
+    if fault.operand is None:
+        return Refusal(fault.code, f"{name} {fault.message}; it takes {fault.wanted}", hint)
+    ordinal = f"operand {fault.operand + 1} of {name}"
+    message = f"{ordinal}, `{{operand}}`, is {fault.message}; it must be {fault.wanted}"
+    return Refusal(fault.code, message, hint, fault.operand)

@@ -1,0 +1,72 @@
+"""Hold the instruction table against ptxas.
+
+    python -m tests.oracle                          every chapter, with every ptxas given
+    python -m tests.oracle --chapter wgmma …        these chapters
+    … --ptxas PATH …                                the executables to ask (default: the one that is found)
+    … --valid N --broken N                          forms per row, and broken forms per row and class of fault
+    … --targets sm_90a …                            only on these targets
+    … --show N                                      how many differences to print (default: 40)
+
+Exits with 1 if less than 99.5 % agree, a class that matters falls below 98 %, or ptxas accepts something that the table
+refuses for no listed reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+
+from pyptx_ir.toolchain.finder import Tool, find_tool, tool_version
+
+from .plan import chapters, plan
+from .report import Report, laxer, stricter
+
+AGREEMENT = 0.995
+CLASSES = ("target", "version", "operand type", "operand kind", "immediate", "vector length")
+AGREEMENT_OF_A_CLASS = 0.98
+
+
+def main() -> int:
+    """Ask, print the matrix and the differences, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--chapter", nargs="*", default=[])
+    parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
+    parser.add_argument("--targets", nargs="*", default=[])
+    parser.add_argument("--valid", type=int, default=40)
+    parser.add_argument("--broken", type=int, default=6)
+    parser.add_argument("--show", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    tools = [Tool("ptxas", path, tool_version(path)) for path in options.ptxas] or [find_tool("ptxas")]
+    started = time.perf_counter()
+    report = Report()
+    known = chapters()
+    wanted = {name: chapter for name, chapter in known.items() if not options.chapter or chapter in options.chapter}
+    for tool in tools:
+        steps = plan(tool, set(wanted), random.Random(options.seed), valid=options.valid, broken=options.broken)
+        for judge, cases in steps:
+            if not options.targets or judge.target in options.targets:
+                report.ask(judge, known, cases)
+    return _say(report, options.show, time.perf_counter() - started)
+
+
+def _say(report: Report, show: int, seconds: float) -> int:
+    write = sys.stdout.write
+    differences = report.differences()
+    for difference in differences[:show]:
+        write(f"{difference}\n")
+    if len(differences) > show:
+        write(f"… and {len(differences) - show} more\n")
+    write(f"{report.table()}\n{seconds:.0f} s\n")
+    unused = [pattern for pattern in (*stricter(), *laxer()) if not report.used[pattern]]
+    write("".join(f"listed, and not met in this run: {pattern}\n" for pattern in unused))
+    weak = [fault for fault in CLASSES if report.agreement(fault) < AGREEMENT_OF_A_CLASS]
+    refused = [difference for difference in differences if difference.ptxas is None]
+    return int(report.agreement() < AGREEMENT or bool(weak) or bool(refused))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

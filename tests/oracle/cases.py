@@ -1,0 +1,183 @@
+"""What ptxas is asked: valid forms of every row of the table, and forms with one thing wrong, by the class of fault."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.forms import forms
+from pyptx_ir.isa.kinds.kind import split_kind
+from pyptx_ir.isa.limits import limits_of_type
+from pyptx_ir.isa.matching import match_modifiers
+from pyptx_ir.isa.patterns import Pattern, Place, compile_row
+from pyptx_ir.isa.scalar_types import TYPES
+from pyptx_ir.plugins.manager import manager
+from pyptx_ir.syntax import parse_instruction, spell
+from pyptx_ir.syntax.operands import Immediate, Vector
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator
+
+    from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.syntax.nodes import Instruction
+
+VALID = "valid"
+REGISTERS = tuple(
+    f"%{name}_1"
+    for name in ("pred", "b8", "b16", "u16", "f16", "b32", "s32", "f32", "b64", "s64", "f64", "f16x2", "b128")
+)
+KINDS = (
+    *("1", "1.0", "0f3F800000", "_", "[%u64_9]", "{%u32_1, %u32_2}", "%u32_1|%pred_2", "!%pred_3"),
+    *("gmem", "%tid.x", "[smem]", "[gmem]"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A valid form of a row, to be broken, and where choices come from."""
+
+    row: InstructionRow
+    node: Instruction
+    chance: random.Random
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An instruction to ask about, the row that it was made from, and what was done to it."""
+
+    text: str
+    row: InstructionRow
+    fault: str
+
+
+def broken(row: InstructionRow, form: str, chance: random.Random) -> Iterator[Case]:
+    """Yield `form` with one thing changed, in every way; ptxas and table must agree on each, whatever the verdict."""
+    node = parse_instruction(form)
+    for fault, change in CHANGES.items():
+        for text in dict.fromkeys(change(Form(row, node, chance))):
+            if text != form:
+                yield Case(text, row, fault)
+
+
+def _text(node: Instruction, operands: list[str], words: tuple[str, ...] | None = None) -> str:
+    opcode = ".".join(words or node.opcode)
+    return f"{opcode} {', '.join(operands)};" if operands else f"{opcode};"
+
+
+def _operands(node: Instruction) -> list[str]:
+    return [spell(operand) for operand in node.operands]
+
+
+def _modifiers(form: Form) -> Iterator[str]:
+    """Put in a word of the instruction that is too many, or in the place of another."""
+    known = sorted({word for pattern in _siblings(form.row) for item in pattern.items for word in item.words} - TYPES)
+    first, *others = form.node.opcode
+    for word in form.chance.sample(known, min(6, len(known))):
+        yield _text(form.node, _operands(form.node), (first, *others, word))
+        for i, other in enumerate(others):
+            if other not in TYPES:
+                yield _text(form.node, _operands(form.node), (first, *others[:i], word, *others[i + 1 :]))
+
+
+def _types(form: Form) -> Iterator[str]:
+    """Put in another type."""
+    known = sorted(TYPES)
+    first, *others = form.node.opcode
+    for i, other in enumerate(others):
+        if other in TYPES:
+            for word in form.chance.sample(known, 6):
+                yield _text(form.node, _operands(form.node), (first, *others[:i], word, *others[i + 1 :]))
+
+
+def _missing(form: Form) -> Iterator[str]:
+    first, *others = form.node.opcode
+    for i in range(len(others)):
+        yield _text(form.node, _operands(form.node), (first, *others[:i], *others[i + 1 :]))
+
+
+def _misordered(form: Form) -> Iterator[str]:
+    first, *others = form.node.opcode
+    for i in range(len(others) - 1):
+        yield _text(form.node, _operands(form.node), (first, *others[:i], others[i + 1], others[i], *others[i + 2 :]))
+
+
+def _count(form: Form) -> Iterator[str]:
+    operands = _operands(form.node)
+    for i in range(len(operands)):
+        yield _text(form.node, operands[:i] + operands[i + 1 :])
+    yield _text(form.node, [*operands, "%u32_1"])
+
+
+def _replaced(node: Instruction, replacements: tuple[str, ...]) -> Iterator[str]:
+    operands = _operands(node)
+    for i in range(len(operands)):
+        for replacement in replacements:
+            yield _text(node, [*operands[:i], replacement, *operands[i + 1 :]])
+
+
+def _operand_types(form: Form) -> Iterator[str]:
+    return _replaced(form.node, REGISTERS)
+
+
+def _operand_kinds(form: Form) -> Iterator[str]:
+    return _replaced(form.node, KINDS)
+
+
+def _vector_lengths(form: Form) -> Iterator[str]:
+    operands = _operands(form.node)
+    for i, operand in enumerate(form.node.operands):
+        if isinstance(operand, Vector):
+            elements = [spell(element) for element in operand.elements]
+            for other in (elements[:-1], [*elements, elements[-1]], elements[: len(elements) // 2]):
+                yield _text(form.node, [*operands[:i], f"{{{', '.join(other)}}}", *operands[i + 1 :]])
+
+
+def _immediates(form: Form) -> Iterator[str]:
+    """Put in constants just outside their limits, and far away."""
+    pattern = compile_row(form.row)
+    filled = match_modifiers(pattern, form.node.opcode[1:]) or {}
+    places = [place for place in pattern.places if place.stands(filled)][: len(form.node.operands)]
+    operands = _operands(form.node)
+    for i, (place, operand) in enumerate(zip(places, form.node.operands, strict=False)):
+        for value in _outside(place, filled):
+            if place.limits or isinstance(operand, Immediate) or not place.written:
+                yield _text(form.node, [*operands[:i], str(value), *operands[i + 1 :]])
+
+
+def _outside(place: Place, filled: dict[str, str]) -> tuple[int, ...]:
+    if place.limits:
+        return place.limits.outside()
+    name, argument = split_kind(place.kind)
+    type_name = "b32" if name == "int32" else filled.get(argument, argument)
+    limits = limits_of_type(type_name) if type_name in TYPES else None
+    return limits.outside() if limits else ()
+
+
+def _siblings(row: InstructionRow) -> list[Pattern]:
+    return [compile_row(other) for other in manager().instructions_of(row.opcode)]
+
+
+CHANGES: dict[str, Callable[[Form], Iterator[str]]] = {
+    "modifier": _modifiers,
+    "type": _types,
+    "missing modifier": _missing,
+    "misordered modifier": _misordered,
+    "operand count": _count,
+    "operand type": _operand_types,
+    "operand kind": _operand_kinds,
+    "vector length": _vector_lengths,
+    "immediate": _immediates,
+}
+
+
+def cases_of(row: InstructionRow, chance: random.Random, *, valid: int, broken_each: int) -> Iterator[Case]:
+    """Yield up to `valid` forms of a row, and of each class of fault up to `broken_each` broken ones."""
+    every = list(forms(row))
+    chosen = every if len(every) <= valid else [every[0], *chance.sample(every[1:], valid - 1)]
+    yield from (Case(text, row, VALID) for text in chosen)
+    form = chance.choice(every)
+    for _, group in itertools.groupby(broken(row, form, chance), key=lambda case: case.fault):
+        made = list(group)
+        yield from chance.sample(made, min(broken_each, len(made)))

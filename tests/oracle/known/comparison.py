@@ -1,0 +1,14 @@
+"""set, setp, selp, slct."""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {
+    r"^set\.\S*bf16x2\.bf16x2": ("ptxas checks no operand of this form"),
+    r"^setp\S*f16x2? _": ("ptxas takes the sink for both results"),
+}
+
+LAXER: dict[str, str] = {
+    r"Arguments mismatch for instruction '(set|setp)'|Result register required": (
+        "a literal where these forms want a register; ptxas takes one in their siblings"
+    ),
+}

@@ -1,0 +1,7 @@
+"""Branches, calls, and what stands beside them."""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {}
+
+LAXER: dict[str, str] = {}

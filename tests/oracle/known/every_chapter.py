@@ -1,0 +1,15 @@
+"""Differences of more than one chapter."""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {
+    r"^(\w+)(?=\S*\.(\w+(::\w+)?)\b\S*\.\2\b)": "ptxas lets a word that is no type stand twice; it means nothing",
+    r"\| immediate-range: .* must be -(128|32768|2147483648|922\d+) to (255|65535|4294967295|1844\d+) \|": (
+        "ptxas truncates a constant that the type can't hold, in silence"
+    ),
+    r"%f16x2_": "ptxas takes .f16x2 registers for predicates and counts; the manual has no such rule",
+}
+
+LAXER: dict[str, str] = {
+    r"\| crash": "ptxas dies on this instruction instead of refusing it",
+}

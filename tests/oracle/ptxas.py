@@ -1,0 +1,124 @@
+"""ptxas as a judge of single instructions, thousands in one file.
+
+Each instruction stands in a kernel on a line of its own. `-arch=compute_XX` checks without generating code; a semantic
+error costs its line alone, a syntax error ends the run, so that what stands behind it is asked about again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.scalar_types import SIZES
+from pyptx_ir.toolchain.diagnostics import parse_log
+from pyptx_ir.toolchain.runner import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.toolchain.finder import Tool
+    from pyptx_ir.toolchain.runner import Outcome
+
+AT_ONCE = 3000  # instructions in a file
+PROCESSES = 2
+
+# What instructions may name beside registers. Every form of `pyptx_ir.isa.forms` is written for these.
+VARIABLES = (
+    ".global .align 128 .b8 gmem[4096];",
+    ".shared .align 128 .b8 smem[1024];",
+    ".const .align 16 .b8 cmem[256];",
+    ".global .texref tex0;",
+    ".global .surfref surf0;",
+    ".visible .func function() { ret; }",
+)
+LOCALS = ".local .align 16 .b8 lmem[64]; .param .b64 fp;"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A ptxas that reads modules of one target and version; with `code`, it also generates (unoptimised) code."""
+
+    tool: Tool
+    target: str
+    version: tuple[int, int]
+    code: bool = False
+
+    def judge(self, instructions: Sequence[str]) -> dict[str, str | None]:
+        """Return, for each instruction, what ptxas has against it, or None."""
+        texts = list(dict.fromkeys(instructions))
+        parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
+        verdicts: dict[str, str | None] = {}
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            for part in pool.map(self._part, parts):
+                verdicts |= part
+        return verdicts
+
+    def alone(self, instruction: str) -> str | None:
+        """Judge one instruction in a file of its own: an error can leave ptxas confused about later lines."""
+        return self._part([instruction])[instruction]
+
+    def _part(self, pending: list[str]) -> dict[str, str | None]:
+        verdicts: dict[str, str | None] = {}
+        parsed: list[str] = []  # what stood in front of a syntax error: parsed, but not resolved
+        while pending:
+            outcome = self._ask(pending)
+            if outcome.signal:
+                verdicts |= self._halves(pending, outcome.signal)
+                break
+            errors, fatal = self._errors(outcome)
+            if fatal is not None:
+                guilty = self._guilty(pending, fatal)
+                verdicts |= {pending[line]: message for line, message in errors.items() if line < guilty}
+                verdicts[pending[guilty]] = errors[fatal]
+                parsed += [text for line, text in enumerate(pending[:guilty]) if line not in errors]
+                pending = pending[guilty + 1 :]
+                continue
+            if not errors and outcome.status:
+                verdicts |= self._halves(pending, outcome.output.strip())
+                break
+            verdicts |= {text: errors.get(line) for line, text in enumerate(pending)}
+            break
+        return verdicts | self._part(parsed) if parsed else verdicts
+
+    def _guilty(self, pending: list[str], fatal: int) -> int:
+        """Return whose syntax error it is: an open brace is noticed on the next line only."""
+        if fatal >= len(pending):
+            return len(pending) - 1
+        return fatal - 1 if fatal and self.alone(pending[fatal]) is None else fatal
+
+    def _halves(self, pending: list[str], said: str) -> dict[str, str | None]:
+        """Find out which instruction brings down ptxas, or makes it fail without a line."""
+        if len(pending) == 1:
+            return {pending[0]: f"crash: {said}"}
+        middle = len(pending) // 2
+        return self._part(pending[:middle]) | self._part(pending[middle:])
+
+    def _errors(self, outcome: Outcome) -> tuple[dict[int, str], int | None]:
+        """Return the first error of each line (counted from 0 behind the head), and the line of a syntax error."""
+        first = len(self._head()) + 1
+        # A few remarks name a line of the head; whose they are is then found out by halves.
+        remarks = [remark for remark in parse_log(outcome.output) if remark.is_error and (remark.line or 0) >= first]
+        said = [((remark.line or 0) - first, remark) for remark in remarks]
+        fatal = [line for line, remark in said if remark.severity == "fatal"]
+        return {line: remark.message for line, remark in reversed(said)}, fatal[0] if fatal else None
+
+    def _ask(self, instructions: Sequence[str]) -> Outcome:
+        registers = self._registers()
+        entry = ".visible .entry k{}(.param .u64 pp, .param .align 64 .b8 tmap[128]) {{ {} {} {} done: ret; }}"
+        lines = [entry.format(i, registers, LOCALS, text) for i, text in enumerate(instructions)]
+        arch = self.target if self.code else self.target.replace("sm_", "compute_")
+        options = ("-O0",) if self.code else ()
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "m.ptx").write_text("\n".join([*self._head(), *lines, ""]), encoding="utf-8")
+            return run(self.tool, [f"-arch={arch}", *options, "m.ptx", "-o", "m.out"], Path(folder))
+
+    def _head(self) -> list[str]:
+        major, minor = self.version
+        return [f".version {major}.{minor}", f".target {self.target}", ".address_size 64", *VARIABLES]
+
+    def _registers(self) -> str:
+        names = [name for name in SIZES if name not in ("f16x2", "b128") or self.version >= (8, 3)]
+        return " ".join(f".reg .{name} %{name}_<20>;" for name in dict.fromkeys(["pred", "f16x2", *names]))

@@ -1,0 +1,169 @@
+"""Table against ptxas: the confusion matrix, and every difference that no reviewed list explains."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.check import verdict_on
+from pyptx_ir.isa.forms import register_type
+from pyptx_ir.syntax import parse_instruction
+
+from . import known
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .cases import Case
+    from .ptxas import Judge
+
+# What the forms' symbols are.
+SYMBOLS: dict[str, str] = {
+    "gmem": ".global",
+    "smem": ".shared",
+    "cmem": ".const",
+    "lmem": ".local",
+    "pp": ".param",
+    "fp": ".param",
+    "tmap": ".param",
+    "tex0": ".texref",
+    "smp0": ".samplerref",
+    "surf0": ".surfref",
+    "function": ".func",
+    "done": ".label",
+}
+
+
+def declared(name: str) -> str | None:
+    """Return what a name of a form stands for."""
+    return SYMBOLS.get(name) or register_type(name)
+
+
+def opinion(text: str, target: str, version: tuple[int, int]) -> str | None:
+    """Return what the table has against an instruction, or None."""
+    verdict = verdict_on(parse_instruction(text), declared, target, version)
+    return None if verdict is None else f"{verdict.code}: {verdict.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An instruction on which table and ptxas differ; `reason` is the reviewed list's, or empty."""
+
+    text: str
+    target: str
+    version: tuple[int, int]
+    table: str | None
+    ptxas: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        major, minor = self.version
+        return f"{self.text}   [{self.target}, PTX {major}.{minor}]\n  table: {self.table}\n  ptxas: {self.ptxas}"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one cell: both accept, both refuse, and the differences."""
+
+    accepted: int = 0
+    refused: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def unexplained(self) -> list[Difference]:
+        """Return the differences that no list explains."""
+        return [difference for difference in self.differences if not difference.reason]
+
+    @property
+    def total(self) -> int:
+        """Return how many cases were judged, those that a list explains not counted."""
+        return self.accepted + self.refused + len(self.unexplained)
+
+
+class Report:
+    """The confusion matrix by chapter and class of fault."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[str, str], Tally] = {}
+        self.used: Counter[str] = Counter()
+
+    def ask(self, judge: Judge, chapter_of: dict[str, str], cases: Sequence[Case]) -> None:
+        """Let table and ptxas judge `cases`, and count."""
+        theirs = judge.judge([case.text for case in cases])
+        for case in cases:
+            chapter = chapter_of[case.row.name]
+            mine, other = opinion(case.text, judge.target, judge.version), theirs[case.text]
+            cell = self.cells.setdefault((chapter, case.fault), Tally())
+            if (mine is None) != (other is None) and other is not None:
+                other = judge.alone(case.text)
+            if (mine is None) == (other is None):
+                cell.accepted += mine is None
+                cell.refused += mine is not None
+                continue
+            reason = self._reason(case.text, mine, other)
+            cell.differences.append(Difference(case.text, judge.target, judge.version, mine, other, reason))
+
+    def _reason(self, text: str, mine: str | None, theirs: str | None) -> str:
+        line = f"{text} | {mine or ''} | {theirs or ''}"
+        for pattern, reason in (stricter() if mine else laxer()).items():
+            if re.search(pattern, line):
+                self.used[pattern] += 1
+                return reason
+        return ""
+
+    def differences(self) -> list[Difference]:
+        """Return every difference that no list explains."""
+        return [difference for cell in self.cells.values() for difference in cell.unexplained]
+
+    def table(self) -> str:
+        """Return the matrix as text: a line per chapter and class, and the sums."""
+        lines = [f"{'chapter':28} {'class':20} {'accept':>7} {'refuse':>7} {'listed':>7} {'open':>5} {'agree':>8}"]
+        sums: dict[str, Tally] = {}
+        for (chapter, fault), cell in sorted(self.cells.items()):
+            lines.append(_line(chapter, fault, cell))
+            for key in (fault, "all"):
+                total = sums.setdefault(key, Tally())
+                total.accepted += cell.accepted
+                total.refused += cell.refused
+                total.differences += cell.differences
+        lines += [_line("", fault, cell) for fault, cell in sorted(sums.items())]
+        return "\n".join(lines)
+
+    def agreement(self, fault: str | None = None) -> float:
+        """Return the share of agreeing cases of a class (of all), those that a list explains left out."""
+        cells = [cell for (_, name), cell in self.cells.items() if fault in (None, name)]
+        return 1 - sum(len(cell.unexplained) for cell in cells) / max(1, sum(cell.total for cell in cells))
+
+
+def _line(chapter: str, fault: str, cell: Tally) -> str:
+    listed = len(cell.differences) - len(cell.unexplained)
+    agreement = 1 - len(cell.unexplained) / max(1, cell.total)
+    return (
+        f"{chapter:28} {fault:20} {cell.accepted:7} {cell.refused:7} {listed:7} "
+        f"{len(cell.unexplained):5} {agreement:8.2%}"
+    )
+
+
+@functools.cache
+def _lists() -> tuple[dict[str, str], dict[str, str]]:
+    found: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    for module in pkgutil.iter_modules(known.__path__):
+        chapter = importlib.import_module(f"{known.__name__}.{module.name}")
+        for together, own in zip(found, (chapter.STRICTER, chapter.LAXER), strict=True):
+            together.update(own)
+    return found
+
+
+def stricter() -> dict[str, str]:
+    """Return the reviewed list of what ptxas accepts and the table refuses."""
+    return _lists()[0]
+
+
+def laxer() -> dict[str, str]:
+    """Return the reviewed list of what the table accepts and ptxas refuses."""
+    return _lists()[1]
