@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
 from typing import TYPE_CHECKING
 
 from pyptx_ir.commands import main
@@ -12,28 +15,86 @@ if TYPE_CHECKING:
     import pytest
 
 GOOD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
+BAD = GOOD + ".func f()\n{\nadd.s32 %r1, , %r2;\nret;\nsub.s32 %r1 %r2;\n}\n"
+HOPPER = GOOD + ".entry k()\n{\n\twgmma.fence.sync.aligned;\n\tret;\n}\n"
+FIELDS = ["line", "column", "severity", "code", "message", "hint"]
+
+
+def written(folder: Path, text: str, name: str = "module.ptx") -> str:
+    path = folder / name
+    path.write_text(text)
+    return str(path)
 
 
 def test_check_counts_the_files_and_is_content(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "good.ptx"
-    path.write_text(GOOD)
-    assert main(["check", str(path)]) == 0
-    assert capsys.readouterr().out == "1 files, 0 errors\n"
+    assert main(["check", written(tmp_path, GOOD)]) == 0
+    assert capsys.readouterr().out == "1 file, 0 errors, 0 warnings\n"
 
 
 def test_check_reports_every_error_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "bad.ptx"
-    path.write_text(GOOD + ".func f()\n{\nadd.s32 %r1, , %r2;\nret;\nsub.s32 %r1 %r2;\n}\n")
-    assert main(["check", str(path)]) == 1
+    assert main(["check", written(tmp_path, BAD)]) == 1
     shown = capsys.readouterr().out
-    assert "bad.ptx:6:" in shown
-    assert "bad.ptx:8:" in shown
-    assert shown.endswith("1 files, 2 errors\n")
+    assert "module.ptx:6:14: error[syntax]" in shown
+    assert "module.ptx:8:" in shown
+    assert shown.endswith("1 file, 2 errors, 0 warnings\n")
+
+
+def test_check_in_json_is_a_list_of_objects_of_six_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--format", "json", written(tmp_path, BAD)]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert [list(row) for row in rows] == [FIELDS, FIELDS]
+    assert [row["line"] for row in rows] == [6, 8]
+    assert main(["check", "--format=json", written(tmp_path, GOOD)]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_check_of_several_files_in_json_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = written(tmp_path, BAD, "a.ptx"), written(tmp_path, BAD, "b.ptx")
+    assert main(["check", "--format", "json", first, second]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["file"] for row in rows] == [first, first, second, second]
+
+
+def test_check_judges_for_another_target_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, HOPPER)
+    assert main(["check", path]) == 0
+    assert main(["check", path, "--target", "sm_80"]) == 1
+    assert "module.ptx:6:2: error[" in capsys.readouterr().out
+
+
+def test_check_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
+    assert main(["check", "-"]) == 1
+    assert "<stdin>:6:14: error[syntax]" in capsys.readouterr().out
+
+
+def test_portability_is_a_line_for_each_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--portability", written(tmp_path, HOPPER)]) == 0
+    lines = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("sm_")}
+    assert lines["sm_90a"] == ["sm_90a", "yes"]
+    assert lines["sm_80"][1:3] == ["no", "6"]
+    assert "wgmma.fence" in " ".join(lines["sm_100a"])
+
+
+def test_portability_in_json_names_target_place_and_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--portability", "--format", "json", written(tmp_path, HOPPER)]) == 0
+    rows = {row["target"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows["sm_75"]) == ["target", "ok", "line", "column", "code", "message", "hint"]
+    assert rows["sm_90a"]["ok"] is True
+    assert (rows["sm_75"]["ok"], rows["sm_75"]["line"], rows["sm_75"]["column"]) == (False, 6, 2)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path / "none.ptx")]) == 2
     assert "none.ptx" in capsys.readouterr().err
+
+
+def test_check_called_wrongly_says_how_it_is_called(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["--format", "xml", "x.ptx"], ["--target", "sm_91", written(tmp_path, GOOD)]):
+        assert main(["check", *words]) == 2
+    said = capsys.readouterr().err
+    assert "usage: pyptx check" in said
+    assert "did you mean sm_90" in said
 
 
 def test_targets_are_listed_with_their_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,3 +117,5 @@ def test_an_unknown_command_is_an_error_that_lists_the_known_ones(capsys: pytest
 def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "targets" in capsys.readouterr().out
+    assert main(["check", "--help"]) == 0
+    assert "--portability" in capsys.readouterr().out

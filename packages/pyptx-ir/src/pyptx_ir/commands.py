@@ -1,6 +1,6 @@
 """The `pyptx` command: runs the subcommands that plugins hand in, and the built-in ones among them.
 
-    pyptx check kernel.ptx …    report every syntax error, with its line
+    pyptx check kernel.ptx …    report everything that is wrong with PTX files, with line and column
     pyptx targets               list the targets that are known
     pyptx plugins               list the plugins that are installed
 
@@ -10,7 +10,6 @@ Exit status: 0 for success, 1 when something was found, 2 for a command that was
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
@@ -55,32 +54,17 @@ def built_in() -> tuple[Command, ...]:
     from pyptx_ir.plugins.rows import Command
 
     return (
-        Command("check", "report every syntax error in PTX files", check),
+        Command("check", "report everything that is wrong with PTX files", check),
         Command("targets", "list the targets that are known", targets),
         Command("plugins", "list the plugins that are installed", plugins),
     )
 
 
 def check(argv: Sequence[str]) -> int:
-    """Parse each file and print every syntax error in it."""
-    from pyptx_ir.syntax import decode, parse_recovering
+    """Check each file against the whole instruction set, and print what is wrong."""
+    from pyptx_ir.isa.modules.command import check as run
 
-    if not argv:
-        print("usage: pyptx check FILE ...", file=sys.stderr)
-        return USAGE_ERROR
-    found = 0
-    for name in argv:
-        try:
-            text = decode(Path(name).read_bytes())
-        except OSError as error:
-            print(f"{name}: {error.strerror}", file=sys.stderr)
-            return USAGE_ERROR
-        _, errors = parse_recovering(text, name)
-        found += len(errors)
-        for fault in errors:
-            print(fault)
-    print(f"{len(argv)} files, {found} errors")
-    return 1 if found else 0
+    return run(argv)
 
 
 def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its words

@@ -1,0 +1,86 @@
+"""Checking whole modules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.diagnostic import ERROR, Diagnostic
+from pyptx_ir.isa.modules.directives import early
+from pyptx_ir.isa.modules.findings import located
+from pyptx_ir.isa.modules.header import read_header
+from pyptx_ir.isa.modules.rules import RULES
+from pyptx_ir.isa.modules.shared_memory import shared_limits
+from pyptx_ir.isa.modules.special import early_registers
+from pyptx_ir.isa.modules.walk import Walk
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.syntax.emitter import emit
+from pyptx_ir.syntax.nodes import Version
+from pyptx_ir.syntax.parser import parse_recovering
+from pyptx_ir.syntax.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyptx_ir.isa.modules.findings import Finding
+    from pyptx_ir.syntax.errors import PtxSyntaxError
+    from pyptx_ir.syntax.nodes import Module, Statement
+
+
+def check_module(module: Module, target: str | None = None) -> tuple[Diagnostic, ...]:
+    """Return everything that is wrong with a module, in the order of its text.
+
+    It is judged for its own `.target`, or for `target` as if it said so, and by its own `.version`. Lines are those of
+    `emit(module)`. Raises TargetError for a `target` that nobody knows.
+    """
+    found = findings_in(module, target)
+    if not found:
+        return ()
+    return _sorted(located(found, module, Source(emit(module))))
+
+
+def check_text(text: str, name: str = "<string>", target: str | None = None) -> tuple[Diagnostic, ...]:
+    """Parse a text and check it: what can't be read is reported too, and the rest is checked all the same."""
+    module, errors = parse_recovering(text, name)
+    found = findings_in(module, target)
+    source = Source(text, name)
+    return _sorted([*map(_syntax, errors), *(located(found, module, source) if found else ())])
+
+
+def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]:
+    """Return what the rules find, each with the number of its statement."""
+    if target is not None:
+        find_target(target)
+    found: list[tuple[int, Finding]] = []
+    at = -1
+    for statements in _modules(module):
+        walk = Walk(RULES, target)
+        walk.at = at
+        _check(walk, statements)
+        found += walk.found
+        at = walk.at
+    return found
+
+
+def _check(walk: Walk, statements: Sequence[Statement]) -> None:
+    walk.header_end = walk.at + 1 + read_header(walk, statements)
+    walk.early = early(walk.target, walk.judged_version)
+    walk.early_registers = early_registers(walk.target, walk.judged_version)
+    walk.body(statements)
+    shared_limits(walk)
+
+
+def _modules(module: Module) -> Iterator[Sequence[Statement]]:
+    """Yield the statements of each module: a listing of cuobjdump holds several, with a heading in front of each."""
+    body = module.body
+    starts = [0]
+    starts += [i for i, node in enumerate(body) if i and isinstance(node, Version) and " code:\n" in node.lead]
+    for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
+        yield body[start:end]
+
+
+def _syntax(error: PtxSyntaxError) -> Diagnostic:
+    return Diagnostic(error.line, error.column, ERROR, "syntax", error.message, error.hint or "", error.span)
+
+
+def _sorted(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(found, key=lambda one: (one.line, one.column)))

@@ -1,0 +1,195 @@
+"""Directives: known to the version and the target, on the right kind of function, not at odds with each other."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.sizes import value_of
+from pyptx_ir.isa.table.directives import ROWS, DirectiveRow
+from pyptx_ir.isa.targets import includes
+from pyptx_ir.syntax.nodes import (
+    AddressSize,
+    Alias,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Directive,
+    File,
+    Function,
+    Loc,
+    Pragma,
+    RegisterDeclaration,
+    Section,
+    Statement,
+    Variable,
+)
+from pyptx_ir.syntax.operands import Apply, Immediate, Symbol, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import HeaderDirective, Parameter
+    from pyptx_ir.syntax.operands import Operand
+
+_KINDS: dict[type[Statement], str] = {
+    AddressSize: "address_size",
+    Alias: "alias",
+    BranchTargets: "branchtargets",
+    CallTargets: "calltargets",
+    CallPrototype: "callprototype",
+    Section: "section",
+    Pragma: "pragma",
+}
+_TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
+_SIZES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
+# Pairs that can't stand together, and directives that stand in need of others: ptxas 13.5.
+_CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
+_NEEDS = (("blocksareclusters", ("reqntid", "reqnctapercluster")),)
+
+
+def directive(walk: Walk, node: Statement) -> None:
+    """Check every directive that a statement is or has against the table."""
+    for name, word in _used(node):
+        if name in walk.early:
+            finding = walk.early[name]
+            walk.report(Finding(finding.code, finding.message, finding.hint, word=word))
+
+
+def header(walk: Walk, node: Function) -> None:
+    """Check the directives between a function's parameters and its body against each other and the function."""
+    given = {found.name: found for found in node.directives}
+    for found in node.directives:
+        row = rows().get(found.name)
+        if row is not None and row.on and row.on != node.kind:
+            message = f".{found.name} goes with .{row.on}, and '{node.name}' is .{node.kind}"
+            walk.report(Finding("misplaced-directive", message, "remove it", word=f".{found.name}"))
+        _arguments(walk, found)
+    for first, second in _CONFLICTS:
+        if first in given and second in given:
+            message = f".{first} and .{second} exclude each other"
+            walk.report(Finding("directive-conflict", message, "remove one of them", word=f".{second}"))
+    for name, needed in _NEEDS:
+        missing = [f".{other}" for other in needed if other not in given]
+        if name in given and missing:
+            message = f".{name} needs {' and '.join(missing)} beside it"
+            walk.report(Finding("directive-conflict", message, f"add {' and '.join(missing)}", word=f".{name}"))
+    if "minnctapersm" in given and not given.keys() & {"maxntid", "reqntid"} and node.kind == "entry":
+        message = "ptxas ignores .minnctapersm where neither .maxntid nor .reqntid is given"
+        hint = "add .maxntid N, 1, 1, the most threads that a block will have"
+        walk.report(Finding("ignored-directive", message, hint, severity="warning", word=".minnctapersm"))
+
+
+def _arguments(walk: Walk, found: HeaderDirective) -> None:
+    values = [value_of(value) if not isinstance(value, str) else None for value in found.arguments]
+    if found.name not in _SIZES:
+        return
+    if not 1 <= len(values) <= 3:
+        message = f".{found.name} takes one to three numbers, and has {len(values)}"
+    elif 0 in values and found.name != "reqnctapercluster":
+        message = f"the numbers of .{found.name} are positive"
+    else:
+        return
+    walk.report(Finding("directive-argument", message, f"write .{found.name} 128, 1, 1", word=f".{found.name}"))
+
+
+@cache
+def rows() -> dict[str, DirectiveRow]:
+    """Return the rows of the table by name."""
+    return {row.name: row for row in ROWS}
+
+
+def early(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
+    """Return, for every directive that this target or version lacks, what to say about it."""
+    found: dict[str, Finding] = {}
+    for row in ROWS:
+        name = f".{row.name}" if row.name[-1] != ")" else row.name
+        have = f"{version[0]}.{version[1]}"
+        if version < row.since:
+            need = f"{row.since[0]}.{row.since[1]}"
+            message = f"{name} needs PTX {need}; this module is version {have}"
+            found[row.name] = Finding("version", message, f"write .version {need}, or leave it out")
+        elif row.before is not None and version >= row.before:
+            message = f"{name} is gone from PTX {row.before[0]}.{row.before[1]} on; this module is version {have}"
+            found[row.name] = Finding("removed", message, "remove it")
+        elif row.target and target is not None and not includes(target, row.target):
+            message = f"{name} needs {row.target} or later; the target is {target}"
+            found[row.name] = Finding("target", message, f"write .target {row.target}, or leave it out")
+    return found
+
+
+def _used(node: Statement) -> Iterator[tuple[str, str]]:
+    """Yield the rows that a statement uses, each with the word that shows it."""
+    match node:
+        case Function():
+            yield from _of_function(node)
+        case Variable():
+            yield from _of_variable(node)
+        case RegisterDeclaration(type=kind):
+            if kind in _TYPES:
+                yield kind, f".{kind}"
+        case File(timestamp=int()):
+            yield "file timestamp", ".file"
+        case Loc(inlined_at=inlined):
+            if inlined is not None:
+                yield "loc inlined_at", "inlined_at"
+        case Directive(name=name):
+            yield name, f".{name}"
+        case _:
+            name = _KINDS.get(type(node), "")
+            yield name, f".{name}"
+
+
+def _of_function(node: Function) -> Iterator[tuple[str, str]]:
+    if node.linking:
+        yield node.linking, f".{node.linking}"
+    if node.kind == "entry" and node.body is None:
+        yield "entry declaration", ".entry"
+    for attribute in node.attributes:
+        yield attribute.name, f".{attribute.name}"
+    for found in node.directives:
+        yield found.name, f".{found.name}"
+    for parameter in (*node.returns, *(node.parameters or ())):
+        yield from _of_parameter(parameter, node.kind)
+
+
+def _of_parameter(parameter: Parameter, kind: str) -> Iterator[tuple[str, str]]:
+    word = parameter.name or f".{parameter.type}"
+    if parameter.pointer is not None:
+        yield "ptr", ".ptr"
+    if kind == "func" and parameter.space == "param":
+        yield "param of func", word
+    if None in parameter.dimensions:
+        yield "param array of unknown size", word
+    if parameter.type in _TYPES:
+        yield parameter.type, f".{parameter.type}"
+
+
+def _of_variable(node: Variable) -> Iterator[tuple[str, str]]:
+    if node.linking:
+        yield node.linking, f".{node.linking}"
+    if node.space == "tex":
+        yield "tex", ".tex"
+    if node.type in _TYPES:
+        yield node.type, f".{node.type}"
+    for attribute in node.attributes:
+        yield attribute.name, f".{attribute.name}"
+    for declarator in node.declarators:
+        if declarator.initializer is not None:
+            yield from _of_initializer(declarator.initializer)
+
+
+def _of_initializer(value: Operand) -> Iterator[tuple[str, str]]:
+    match value:
+        case Vector(elements):
+            for element in elements:
+                if not isinstance(element, Immediate):
+                    yield from _of_initializer(element)
+        case Apply(Symbol("generic"), _):
+            yield "generic()", "generic"
+        case Apply(Immediate(text), _):
+            yield "mask()", text
+        case _:
+            return

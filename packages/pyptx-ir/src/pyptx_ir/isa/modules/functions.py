@@ -1,0 +1,129 @@
+"""Functions: declared before they are called, defined once, and the same each time. Measured on ptxas 13.5.
+
+Manual: "Kernel and Function Directives", "Linking Directives".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.sizes import storage_of, type_bytes, value_of
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Alias, Function, Parameter
+
+# Manual: "Kernel Function Parameter Attributes"; both asked of ptxas, by version.
+_PARAMETER_LIMITS = (((8, 1), 32764), ((1, 5), 4352), ((1, 0), 256))
+
+
+def function(walk: Walk, node: Function) -> None:
+    """Declare a function, compare it with what was declared before, and open its scope."""
+    earlier = walk.functions.get(node.name)
+    before = walk.module_scope.at.get(node.name)
+    if earlier is not None:
+        _compare(walk, node, *earlier)
+    elif before is not None:
+        message = f"'{node.name}' is declared already, at line {{line}}"
+        hint = "give the function another name"
+        walk.report(Finding("redefined-function", message, hint, word=node.name, other=before))
+    walk.module_scope.declare(node.name, f".{node.kind}", walk.at)
+    walk.functions[node.name] = (node, walk.at)
+    if node.kind == "entry":
+        _parameter_space(walk, node)
+    if node.body is not None:
+        walk.enter(node)
+        _parameters(walk, node)
+
+
+def _compare(walk: Walk, node: Function, earlier: Function, before: int) -> None:
+    name = node.name
+    linking = (earlier.linking, node.linking)
+    if earlier.body is not None:
+        message = f"'{name}' is defined already, at line {{line}}"
+        hint = "remove one of the two; a declaration stands above the definition"
+    elif earlier.kind != node.kind:
+        message = f"'{name}' is .{node.kind} here, and .{earlier.kind} at line {{line}}"
+        hint = "give one of them another name"
+    elif linking[0] == "extern" != linking[1]:
+        message = f"'{name}' is .extern at line {{line}}, and not here"
+        hint = f"drop the .extern at line {{line}}: a function that this module defines is declared .visible {name}"
+    elif linking[1] is not None and linking[1] != linking[0]:
+        message = f"'{name}' is .{linking[1]} here, and {'.' + linking[0] if linking[0] else 'not'} at line {{line}}"
+        hint = "declare it with the same linking directive each time"
+    elif (differing := _difference(node, earlier)) is not None:
+        message = f"'{name}' is declared differently at line {{line}}: {differing}"
+        hint = "a declaration has the parameters of the definition"
+    else:
+        return
+    walk.report(Finding("redefined-function", message, hint, word=name, other=before))
+
+
+def _difference(node: Function, earlier: Function) -> str | None:
+    for what, ours, theirs in (
+        ("parameters", node.parameters or (), earlier.parameters or ()),
+        ("return values", node.returns, earlier.returns),
+    ):
+        if len(ours) != len(theirs):
+            return f"{len(ours)} {what} here, {len(theirs)} there"
+        for i, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+            if _layout(mine) != _layout(other):
+                return f"number {i + 1} of the {what} is {_spelt(mine)} here, {_spelt(other)} there"
+    return None
+
+
+def _layout(parameter: Parameter) -> tuple[object, ...]:
+    alignment = parameter.alignment or type_bytes(parameter.type, parameter.vector)
+    sizes = tuple(value_of(dimension) for dimension in parameter.dimensions)
+    return (parameter.space, parameter.type, parameter.vector, alignment, sizes)
+
+
+def _spelt(parameter: Parameter) -> str:
+    alignment = f".align {parameter.alignment} " if parameter.alignment else ""
+    sizes = "".join(f"[{'' if (n := value_of(size)) is None else n}]" for size in parameter.dimensions)
+    return f"{alignment}.{parameter.type}{sizes}"
+
+
+def _parameters(walk: Walk, node: Function) -> None:
+    scope = walk.scope
+    inputs = node.parameters or ()
+    for i, parameter in enumerate((*inputs, *node.returns)):
+        name = parameter.name
+        if name in ("", "_"):
+            continue
+        kind = f".{parameter.type}" if parameter.type.endswith("ref") else f".{parameter.space}"
+        if parameter.space == "reg":
+            kind = "" if parameter.vector else parameter.type
+        else:
+            scope.storage[name] = storage_of(
+                "param", parameter, parameter.dimensions, header=True, is_input=i < len(inputs)
+            )
+        before = scope.declare(name, kind, walk.at)
+        if before is not None:
+            message, hint = f"two parameters are called '{name}'", "rename one of them"
+            walk.report(Finding("redefined-variable", message, hint, word=name))
+
+
+def _parameter_space(walk: Walk, node: Function) -> None:
+    """Refuse an entry whose parameters, each aligned, take more than a launch can pass."""
+    end = 0
+    limit = next(limit for since, limit in _PARAMETER_LIMITS if walk.judged_version >= since)
+    for parameter in node.parameters or ():
+        storage = storage_of("param", parameter, parameter.dimensions)
+        end = -(-end // storage.alignment) * storage.alignment + (storage.size or 0)
+    if end <= limit:
+        return
+    hint = "pass a pointer to a buffer instead"
+    if limit < _PARAMETER_LIMITS[0][1] and end <= _PARAMETER_LIMITS[0][1]:
+        hint = f"from .version 8.1 on, {_PARAMETER_LIMITS[0][1]} bytes are allowed"
+    message = f"the parameters of '{node.name}' take {end} bytes; an entry may have {limit}"
+    walk.report(Finding("parameter-space", message, hint, word=node.name))
+
+
+def alias(walk: Walk, node: Alias) -> None:
+    """Look up the two functions of an `.alias`."""
+    for name in (node.name, node.aliasee):
+        if name not in walk.functions:
+            message, hint = f"'{name}' is no function declared above", "declare both functions above the .alias"
+            walk.report(Finding("undefined-function", message, hint, word=name))

@@ -1,0 +1,111 @@
+"""`.version`, `.target`, `.address_size`: what a module begins with. Manual: "PTX Module Directives"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.targets import TargetError, find_target
+from pyptx_ir.syntax.nodes import AddressSize, Target, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Statement
+
+# The newest minor version of each major one. Manual: "Release Notes"; each was asked of ptxas 13.5.
+_LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 0, 6: 5, 7: 8, 8: 8, 9: 5}
+NEWEST = max((major, minor) for major, minor in _LAST_MINOR.items())
+# Devices from before the lattice: ptxas 13.5 still accepts their names.
+_RETIRED = frozenset(f"sm_{number}" for number in (10, 11, 12, 13, 20, 21, 30, 32, 35, 37))
+_OPTIONS = ("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32")
+
+
+def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
+    """Learn version and target from the statements that a module begins with; return how many these are."""
+    count = next(
+        (i for i, node in enumerate(statements) if not isinstance(node, Version | Target | AddressSize)),
+        len(statements),
+    )
+    head = statements[:count]
+    first = walk.at + 1
+    if not head or not isinstance(head[0], Version):
+        walk.report(Finding("missing-version", "a module begins with .version", "add .version 9.0", at=first))
+    if not any(isinstance(node, Target) for node in head):
+        hint = "add .target sm_90a behind the .version"
+        walk.report(Finding("missing-target", "a module names its target behind .version", hint, at=first))
+    for i, node in enumerate(head):
+        _read(walk, node, first + i, first)
+    return count
+
+
+def _read(walk: Walk, node: Statement, at: int, first: int) -> None:
+    if isinstance(node, Version) and walk.version is None:
+        _read_version(walk, node, at)
+        if at != first:
+            walk.report(Finding("misplaced-directive", ".version stands above everything else", "move it up", at=at))
+    elif isinstance(node, Version):
+        walk.report(Finding("misplaced-directive", ".version stands only once in a module", "remove it", at=at))
+    elif isinstance(node, Target):
+        _read_target(walk, node, at)
+    elif isinstance(node, AddressSize) and node.bits not in (32, 64):
+        message = f".address_size is 32 or 64, not {node.bits}"
+        walk.report(Finding("directive-argument", message, "write .address_size 64", word=str(node.bits), at=at))
+
+
+def late(walk: Walk, node: Statement) -> None:
+    """Refuse `.version`, `.target` and `.address_size` behind other statements."""
+    if walk.at < walk.header_end:
+        return
+    name = "version" if isinstance(node, Version) else "target" if isinstance(node, Target) else "address_size"
+    message = f".{name} stands at the beginning of a module, above everything else"
+    walk.report(Finding("misplaced-directive", message, "move it up, or remove it"))
+
+
+def _read_version(walk: Walk, node: Version, at: int) -> None:
+    version = (node.major, node.minor)
+    spelt = f"{node.major}.{node.minor}"
+    if version > NEWEST:
+        hint = f"what PTX {spelt} adds is unknown here and may be reported; the newest known is {NEWEST[0]}.{NEWEST[1]}"
+        message = f"PTX {spelt} is newer than the instruction table"
+        walk.report(Finding("unknown-version", message, hint, severity="warning", word=spelt, at=at))
+    elif node.minor > _LAST_MINOR.get(node.major, -1):
+        last = _LAST_MINOR.get(node.major)
+        hint = f"the last version {node.major} is {node.major}.{last}" if last is not None else "write .version 9.0"
+        walk.report(Finding("unknown-version", f"there is no PTX {spelt}", hint, word=spelt, at=at))
+    walk.version = version
+    if walk.forced is not None:
+        _compare(walk, walk.forced, spelt, at)
+
+
+def _read_target(walk: Walk, node: Target, at: int) -> None:
+    named = [name for name in node.names if name not in _OPTIONS]
+    for name in named:
+        if name in _RETIRED:
+            message = f"{name} is older than the instruction table"
+            hint = "its instructions are not judged; give --target sm_75 to judge them for a present device"
+            walk.report(Finding("unknown-target", message, hint, severity="warning", word=name, at=at))
+            continue
+        try:
+            find_target(name)
+        except TargetError as error:
+            walk.report(Finding("unknown-target", error.message, error.hint or "", word=name, at=at))
+            continue
+        if walk.forced is None:
+            walk.target = name
+            _compare(walk, name, name, at)
+    modes = [name for name in node.names if name.startswith("texmode_")]
+    if len(set(modes)) > 1:
+        message = "a module has one texture mode: texmode_unified or texmode_independent"
+        walk.report(Finding("directive-conflict", message, "remove one of them", word=modes[1], at=at))
+
+
+def _compare(walk: Walk, target: str, word: str, at: int) -> None:
+    """Refuse a target that the module's version does not know yet."""
+    row = find_target(target)
+    if walk.version is None or walk.version >= row.since:
+        return
+    since = f"{row.since[0]}.{row.since[1]}"
+    message = f"{target} needs PTX {since}; this module is version {walk.version[0]}.{walk.version[1]}"
+    walk.report(Finding("target-version", message, f"write .version {since}", word=word, at=at))

@@ -1,0 +1,70 @@
+"""Each instruction: its names, its guard, and what the instruction table has against it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
+from pyptx_ir.isa.modules.undeclared import undeclared
+from pyptx_ir.isa.modules.verdicts import verdict_on
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Guard, Instruction
+
+
+def instruction(walk: Walk, node: Instruction) -> None:
+    """Check one instruction; what names of it mean must be known before the table is asked."""
+    sound = node.guard is None or _guard(walk, node.guard)
+    scope, memo = walk.scope, walk.names
+    for index, operand in enumerate(node.operands):
+        names = memo.get(id(operand))
+        if names is None:
+            names = memo[id(operand)] = names_of(operand)
+        for name in names:
+            kind = scope[name]
+            if kind is None:
+                sound = _special(walk, name, index) and sound
+            elif kind == UNDECLARED:
+                walk.report(undeclared(walk, node, index, name))
+                walk.give_up_on(name)
+                sound = False
+            elif kind == UNKNOWN:
+                sound = False
+            elif kind == ".shared" and walk.routine is not None:
+                walk.routine.shared.add(name)
+    if sound and walk.target is not None:
+        verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version)
+        if verdict is not None:
+            finding = Finding(
+                verdict.code, verdict.message, verdict.hint or "", severity=verdict.severity, operand=verdict.operand
+            )
+            walk.report(finding)
+
+
+def _guard(walk: Walk, guard: Guard) -> bool:
+    kind = walk.scope[guard.register]
+    if kind in ("pred", UNKNOWN):
+        return True
+    word = guard.register
+    if kind == UNDECLARED:
+        message = f"the guard '{word}' is not declared"
+        walk.report(Finding("undefined-register", message, f"declare it: .reg .pred {word};", word=word))
+        walk.give_up_on(word)
+    else:
+        what = f"a .{kind} register" if kind and not kind.startswith(".") else "none"
+        message = f"a guard is a predicate register; '{word}' is {what}"
+        hint = "compare it first: setp.ne.u32 %p, …, 0; then guard with %p"
+        walk.report(Finding("guard", message, hint, word=word))
+    return False
+
+
+def _special(walk: Walk, name: str, operand: int) -> bool:
+    """Refuse a special register that the version or the target lacks."""
+    finding = walk.early_registers.get(name)
+    if finding is None:
+        return True
+    walk.report(Finding(finding.code, finding.message, finding.hint, operand=operand, word=name))
+    return False

@@ -1,0 +1,59 @@
+"""Loads and stores of `.param` variables: inside the variable, aligned, and not into the inputs of a function.
+
+ptxas checks the last of these alone; the others it lets pass, and the hardware reads something else or traps. Manual:
+"Parameter State Space", "Addresses as Operands".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.sizes import type_bytes, value_of
+from pyptx_ir.isa.scalar_types import SIZES
+from pyptx_ir.syntax.operands import Address, Register, Symbol
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.scopes import Storage
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Instruction
+
+_SPACES = frozenset({"param", "param::entry", "param::func"})
+
+
+def access(walk: Walk, node: Instruction) -> None:
+    """Check one `ld.param` or `st.param`."""
+    if _SPACES.isdisjoint(node.opcode):
+        return
+    index = next((i for i, operand in enumerate(node.operands) if isinstance(operand, Address)), None)
+    operand = node.operands[index] if index is not None else None
+    if not isinstance(operand, Address) or not isinstance(operand.base, Register | Symbol):
+        return
+    storage = walk.scope.storage_of(operand.base.name)
+    offset = value_of(operand.offset) if operand.offset is not None else 0
+    if storage is None or storage.space != "param":
+        return
+    name = operand.base.name
+    if node.opcode[0] == "st" and storage.input:
+        message = f"'{name}' is an input of this function, and can't be written"
+        hint = "store to a .param variable of the function's own, or to its return parameter"
+        walk.report(Finding("parameter-write", message, hint, operand=index))
+        return
+    type_name = next((word for word in reversed(node.opcode) if word in SIZES), "")
+    vector = next((word for word in node.opcode if word in ("v2", "v4", "v8")), None)
+    size = type_bytes(type_name, vector)
+    if offset is not None and size is not None:
+        _layout(walk, node, storage, (name, offset, size, index))
+
+
+def _layout(walk: Walk, node: Instruction, storage: Storage, access: tuple[str, int, int, int | None]) -> None:
+    name, offset, size, index = access
+    opcode = ".".join(node.opcode)
+    if storage.size is not None and not 0 <= offset <= storage.size - size:
+        message = f"{opcode} reaches bytes {offset} to {offset + size - 1} of '{name}', which has {storage.size}"
+        hint = "correct the offset, or the size of the parameter"
+        walk.report(Finding("parameter-bounds", message, hint, severity="warning", operand=index))
+    elif offset % size or storage.alignment % min(size, 16):
+        message = f"{opcode} takes {size} bytes at offset {offset} of '{name}', which is aligned to {storage.alignment}"
+        hint = f"align the parameter and the offset to {size} bytes, or read it in smaller pieces"
+        walk.report(Finding("parameter-alignment", message, hint, severity="warning", operand=index))

@@ -1,0 +1,168 @@
+"""Which names are visible at a statement, and what each stands for.
+
+A function's parameters and the outermost level of its body are one scope; every `{ … }` inside is another. Names must
+be declared above their use, labels alone may follow it. A label hides a register of an outer scope from the beginning
+of its block. Measured on ptxas 13.5; manual: "Identifiers", "Parameterized Variable Names", "Labels and Function
+Names".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.special_registers import special_registers
+from pyptx_ir.syntax.nodes import BranchTargets, CallPrototype, CallTargets, Label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.syntax.nodes import Statement
+
+# What a name stands for is a string: the type of a register (`"u32"`), `""` for a vector register, one of `.global
+# .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or one of these two.
+UNDECLARED = "?"
+UNKNOWN = "!"  # declared in text that could not be read, or complained about already
+
+_DIGITS = re.compile(r"(?<![0-9])[0-9]{1,18}\Z")
+_LISTS = (BranchTargets, CallTargets, CallPrototype)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A variable or parameter in memory: its space, bytes (None: unknown), and alignment.
+
+    `header` tells whether it is a parameter of the function itself, `input` whether that is one to read.
+    """
+
+    space: str
+    size: int | None
+    alignment: int
+    is_array: bool = False
+    header: bool = False
+    input: bool = False
+
+
+class Scope(dict[str, str | None]):
+    """What each name stands for; None for a special register.
+
+    Names of outer scopes are copied in when they are first asked for, so that most lookups are one step.
+    """
+
+    __slots__ = ("at", "labels", "outer", "prototypes", "ranges", "storage")
+
+    def __init__(self, outer: Scope | None = None) -> None:
+        """Open a scope inside `outer`."""
+        super().__init__()
+        self.outer = outer
+        self.at: dict[str, int] = {}
+        self.ranges: dict[str, list[tuple[int, str, int]]] = {}
+        self.storage: dict[str, Storage] = {}
+        self.prototypes: dict[str, CallPrototype] = {}
+        self.labels: frozenset[str] = frozenset()
+
+    def __missing__(self, name: str) -> str | None:
+        """Look a name up the slow way: numbered registers, outer scopes, special registers, components of vectors."""
+        kind = self._numbered(name)
+        if kind is None:
+            kind = self.outer[name] if self.outer is not None else _special(name)
+        if kind == UNDECLARED and "." in name:
+            kind = self._component(name)
+        if kind != UNDECLARED:
+            self[name] = kind
+        return kind
+
+    def declare(self, name: str, kind: str, at: int) -> int | None:
+        """Declare a name by the statement `at`; return the statement that has declared it before, if one has."""
+        before = self.at.get(name)
+        if before is None and self.ranges:
+            before = self._numbered_at(name)
+        self[name] = kind
+        self.at[name] = at
+        return before
+
+    def declare_range(self, stem: str, count: int, kind: str, at: int) -> int | None:
+        """Declare `stem0 … stem(count-1)`; as `declare`."""
+        before = next((self.at[name] for name in self.at if self._is_in(name, stem, count)), None)
+        if before is None and stem in self.ranges:
+            before = self.ranges[stem][0][2]
+        for name in [name for name in self if name not in self.at and self._is_in(name, stem, count)]:
+            del self[name]  # copied from an outer scope, which this declaration hides
+        self.ranges.setdefault(stem, []).append((count, kind, at))
+        return before
+
+    def expect_labels(self, body: Sequence[Statement]) -> None:
+        """Make the labels of a block known before their statements are reached."""
+        names: set[str] = set()
+        for node, following in zip_longest(body, body[1:]):
+            if isinstance(node, Label) and not isinstance(following, _LISTS):
+                names.add(node.name)
+        self.labels = frozenset(names)
+        self.update(dict.fromkeys(names, ".label"))
+
+    def storage_of(self, name: str) -> Storage | None:
+        """Return the memory that a name stands for."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.at or name in scope.storage:
+                return scope.storage.get(name)
+            scope = scope.outer
+        return None
+
+    def prototype_of(self, name: str) -> CallPrototype | None:
+        """Return the prototype that a label names."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.at:
+                return scope.prototypes.get(name)
+            scope = scope.outer
+        return None
+
+    def range_of(self, stem: str) -> tuple[int, int] | None:
+        """Return the number of registers `stem0 …` that are visible, and the statement that declares them."""
+        scope: Scope | None = self
+        while scope is not None:
+            if stem in scope.ranges:
+                count, _, at = scope.ranges[stem][0]
+                return count, at
+            scope = scope.outer
+        return None
+
+    def visible(self) -> set[str]:
+        """Return the names that can be used here, but for numbered ones."""
+        names = {name for name, kind in self.items() if kind not in (UNDECLARED, UNKNOWN)}
+        return names | self.outer.visible() if self.outer is not None else names
+
+    def _is_in(self, name: str, stem: str, count: int) -> bool:
+        found = _split(name)
+        return found is not None and found[0] == stem and found[1] < count
+
+    def _numbered(self, name: str) -> str | None:
+        found = _split(name) if self.ranges else None
+        ranges = self.ranges.get(found[0], ()) if found else ()
+        return next((kind for count, kind, _ in ranges if found and found[1] < count), None)
+
+    def _numbered_at(self, name: str) -> int | None:
+        found = _split(name)
+        ranges = self.ranges.get(found[0], ()) if found else ()
+        return next((at for count, _, at in ranges if found and found[1] < count), None)
+
+    def _component(self, name: str) -> str:
+        """Return "" for a component of a register, as in `v.x`, and for a part of one, as in `r.b0`."""
+        kind = self[name.partition(".")[0]]
+        if kind == UNKNOWN:
+            return UNKNOWN
+        return UNDECLARED if kind is None or kind == UNDECLARED or kind.startswith(".") else ""
+
+
+def _special(name: str) -> str | None:
+    known = special_registers()
+    return None if name in known or f"{name}.x" in known else UNDECLARED  # %tid is a vector of four
+
+
+def _split(name: str) -> tuple[str, int] | None:
+    """Read a name as a stem and a number, as ptxas does: all digits at its end are the number, `%r012` is `%r12`."""
+    found = _DIGITS.search(name)
+    return (name[: found.start()], int(found[0])) if found else None

@@ -1,0 +1,47 @@
+"""Static shared memory against the target's limit. Measured on ptxas 13.0 and 13.5, target by target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.targets import find_target
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Routine, Walk
+
+
+def shared_limits(walk: Walk) -> None:
+    """Refuse every entry that needs more than the target has; variables of the module count where they are used."""
+    if walk.target is None:
+        return
+    row = find_target(walk.target)
+    # ptxas lets targets with a suffix have statically what others must ask for at launch.
+    limit = row.shared_static if row.kind == "plain" else row.shared_optin
+    routines = {routine.node.name: routine for routine in walk.routines}
+    for routine in walk.routines:
+        if routine.node.kind == "entry":
+            _entry(walk, routine, routines, limit)
+
+
+def _entry(walk: Walk, entry: Routine, routines: dict[str, Routine], limit: int) -> None:
+    reached = _called(entry, routines)
+    used = set[str]().union(*(routine.shared for routine in reached))
+    sizes = [walk.module_scope.storage[name].size or 0 for name in used if name in walk.module_scope.storage]
+    total = sum(sizes) + sum(routine.own_shared for routine in reached)
+    if total <= limit:
+        return
+    message = f"'{entry.node.name}' has {total} bytes of static shared memory; {walk.target} allows {limit}"
+    hint = "declare it `.extern .shared .align 16 .b8 name[];` and pass its size at launch"
+    walk.report(Finding("shared-memory", message, hint, word=entry.node.name, at=entry.at))
+
+
+def _called(entry: Routine, routines: dict[str, Routine]) -> list[Routine]:
+    """Return the routines that `entry` calls by name, however far down, itself first."""
+    names, reached = [entry.node.name], [entry]
+    for routine in reached:
+        for name in sorted(routine.callees):
+            if name in routines and name not in names:
+                names.append(name)
+                reached.append(routines[name])
+    return reached

@@ -1,0 +1,60 @@
+"""How many bytes declarations take. Manual: "State Spaces, Types, and Variables"."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.scopes import Storage
+from pyptx_ir.isa.scalar_types import SIZES
+from pyptx_ir.syntax.lexemes import integer
+from pyptx_ir.syntax.operands import Immediate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.syntax.nodes import Parameter, Variable
+    from pyptx_ir.syntax.operands import Operand
+
+_VECTOR = {None: 1, "v2": 2, "v4": 4, "v8": 8}
+_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}  # a handle of 64 bits
+
+
+def type_bytes(type_name: str, vector: str | None = None) -> int | None:
+    """Return the bytes of one element."""
+    bits = SIZES.get(type_name)
+    if bits is None:
+        return _OPAQUE.get(type_name)
+    return bits // 8 * _VECTOR.get(vector, 1)
+
+
+def storage_of(
+    space: str,
+    node: Variable | Parameter,
+    dimensions: Sequence[Operand | None],
+    *,
+    header: bool = False,
+    is_input: bool = False,
+) -> Storage:
+    """Return the memory of one declared name."""
+    element = type_bytes(node.type, node.vector)
+    counts = [value_of(dimension) for dimension in dimensions]
+    known = [count for count in counts if count is not None]
+    size = element * math.prod(known) if element is not None and len(known) == len(counts) else None
+    return Storage(space, size, node.alignment or element or 1, bool(dimensions), header, is_input)
+
+
+def value_of(operand: Operand | None) -> int | None:
+    """Return the value of an integer literal; None for anything else."""
+    if not isinstance(operand, Immediate):
+        return None
+    text = operand.text
+    negative = text.startswith("-")
+    digits = text[negative:].lstrip("+")
+    if not digits[:1].isdigit() or digits[:2].lower() in ("0f", "0d") or "." in digits:
+        return None
+    try:
+        value = integer(digits)
+    except ValueError:  # 1e5 is a float
+        return None
+    return -value if negative else value

@@ -1,0 +1,130 @@
+"""The walk over a module: one visit to every statement, in order, with the scope that it stands in.
+
+A rule is a function that looks at one kind of statement and reports what it finds; the table of rules is in `rules`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.isa.modules.scopes import UNKNOWN, Scope
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pyptx_ir.isa.modules.findings import Finding
+    from pyptx_ir.isa.modules.rules import Rule
+    from pyptx_ir.syntax.nodes import Variable
+
+# What instructions are judged by when the module does not say.
+NEWEST = (9, 5)
+
+
+@dataclass(slots=True)
+class Routine:
+    """What the walk learns of one function: for rules that look at the whole of it."""
+
+    node: Function
+    at: int
+    scope: Scope
+    shared: set[str] = field(default_factory=set[str])
+    own_shared: int = 0
+    callees: set[str] = field(default_factory=set[str])
+    ended: bool = False
+    warned: set[str] = field(default_factory=set[str])
+
+
+class Walk:
+    """Where the walk is, what it knows by now, and what it has found."""
+
+    def __init__(self, rules: Iterable[Rule], target: str | None) -> None:
+        """Prepare to check a module; `target` overrides what the module says."""
+        self.forced = target
+        self.target: str | None = target
+        self.version: tuple[int, int] | None = None
+        self.at = -1
+        self.module_scope = self.scope = Scope()
+        self.routine: Routine | None = None
+        self.routines: list[Routine] = []
+        self.functions: dict[str, tuple[Function, int]] = {}
+        self.variables: dict[str, Variable] = {}
+        self.names: dict[int, tuple[str, ...]] = {}
+        self.last_label = ""
+        self.header_end = 0
+        self.early: dict[str, Finding] = {}
+        self.early_registers: dict[str, Finding] = {}
+        self.found: list[tuple[int, Finding]] = []
+        self._checks: dict[type[Statement], list[Check]] = defaultdict(list)
+        self._of_opcode: dict[str, list[Check]] = defaultdict(list)
+        for rule in rules:
+            for opcode in rule.opcodes:
+                self._of_opcode[opcode].append(rule.check)
+            if not rule.opcodes:
+                for kind in rule.on:
+                    self._checks[kind].append(rule.check)
+
+    @property
+    def judged_version(self) -> tuple[int, int]:
+        """The module's version, or the newest if it gives none."""
+        return self.version or NEWEST
+
+    def report(self, finding: Finding) -> None:
+        """Keep a finding about the present statement, or about the one that it names."""
+        self.found.append((self.at if finding.at is None else finding.at, finding))
+
+    def body(self, statements: Sequence[Statement]) -> None:
+        """Visit statements and what is inside them."""
+        instruction_checks, of_opcode, checks = self._checks[Instruction], self._of_opcode, self._checks
+        for node in statements:
+            self.at += 1
+            if isinstance(node, Instruction):
+                for check in instruction_checks:
+                    check(self, node)
+                for check in of_opcode.get(node.opcode[0], ()):
+                    check(self, node)
+                continue
+            for check in checks.get(type(node), ()):
+                check(self, node)
+            self._inside(node)
+
+    def _inside(self, node: Statement) -> None:
+        if isinstance(node, Section):
+            self.at += len(node.body)
+        elif isinstance(node, Block):
+            self._block(node, Scope(self.scope))
+        elif isinstance(node, Function) and node.body is not None and self.routine is not None:
+            self.at += 1  # its body is a statement of its own
+            self._block(node.body, self.routine.scope)
+            self.routine = None
+            self.scope = self.module_scope
+
+    def _block(self, node: Block, scope: Scope) -> None:
+        outer, self.scope = self.scope, scope
+        scope.expect_labels(node.body)
+        self.body(node.body)
+        self.scope = outer
+
+    def enter(self, node: Function) -> Routine:
+        """Open the scope of a function."""
+        self.scope = Scope(self.module_scope)
+        self.routine = Routine(node, self.at, self.scope)
+        self.routines.append(self.routine)
+        return self.routine
+
+    def give_up_on(self, name: str) -> None:
+        """Take an undeclared name for declared from now on: one complaint about it is enough."""
+        outermost = self.routine.scope if self.routine is not None else self.module_scope
+        outermost[name] = self.scope[name] = UNKNOWN
+
+    def warn_once(self, finding: Finding) -> None:
+        """Report a finding of a kind that one function needs only once."""
+        warned = self.routine.warned if self.routine is not None else set[str]()
+        if finding.code not in warned:
+            warned.add(finding.code)
+            self.report(replace(finding, at=self.at))
+
+
+Check: TypeAlias = "Callable[[Walk, Statement], None]"

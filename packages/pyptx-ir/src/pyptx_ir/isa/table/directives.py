@@ -1,0 +1,101 @@
+"""Directives, and what else a declaration can ask for: the first PTX version and target of each.
+
+Versions and targets are those of ptxas 13.5, which a test asks for every row; targets begin with sm_50, as the lattice
+does. Manual: chapter "Directives", and the sections that the rows name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx_ir.isa.rows import ptx
+
+
+@dataclass(frozen=True, slots=True)
+class DirectiveRow:
+    """One directive, or one use of it.
+
+    `name` is its spelling without the dot; what follows a blank tells uses apart. `on` is what a header directive goes
+    with: `"entry"`, `"func"`, or nothing for both. `before` is the first version that lacks a directive that was
+    removed.
+    """
+
+    name: str
+    since: tuple[int, int] = (1, 0)
+    target: str = ""
+    on: str = ""
+    before: tuple[int, int] | None = None
+    manual: str = ""
+
+
+ROWS: tuple[DirectiveRow, ...] = (
+    DirectiveRow("address_size", ptx(2, 3), manual="PTX Module Directives: .address_size"),
+    DirectiveRow("alias", ptx(6, 3), manual="Kernel and Function Directives: .alias"),
+    # Headers of functions
+    DirectiveRow("maxntid", ptx(1, 3), on="entry", manual="Performance-Tuning Directives: .maxntid"),
+    DirectiveRow("reqntid", ptx(2, 1), on="entry", manual="Performance-Tuning Directives: .reqntid"),
+    DirectiveRow("minnctapersm", ptx(2, 0), on="entry", manual="Performance-Tuning Directives: .minnctapersm"),
+    DirectiveRow(
+        "maxnctapersm",
+        ptx(1, 3),
+        on="entry",
+        before=ptx(2, 1),
+        manual="Performance-Tuning Directives: .maxnctapersm (deprecated)",
+    ),
+    DirectiveRow("maxnreg", ptx(1, 3), on="entry", manual="Performance-Tuning Directives: .maxnreg"),
+    DirectiveRow("minperctamemory", ptx(9, 4), "sm_80", on="entry", manual="Performance-Tuning Directives"),
+    DirectiveRow("noreturn", ptx(6, 4), on="func", manual="Performance-Tuning Directives: .noreturn"),
+    DirectiveRow("abi_preserve", ptx(9, 0), "sm_80", on="func", manual="Performance-Tuning Directives: .abi_preserve"),
+    DirectiveRow(
+        "abi_preserve_control",
+        ptx(9, 0),
+        "sm_80",
+        on="func",
+        manual="Performance-Tuning Directives: .abi_preserve_control",
+    ),
+    DirectiveRow("pragma", ptx(2, 0), manual="Performance-Tuning Directives: .pragma"),
+    DirectiveRow(
+        "reqnctapercluster",
+        ptx(7, 8),
+        "sm_90",
+        on="entry",
+        manual="Cluster Dimension Directives: .reqnctapercluster",
+    ),
+    DirectiveRow(
+        "explicitcluster", ptx(7, 8), "sm_90", on="entry", manual="Cluster Dimension Directives: .explicitcluster"
+    ),
+    DirectiveRow(
+        "maxclusterrank", ptx(7, 8), "sm_90", on="entry", manual="Cluster Dimension Directives: .maxclusterrank"
+    ),
+    DirectiveRow(
+        "blocksareclusters", ptx(9, 0), "sm_90", on="entry", manual="Miscellaneous Directives: .blocksareclusters"
+    ),
+    DirectiveRow("language", ptx(9, 2), manual="Miscellaneous Directives: .language"),
+    # Linking and attributes
+    DirectiveRow("weak", ptx(3, 1), manual="Linking Directives: .weak"),
+    DirectiveRow("common", ptx(5, 0), manual="Linking Directives: .common"),
+    DirectiveRow("managed", ptx(4, 0), manual="Variable and Function Attribute Directive: .attribute"),
+    DirectiveRow("unified", ptx(8, 0), "sm_90", manual="Variable and Function Attribute Directive: .attribute"),
+    # Control flow
+    DirectiveRow("branchtargets", ptx(6, 0), manual="Control Flow Directives: .branchtargets"),
+    DirectiveRow("calltargets", ptx(2, 1), manual="Control Flow Directives: .calltargets"),
+    DirectiveRow("callprototype", ptx(2, 1), manual="Control Flow Directives: .callprototype"),
+    # Debugging
+    DirectiveRow("section", ptx(2, 0), manual="Debugging Directives: .section"),
+    DirectiveRow("file timestamp", ptx(3, 2), manual="Debugging Directives: .file"),
+    DirectiveRow("loc inlined_at", ptx(7, 0), manual="Debugging Directives: .loc"),
+    # Parameters and types
+    DirectiveRow("ptr", ptx(2, 2), manual="Kernel Parameter Attribute: .ptr"),
+    DirectiveRow("param of func", ptx(2, 0), manual="Device Function Parameters"),
+    DirectiveRow("param array of unknown size", ptx(6, 0), manual="Variadic Functions"),
+    DirectiveRow("entry declaration", ptx(3, 0), manual="Kernel and Function Directives: .entry"),
+    DirectiveRow("texref", ptx(1, 5), manual="Texture, Sampler and Surface Types"),
+    DirectiveRow("samplerref", ptx(1, 5), manual="Texture, Sampler and Surface Types"),
+    DirectiveRow("surfref", ptx(1, 5), manual="Texture, Sampler and Surface Types"),
+    DirectiveRow("tex", ptx(1, 0), before=ptx(1, 5), manual="Texture State Space (deprecated)"),
+    DirectiveRow("b128", ptx(8, 3), "sm_70", manual="Fundamental Types"),
+    DirectiveRow("f16x2", ptx(4, 2), "sm_53", manual="Packed Data Types"),
+    # Initialisers
+    DirectiveRow("generic()", ptx(3, 1), manual="Initializers"),
+    DirectiveRow("mask()", ptx(7, 1), manual="Initializers"),
+)
