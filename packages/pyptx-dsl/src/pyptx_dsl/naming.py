@@ -6,6 +6,7 @@
 | `global`, `and`, `async` | `global_`, `and_`, `async_` | Python's keywords get an underscore behind |
 | `2d`, `128x256b` | `_2d`, `_128x256b` | a digit gets an underscore in front |
 | `shared::cta` | `shared__cta` | `::` is written `__` |
+| `sp::2:4` | `sp__2___4` | `:` alone is written `___` |
 
 Any word may carry the underscore behind (`xor_` is `xor`), so a name never depends on the version of Python.
 """
@@ -26,13 +27,13 @@ def to_ptx(attribute: str) -> str:
         word = word[1:]
     if word.endswith("_") and not word.endswith("__"):
         word = word[:-1]
-    return word.replace("__", "::")
+    return word.replace("___", ":").replace("__", "::")
 
 
 @lru_cache(maxsize=4096)
 def to_python(word: str) -> str:
     """Return the Python attribute for a PTX word; `to_ptx` is its inverse."""
-    attribute = word.replace("::", "__")
+    attribute = word.replace("::", "__").replace(":", "___")
     if attribute[:1].isdecimal():
         return f"_{attribute}"
     return f"{attribute}_" if keyword.iskeyword(attribute) else attribute

@@ -190,7 +190,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.ptx.expressions import expr, pipe, scope
     from pyptx_dsl.ptx.fences import fence, membar, nanosleep
     from pyptx_dsl.ptx.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
-    from pyptx_dsl.ptx.instruction import inst
+    from pyptx_dsl.ptx.instruction_set import inst  # pyright: ignore[reportMissingModuleSource]  instruction.py runs
     from pyptx_dsl.ptx.kloops import kloop
     from pyptx_dsl.ptx.lanes import activemask, match, redux, shfl, vote
     from pyptx_dsl.ptx.loops import break_, continue_, loop, while_

@@ -35,6 +35,14 @@ class Inst:
         self.__dict__[name] = longer  # the next look-up finds it without coming here
         return longer
 
+    def __getitem__(self, spelling: str) -> Inst:
+        """Return the instruction with the words of a text: `ptx.inst["add.f32.rn"]`.
+
+        For spellings that the typed view of `ptx.inst` does not have: modifiers in another order than the manual's, and
+        instructions of plugins. The table checks them all the same, when they are called.
+        """
+        return Inst((*self._words, *filter(None, spelling.split("."))))
+
     @overload
     def __call__(self, destination: Reg, /, *operands: object, pred: Reg | None = None) -> Reg: ...
 

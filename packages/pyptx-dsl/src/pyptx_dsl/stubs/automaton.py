@@ -1,0 +1,122 @@
+"""Every spelling of every instruction in the manual's order, as a graph without cycles.
+
+A *thread* is a row with the place that has been reached in its syntax line, and with those of its words so far that
+say which operands there are. A *state* is the set of threads that the words so far allow, so that states from which
+the same can follow are one. The graph of the whole instruction set has a few thousand states; as a tree it would have
+hundreds of thousands.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.patterns import Pattern, compile_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyptx_ir.isa.rows import InstructionRow
+
+VECTORS = frozenset(("v2", "v4", "v8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A row, and how far its syntax line has been spelt; `filled` are the words that decide about operands."""
+
+    pattern: Pattern
+    reached: int
+    filled: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether the opcode is complete."""
+        return self.reached == len(self.pattern.items)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What can follow a spelling so far; `spelling` is the first by the alphabet of those that lead here.
+
+    `accepted` are the threads that are complete, `ahead` the rows of all threads. `following` is the state behind each
+    word, and `slots` the place of the syntax line that the word fills.
+    """
+
+    spelling: tuple[str, ...]
+    accepted: tuple[Thread, ...]
+    ahead: tuple[Pattern, ...]
+    following: Mapping[str, State]
+    slots: Mapping[str, str]
+
+
+def spellings(rows: Iterable[InstructionRow]) -> State:
+    """Return the state in front of the opcode; from it, every spelling of every row can be followed."""
+    starts: dict[str, list[Thread]] = {}
+    for row in rows:
+        starts.setdefault(row.opcode, []).append(Thread(compile_row(row), 0))
+    states: dict[frozenset[Thread], State] = {}
+    following = {opcode: _state(starts[opcode], (opcode,), states) for opcode in sorted(starts)}
+    return State((), (), (), following, {})
+
+
+def _state(threads: Iterable[Thread], spelling: tuple[str, ...], states: dict[frozenset[Thread], State]) -> State:
+    """Return the state of a set of threads, which is made once. Spellings come in order, so the first is the least."""
+    closed = frozenset(skipped for thread in threads for skipped in _skips(thread))
+    found = states.get(closed)
+    if found is not None:
+        return found
+    ordered = sorted(closed, key=_order)
+    following: dict[str, list[Thread]] = {}
+    slots: dict[str, str] = {}
+    for thread in ordered:
+        if not thread.complete:
+            item = thread.pattern.items[thread.reached]
+            for word in item.words:
+                slots.setdefault(word, item.name)
+                following.setdefault(word, []).append(_advanced(thread, word))
+    states[closed] = State(
+        spelling,
+        tuple(thread for thread in ordered if thread.complete),
+        tuple(dict.fromkeys(thread.pattern for thread in ordered)),
+        {word: _state(following[word], (*spelling, word), states) for word in sorted(following)},
+        slots,
+    )
+    return states[closed]
+
+
+def _order(thread: Thread) -> tuple[str, int, tuple[tuple[str, str], ...]]:
+    return (thread.pattern.row.name, thread.reached, thread.filled)
+
+
+def _skips(thread: Thread) -> Iterable[Thread]:
+    """Yield the thread, and those that leave out the optional words ahead of it: a group comes whole or not at all."""
+    yield thread
+    items = thread.pattern.items
+    place = thread.reached
+    while place < len(items) and items[place].optional and (place == 0 or items[place - 1].group != items[place].group):
+        group = items[place].group
+        while place < len(items) and items[place].group == group:
+            place += 1
+        yield Thread(thread.pattern, place, thread.filled)
+
+
+def _advanced(thread: Thread, word: str) -> Thread:
+    name = thread.pattern.items[thread.reached].name
+    deciding = _deciding(thread.pattern)
+    filled = thread.filled
+    if word in deciding:
+        filled = (*filled, (name, word))
+    elif name in deciding:
+        filled = (*filled, (name, ""))
+    return Thread(thread.pattern, thread.reached + 1, filled)
+
+
+@functools.cache
+def _deciding(pattern: Pattern) -> frozenset[str]:
+    """Return the words and slots by which a row tells which operands there are, and whether they are vectors."""
+    names = {name for place in pattern.places for name in (place.needs, place.lacks) if name}
+    if any(place.kind.startswith("vec(") for place in pattern.places):
+        names |= VECTORS
+    return frozenset(names)

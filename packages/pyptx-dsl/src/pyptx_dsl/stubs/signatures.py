@@ -1,0 +1,109 @@
+"""The operands of an instruction as parameters of Python."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.naming import to_python
+from pyptx_dsl.stubs.automaton import VECTORS
+from pyptx_ir.isa.kinds.kind import split_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyptx_dsl.stubs.automaton import Thread
+    from pyptx_ir.isa.patterns import Place
+
+# What a type checker may ask of an operand that is read, by its kind; of any other kind, nothing.
+READ: dict[str, str] = {
+    "typed": "Value",
+    "relaxed": "Value",
+    "wide": "Value",
+    "any": "Value",
+    "int32": "Value",
+    "pointer": "Value",
+    "size_or_pred": "Value",
+    "imm": "Constant",
+    "address": "Name",
+    "tensor": "Name",
+    "label": "Name",
+    "function": "Name",
+    "targets": "Name",
+    "*": "Vector",
+}
+SCALARS = frozenset(name for name, type_name in READ.items() if type_name == "Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One operand: its name in the syntax line, its Python type, and whether it may be left out."""
+
+    name: str
+    type: str
+    optional: bool = False
+
+
+Signature = tuple[Parameter, ...]
+
+
+def signatures(threads: Iterable[Thread]) -> tuple[Signature, ...]:
+    """Return the ways to call what these threads accept; a way that begins a longer one is a part of it."""
+    ways = {way for thread in threads for way in _ways(thread)}
+    ordered = sorted(ways, key=lambda way: (len(way), [parameter.name for parameter in way], way_types(way)))
+    merged: list[Signature] = []
+    seen: set[tuple[str, ...]] = set()
+    for way in ordered:
+        if way_types(way) in seen:
+            continue
+        seen.add(way_types(way))
+        shorter = next((each for each in merged if way_types(each) == way_types(way)[: len(each)]), None)
+        if shorter is None:
+            merged.append(way)
+            continue
+        longer = (*shorter, *(Parameter(each.name, each.type, optional=True) for each in way[len(shorter) :]))
+        merged[merged.index(shorter)] = _distinct(longer)
+    return tuple(merged)
+
+
+def way_types(way: Signature) -> tuple[str, ...]:
+    """Return the types of the parameters."""
+    return tuple(parameter.type for parameter in way)
+
+
+def _ways(thread: Thread) -> Iterable[Signature]:
+    """Yield the signature for every number of optional operands; those behind drop out first, as in the check."""
+    filled = dict(thread.filled)
+    places = [place for place in thread.pattern.places if place.stands(filled)]
+    optional = [index for index, place in enumerate(places) if place.optional]
+    for kept in range(len(optional) + 1):
+        absent = set(optional[kept:])
+        yield _distinct(
+            Parameter(to_python(place.name), _type(place, filled))
+            for index, place in enumerate(places)
+            if index not in absent
+        )
+
+
+def _distinct(parameters: Iterable[Parameter]) -> Signature:
+    """Return the parameters with a number behind names that come again."""
+    found: dict[str, Parameter] = {}
+    for each in parameters:
+        spare = (f"{each.name}{number}" for number in itertools.count(2))
+        name = each.name if each.name not in found else next(name for name in spare if name not in found)
+        found[name] = Parameter(name, each.type, each.optional)
+    return tuple(found.values())
+
+
+def _type(place: Place, filled: Mapping[str, str]) -> str:
+    kind, argument = split_kind(place.kind)
+    if kind == "vec":
+        if VECTORS.intersection(filled.values()):
+            return "Vector"
+        kind, _ = split_kind(argument)
+    if not place.written or kind not in SCALARS:
+        return READ.get(kind, "object")
+    if place.second:
+        return "Reg | Pair" if place.optional_second else "Pair"
+    return "Reg | Sink" if place.sink else "Reg"

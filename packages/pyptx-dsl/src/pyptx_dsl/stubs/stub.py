@@ -1,0 +1,198 @@
+"""Writing the stub: a class for each state of the graph, an attribute for each word that can follow."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.naming import to_python
+from pyptx_dsl.stubs.automaton import State, spellings
+from pyptx_dsl.stubs.signatures import Signature, signatures
+from pyptx_ir.isa.reference.entries import entries, names_of
+from pyptx_ir.isa.reference.wording import availability
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyptx_ir.isa.patterns import Pattern
+    from pyptx_ir.isa.rows import InstructionRow
+
+# How many forms a docstring shows, of an instruction and at a word that completes one; the reference page has all.
+SHOWN = 6
+SHOWN_AT_WORD = 2
+
+HEAD = '''# ruff: noqa: D205, D400, D415, E501, N801, N803, PYI021
+# fmt: off
+"""What a type checker and an editor see of `ptx.inst`.
+
+{marker}
+
+An attribute is a word of an instruction, in the order of the manual's syntax lines; a call emits the instruction. ptxas
+takes most modifiers in any order, and `ptx.inst["add.sat.rn.f32"]` spells what is not here.
+"""
+
+from collections.abc import Sequence
+from typing import SupportsFloat, SupportsIndex, TypeAlias, overload
+
+from pyptx_dsl.operands import PipeRef, PtxValue
+from pyptx_dsl.ptx.instruction import Inst
+from pyptx_dsl.register import Reg, RegArray
+from pyptx_ir.syntax.operands import Operand
+
+# What an operand may be; the table in `pyptx_dsl.operands` says how each is spelt.
+Name: TypeAlias = PtxValue | Operand | str
+Constant: TypeAlias = SupportsIndex | Operand | str
+Value: TypeAlias = PtxValue | Operand | str | SupportsIndex | SupportsFloat
+Vector: TypeAlias = Sequence[Value] | RegArray | Operand
+Pair: TypeAlias = PipeRef | Operand | str
+Sink: TypeAlias = Operand | str
+
+'''
+FOOT = '''
+inst: Instructions
+"""Any instruction, spelt with dots as the manual spells it: `ptx.inst.mad.lo.u32(d, a, b, c)`."""
+'''
+ROOT = "Instructions"
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """What the writer looks up: the sentence for each instruction, and the name of each state's class."""
+
+    summaries: Mapping[str, str]
+    classes: Mapping[int, str]
+
+    def class_of(self, state: State) -> str:
+        """Return the name of the class of a state."""
+        return self.classes[id(state)]
+
+
+def write_stub(rows: Iterable[InstructionRow], marker: str) -> str:
+    """Return the text of the stub for these rows; `marker` says where it comes from."""
+    rows = tuple(rows)
+    root = spellings(rows)
+    states = tuple(_states(root))
+    stub = Stub({entry.name: entry.summary for entry in entries(rows)}, _class_names(root))
+    classes = ["\n".join(_class(stub, state)) for state in states]
+    return HEAD.replace("{marker}", marker) + "\n".join(classes) + "\n" + FOOT
+
+
+def _states(root: State) -> Iterator[State]:
+    """Yield every state once, those that follow a state behind it, by the alphabet of their first spellings."""
+    found: dict[int, State] = {}
+    pending = [root]
+    while pending:
+        state = pending.pop()
+        if id(state) not in found:
+            found[id(state)] = state
+            pending += state.following.values()
+    yield from sorted(found.values(), key=lambda state: state.spelling)
+
+
+def _class_names(root: State) -> dict[int, str]:
+    """Return the name of each state's class, by the state's identity: the words that lead to it first, `Mad_lo`.
+
+    Where several words lead from one state to the same one, the slot that they fill stands for them, as in the manual's
+    syntax line: `Mad_mode_type`. Names that come again are numbered.
+    """
+    names = {id(root): ROOT}
+    taken: set[str] = set()
+
+    def visit(state: State, prefix: str) -> None:
+        for word, following in state.following.items():
+            if id(following) in names:
+                continue
+            name = _capitalized(f"{prefix}{to_python(_token(state, word, following))}")
+            numbered = (f"{name}_{number}" for number in itertools.count(2))
+            chosen = name if name not in taken else next(each for each in numbered if each not in taken)
+            taken.add(chosen)
+            names[id(following)] = chosen
+            visit(following, f"{chosen}_")
+
+    visit(root, "")
+    return names
+
+
+def _capitalized(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _token(state: State, word: str, following: State) -> str:
+    """Return the word that leads from `state` to `following`, or the name of its slot if others lead there too."""
+    if not state.spelling or sum(each is following for each in state.following.values()) == 1:
+        return word
+    return state.slots[word]
+
+
+def _class(stub: Stub, state: State) -> Iterator[str]:
+    yield f"class {stub.class_of(state)}:"
+    if state.accepted:
+        yield from _calls(stub, state)
+    if not state.spelling:
+        yield "    def __getitem__(self, spelling: str, /) -> Inst:"
+        yield '        """Spell an instruction as text, checked when it is called: `ptx.inst["add.f32.rn"]`."""'
+    for word, following in state.following.items():
+        yield f"    {to_python(word)}: {stub.class_of(following)}"
+        text = _documentation(stub, state, following)
+        if text:
+            yield _docstring(text, "    ")
+
+
+def _calls(stub: Stub, state: State) -> Iterator[str]:
+    """Yield `__call__`, overloaded if the forms differ in their operands."""
+    ways = signatures(state.accepted)
+    text = _documentation_of_forms(stub, _accepted(state))
+    for way in ways:
+        if len(ways) > 1:
+            yield "    @overload"
+        yield f"    def __call__(self, {_parameters(way)}pred: Reg | None = None) -> {_result(way)}:"
+        yield _docstring(text, "        ")
+        text = "As above, with other operands."
+
+
+def _parameters(way: Signature) -> str:
+    if not way:
+        return "*, "
+    spelt = (f"{each.name}: {each.type}{' = ...' if each.optional else ''}" for each in way)
+    return f"{', '.join(spelt)}, /, *, "
+
+
+def _result(way: Signature) -> str:
+    first = way[0].type if way else ""
+    return {"Reg": "Reg", "Reg | Pair": "Reg | None", "Reg | Sink": "Reg | None"}.get(first, "None")
+
+
+def _accepted(state: State) -> tuple[Pattern, ...]:
+    return tuple(dict.fromkeys(thread.pattern for thread in state.accepted))
+
+
+def _documentation(stub: Stub, state: State, following: State) -> str:
+    """Return what to say of a word: where it completes an instruction, or tells several apart."""
+    if following.accepted:
+        return _documentation_of_forms(stub, _accepted(following), SHOWN_AT_WORD)
+    names = _names(following.ahead)
+    if state.spelling and names == _names(state.ahead):
+        return ""
+    if len(names) == 1:
+        return _documentation_of_forms(stub, following.ahead)
+    return "\n".join(f"- `{name}`: {stub.summaries[name]}" for name in names)
+
+
+def _names(patterns: Iterable[Pattern]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for pattern in patterns for name in names_of(pattern.row)))
+
+
+def _documentation_of_forms(stub: Stub, patterns: tuple[Pattern, ...], shown: int = SHOWN) -> str:
+    """Return the summaries, then the syntax lines with the versions and targets that have them."""
+    parts = [stub.summaries[name] for name in _names(patterns) if stub.summaries[name]]
+    lines = list(dict.fromkeys(f"- `{each.row.syntax}` ({availability(each.row)})" for each in patterns))
+    if len(lines) > shown:
+        lines[shown:] = [f"- and {len(lines) - shown} more forms"]
+    return "\n".join([*parts, *lines])
+
+
+def _docstring(text: str, indent: str) -> str:
+    quoted = f'"""{text}\n"""' if "\n" in text else f'"""{text}"""'
+    return textwrap.indent(quoted, indent)

@@ -1,0 +1,116 @@
+"""What a row says, in words: where it is available, which words its slots take, what its operands are."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.kinds.kind import split_kind
+from pyptx_ir.isa.kinds.table import KINDS
+from pyptx_ir.isa.targets import find_target
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.patterns import Pattern, Place
+    from pyptx_ir.isa.rows import InstructionRow
+
+NESTED = ("vec", "*")  # kinds whose argument is a kind
+
+
+def version(since: tuple[int, int]) -> str:
+    """Spell a version of PTX: `PTX 7.8`."""
+    return f"PTX {since[0]}.{since[1]}"
+
+
+def targets(row: InstructionRow) -> str:
+    """Say which targets have a form: `sm_90 or later`, `sm_90a only`, `any target`."""
+    if not row.targets:
+        return "any target"
+    return ", or ".join(_target(name) for name in row.targets)
+
+
+def _target(name: str) -> str:
+    match find_target(name).kind:
+        case "plain":
+            return f"{name} or later"
+        case "family":
+            return f"{name} and its family"
+        case _:
+            return f"{name} only"
+
+
+def availability(row: InstructionRow) -> str:
+    """Say since when, and where: `PTX 6.0, sm_70 or later`."""
+    text = f"{version(row.since)}, {targets(row)}"
+    if row.before:
+        gone, since = row.before
+        text += f"; gone from {gone} on in {version(since)} and later"
+    return text
+
+
+def syntax(row: InstructionRow) -> str:
+    """Return the syntax line, and the values of its slots below it, as the manual writes them."""
+    return "\n".join([f"{row.syntax};", *slots(row)])
+
+
+def slots(row: InstructionRow, width: int = 110) -> list[str]:
+    """Return a line for each slot, folded to `width`: `  .mode = { .lo, .hi }`."""
+    lines: list[str] = []
+    for name, values in row.slots:
+        text = f".{name} = {{ {', '.join('.' + value for value in values)} }}"
+        lines += textwrap.wrap(
+            text, width, initial_indent="  ", subsequent_indent=" " * (len(name) + 8), break_on_hyphens=False
+        )
+    return lines
+
+
+def operands(pattern: Pattern) -> list[tuple[str, str]]:
+    """Return, for each operand, its name and what it must be: `("a", "read; an address")`."""
+    return [(place.name, operand(pattern, place)) for place in pattern.places]
+
+
+def operand(pattern: Pattern, place: Place) -> str:
+    """Say what one operand must be, and whether the instruction writes it."""
+    spelt = [kind_words(pattern, place.kind, written=place.written)]
+    if place.second:
+        joint = "; optionally" if place.optional_second else "; with"
+        spelt.append(f"{joint} `|` and {kind_words(pattern, place.second, written=place.written)}")
+    allowed = {
+        "the sink `_`": place.sink,
+        "`!` in front": place.negated,
+        "a variable's name": place.symbol,
+        "a special register": place.special,
+    }
+    also = [words for words, allow in allowed.items() if allow]
+    if also:
+        spelt.append(f"; also {' or '.join(also)}")
+    if place.limits:
+        spelt.append(f"; a constant must be {place.limits}")
+    return f"{'written' if place.written else 'read'}{_presence(place)}: {''.join(spelt)}"
+
+
+def _presence(place: Place) -> str:
+    if place.needs:
+        return f", only with `.{place.needs}`"
+    if place.lacks:
+        return f", only without `.{place.lacks}`"
+    return ", optional" if place.optional else ""
+
+
+def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
+    """Say what a kind of operand is; a slot or a type is named as the syntax line names it."""
+    name, argument = split_kind(kind)
+    if name in NESTED:
+        count, _, inner = argument.rpartition("*") if name == "*" else ("", "", argument)
+        each = kind_words(pattern, inner, written=written)
+        return KINDS[name].words.format(f"{_counted(pattern, count)}{each}")
+    named = {name for name, _ in pattern.row.slots} | {item.name for item in pattern.items}
+    words = KINDS[name].words.format(f"`.{argument}`" if argument in named or name == "typed" else argument)
+    return words.replace(" or literal", "").replace(" or constant", "") if written else words
+
+
+def _counted(pattern: Pattern, count: str) -> str:
+    """Say how many elements a vector has: a number, or as many as the word in a slot asks for."""
+    if not count or count.isdecimal():
+        return f"{count} times " if count else ""
+    numbers = dict(pattern.row.lengths)[count]
+    return f"{' or '.join(map(str, dict.fromkeys(numbers)))} times (by `.{count}`) "

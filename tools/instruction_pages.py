@@ -1,0 +1,131 @@
+"""The reference pages in docs/instructions, made of the instruction table: one for each instruction, and an index."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.naming import to_python
+from pyptx_ir.isa.forms import forms
+from pyptx_ir.isa.reference.entries import Entry, entries
+from pyptx_ir.isa.reference.wording import availability, operands, syntax
+from pyptx_ir.isa.table.words import WORDS
+from pyptx_ir.syntax import nodes, parse_instruction
+from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.operand_spelling import spell_operand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyptx_ir.isa.patterns import Pattern
+    from pyptx_ir.isa.rows import InstructionRow
+
+EXAMPLES = 6  # instructions that a page shows: one of each of its first forms
+
+
+def pages(rows: Iterable[InstructionRow], marker: str) -> dict[str, str]:
+    """Return the text of every page by its file name; `marker` says where they come from."""
+    found = entries(rows)
+    texts = {file_name(entry): "\n".join(page(entry, marker)) for entry in found}
+    return {"index.md": "\n".join(index(found, marker)), **texts}
+
+
+def file_name(entry: Entry) -> str:
+    """Return the name of an entry's file; a colon can't be part of one everywhere."""
+    return f"{entry.name.replace('::', '-')}.md"
+
+
+def index(found: Iterable[Entry], marker: str) -> Iterator[str]:
+    """Yield the lines of the index, by chapter."""
+    yield f"<!-- {marker} -->"
+    yield ""
+    yield "# Instructions"
+    yield ""
+    yield "Every instruction that the [instruction table](../instruction-table.md) describes, with the forms it takes."
+    for chapter, members in itertools.groupby(found, key=lambda entry: entry.chapter):
+        yield from ("", f"## {chapter}", "", "| instruction | |", "|---|---|")
+        for entry in members:
+            yield f"| [`{entry.name}`]({file_name(entry)}) | {entry.summary} |"
+    yield ""
+
+
+def page(entry: Entry, marker: str) -> Iterator[str]:
+    """Yield the lines of an instruction's page."""
+    yield f"<!-- {marker} -->"
+    yield from ("", f"# {entry.name}", "")
+    if entry.summary:
+        yield from (entry.summary, "")
+    yield f"Chapter: [{entry.chapter}](index.md#{entry.chapter.lower().replace(' ', '-')})."
+    yield from ("", "## Forms")
+    for available, members in itertools.groupby(_by_availability(entry), key=lambda form: availability(form.row)):
+        yield from ("", f"### {available[0].upper()}{available[1:]}")
+        for described, alike in itertools.groupby(members, key=operands):
+            yield from _forms(list(alike), described)
+    yield from _demands(entry)
+    yield from _examples(entry)
+
+
+def _by_availability(entry: Entry) -> list[Pattern]:
+    """Return the forms, the oldest first; within a version and its targets, in the table's order."""
+    return sorted(entry.forms, key=lambda form: (form.row.since, form.row.targets, form.row.before or ("", (0, 0))))
+
+
+def _forms(alike: list[Pattern], described: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the syntax lines of forms with the same operands; lines with the same slots stand together."""
+    yield from ("", "```ptx")
+    for number, (_, members) in enumerate(itertools.groupby(alike, key=lambda form: form.row.slots)):
+        if number:
+            yield ""
+        rows = [form.row for form in members]
+        yield from dict.fromkeys(f"{row.syntax};" for row in rows[:-1])
+        yield from syntax(rows[-1]).splitlines()
+    yield "```"
+    if described:
+        yield from ("", "| operand | |", "|---|---|")
+        yield from (f"| `{name}` | {words.replace('|', chr(92) + '|')} |" for name, words in described)
+
+
+def _demands(entry: Entry) -> Iterator[str]:
+    """Yield what modifiers ask for by themselves, whatever the instruction."""
+    words = {word for form in entry.forms for item in form.items for word in item.words}
+    demands = [(word, *WORDS[word]) for word in WORDS if word in words]
+    if demands:
+        yield from ("", "## Modifiers with demands of their own", "")
+        for word, since, target in demands:
+            yield f"- `.{word}`: PTX {since[0]}.{since[1]}{f', {target} or later' if target else ''}"
+
+
+def _examples(entry: Entry) -> Iterator[str]:
+    """Yield one instruction of each of the first forms, in PTX and as a call."""
+    spelt = dict.fromkeys(next(forms(form.row)) for form in _by_availability(entry))
+    shown = [parse_instruction(text) for text in itertools.islice(spelt, EXAMPLES)]
+    yield from ("", "## Examples", "", "Registers are named by their types.", "", "```ptx")
+    yield from itertools.islice(spelt, EXAMPLES)
+    yield from ("```", "", "The same in Python:", "", "```py")
+    yield from map(call, shown)
+    yield from ("```", "")
+
+
+def call(instruction: nodes.Instruction) -> str:
+    """Return the call that emits an instruction: `ptx.inst.add.u32(u32_1, u32_2, u32_3)`."""
+    words = ".".join(map(to_python, instruction.opcode))
+    return f"ptx.inst.{words}({', '.join(map(expression, instruction.operands))})"
+
+
+def expression(operand: tree.Operand) -> str:
+    """Return Python for an operand; a register `%u32_1` is the name `u32_1`, and what has no own form is text."""
+    match operand:
+        case tree.Register(name):
+            return name.removeprefix("%").replace(".", "_")
+        case tree.Immediate(text) if text.lstrip("-").isdecimal():
+            return text
+        case tree.Vector(elements):
+            return f"[{', '.join(map(expression, elements))}]"
+        case tree.Pair(first, second):
+            return f"PipeRef({expression(first)}, {expression(second)})"
+        case tree.Address(base, None):
+            return f"ptx.addr({expression(base)})"
+        case tree.CallList(elements):
+            return f"({''.join(f'{expression(each)}, ' for each in elements)})"
+        case _:
+            return f'"{spell_operand(operand)}"'
