@@ -82,6 +82,49 @@ TRACING = (
     in_kernel("a label placed twice", 'ptx.label("here")\nptx.label("here")  # <-', "DuplicateNameError", "here"),
     in_kernel("else without if", "with ptx.else_():  # <-\n    pass", "ControlFlowError", "if_"),
     in_kernel("break outside a loop", "ptx.break_()  # <-", "ControlFlowError", "loop"),
+    in_kernel(
+        "if_ without with", "p = reg.scalar(u32, init=1) == 1\nptx.if_(p)  # <-\nptx.ret()", "ControlFlowError", "with"
+    ),
+    in_kernel("a loop without with", 'ptx.loop("again")  # <-', "ControlFlowError", "with ptx.loop"),
+    in_kernel(
+        "a return out of an if_",
+        """
+        p = reg.scalar(u32, init=1) == 1
+        with ptx.if_(p):
+            return  # <-
+        reg.scalar(u32, init=2)
+        """,
+        "ControlFlowError",
+        "ptx.ret()",
+    ),
+    in_kernel(
+        "a break of an unrolled loop out of an if_",
+        """
+        r = reg.scalar(u32, init=1)
+        for number in range(4):
+            with ptx.if_(r == number):
+                if number < 8:
+                    break  # <-
+        """,
+        "ControlFlowError",
+        "ptx.break_()",
+    ),
+    in_kernel(
+        "a continue that skips the rest of a body",
+        """
+        r = reg.scalar(u32, init=1)
+        for number in range(4):
+            with ptx.while_(lambda: r < number):
+                continue  # <-
+            r += 1
+        """,
+        "ControlFlowError",
+        "ptx.continue_()",
+    ),
+    in_kernel("a pointer of a number", "ptx.global_ptrs(3)  # <-", "OperandError", "arrays"),
+    in_kernel("a number for a name", "smem.alloc(u32, 4, name=3)  # <-", "SharedMemoryError", "3"),
+    in_kernel("a truth value for an index", "s = smem.alloc(u32, (2, 2))\ns[True, 0]  # <-", "OperandError", "True"),
+    in_kernel("a truth value for a size", "smem.alloc(u32, True)  # <-", "SharedMemoryError", "True"),
     in_kernel("raw text that is not PTX", 'ptx.raw("add.s32 %r1, , %r2;")  # <-', "RawTextError", "operand"),
     in_kernel(
         "a namespace of a package that is missing",
@@ -212,6 +255,22 @@ OUTSIDE = (
     program("a tile of negative size", "Tile(-1, f32)  # <-", "SpecError"),
     program("a tile without a dtype", 'Tile("M", "N")  # <-', "SpecError"),
     program("fewer parameters than specs", "@kernel(in_specs=(Tile(4, f32),))  # <-\ndef k(): ...", "SignatureError"),
+    program("a number for a list of tiles", "@kernel(in_specs=3)  # <-\ndef k(): ...", "SpecError", "in_specs=3"),
+    program("a word for lineinfo", '@kernel(lineinfo="yes")  # <-\ndef k(): ...', "SpecError", "lineinfo='yes'"),
+    program("a truth value for a grid", "@kernel(grid=True)  # <-\ndef k(): ...", "LaunchError", "grid=True"),
+    program("a matrix for a grid", "@kernel(grid=np.ones((1, 2), int))  # <-\ndef k(): ...", "LaunchError", "integers"),
+    program("a truth value for a dimension", SCALE + "scale.ptx(M=1, N=True)  # <-", "KeywordError", "N=True"),
+    program(
+        "a kernel that asks for its own text",
+        """
+        @kernel
+        def k():
+            k.ptx()  # <-
+        k.ptx()
+        """,
+        "SelfTraceError",
+        "'k'",
+    ),
     program(
         "dimensions that are not bound", SCALE + "scale.ptx()  # <-", "UnboundDimensionsError", "scale.ptx(M=", "N="
     ),
@@ -245,6 +304,52 @@ CALLING = (
         SCALE + "raw = np.zeros(4 * 8 * 4 + 1, np.uint8)\nscale(raw[1:].view(np.float32).reshape(4, 8), ONES[0])  # <-",
         "AlignmentError",
         "X",
+    ),
+    program(
+        "a number of NumPy instead of an array",
+        SCALE + "scale(ONES, ONES[0, 0])  # <-",
+        "RuntimeMissingError",
+        "float32",
+        "pass NumPy arrays",
+    ),
+    program(
+        "an array with a mask", SCALE + "scale(np.ma.masked_less(ONES, 0), ONES[0])  # <-", "LaunchError", "filled"
+    ),
+    program(
+        "one array for two outputs",
+        """
+        @kernel(out_specs=(Tile(4, f32), Tile(4, f32)), grid=1, block=(32, 1, 1))
+        def two(X, Y):
+            ptx.ret()
+        same = np.zeros(4, np.float32)
+        two(out=(same, same))  # <-
+        """,
+        "LaunchError",
+        "X",
+        "Y",
+    ),
+    program("an output of another shape", SCALE + "scale(ONES, ONES[0], out=ONES[0])  # <-", "LaunchError", "shape"),
+    program("a check that does not exist", SCALE + 'scale.simulate(ONES, ONES[0], checks="race")  # <-', "LaunchError"),
+    program(
+        "an instruction without a meaning",
+        """
+        @kernel(in_specs=(Tile(4, b32),), grid=1, block=(32, 1, 1))
+        def keep(X):
+            ptx.inst.istypep.texref(reg.scalar(pred), reg.scalar(b64, init=0))  # <-
+        keep(np.zeros(4, np.uint32))
+        """,
+        "MissingSemantics",
+        "istypep",
+    ),
+    program(
+        "a trap",
+        """
+        @kernel(in_specs=(Tile(4, b32),), grid=1, block=(32, 1, 1))
+        def stop(X):
+            ptx.trap()  # <-
+        stop(np.zeros(4, np.uint32))
+        """,
+        "KernelTrap",
     ),
     program("a class instead of a function", "class K:\n    pass\nkernel(K)  # <-", "SignatureError", "no function"),
     program(

@@ -504,6 +504,58 @@ def test_an_endless_loop_over_text_or_with_a_way_out_is_trusted() -> None:
     assert "$L_while_1" in traced(body).ptx()
 
 
+def test_what_leaves_a_block_and_skips_nothing_is_allowed() -> None:
+    def chosen(number: int) -> Reg:
+        with ptx.expr():
+            for factor in range(4):
+                if factor == number:
+                    break
+            return reg.scalar(s32, init=number)
+
+    def last(p: Reg, values: list[int]) -> None:
+        for value in values:
+            if value == 2:
+                continue
+            with ptx.if_(p):
+                for inner in range(5):
+                    if inner == value:
+                        break
+                    note(inner)
+        with ptx.if_(p):
+            note(7)
+            return
+
+    def body() -> None:
+        p = chosen(1) == 1
+        last(p, [1, 2, 3])
+        note(9)
+
+    assert Machine().run(traced(body)) == [0, 0, 1, 2, 7, 9]
+
+
+def test_a_return_in_a_function_that_a_kernel_calls_is_seen_too() -> None:
+    def helper(p: Reg) -> None:
+        with ptx.if_(p):
+            if isinstance(p, reg.Reg):
+                return
+        note(1)
+
+    def body() -> None:
+        helper(reg.scalar(s32, init=1) == 1)
+
+    with pytest.raises(ControlFlowError, match=r"Python's `return`.*\n.*test_ptx_control.py:\d+: in .*helper"):
+        traced(body).ptx()
+
+
+def test_a_block_may_be_made_before_it_is_entered() -> None:
+    def body() -> None:
+        block = ptx.if_(reg.scalar(s32, init=1) == 1)
+        with block:
+            note(3)
+
+    assert Machine().run(traced(body)) == [3]
+
+
 def test_raw_text_is_part_of_the_kernel() -> None:
     def body() -> None:
         reg.scalar(s32, init=1, name="%mine")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl import operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, RegisterTypeError
 from pyptx_dsl.handle import Handle
-from pyptx_dsl.operands import AddressOperand, as_integer, as_items
+from pyptx_dsl.operands import AddressOperand, as_count, as_items
 from pyptx_dsl.swizzle import Swizzle, find_swizzle
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b8, b64, u32
@@ -161,7 +161,7 @@ class SharedAlloc:
         return bits // 8
 
     def _checked(self, dimension: int, index: object) -> int:
-        number, size = as_integer(index), self.shape[dimension]
+        number, size = as_count(index), self.shape[dimension]
         if number is None:
             raise OperandError(f"cannot index shared memory with {index!r}", hint="use an int or an integer register")
         if not -size <= number < size:

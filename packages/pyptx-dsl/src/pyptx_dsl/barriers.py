@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.allocations import SharedAddress, index_register
 from pyptx_dsl.errors import OperandError, RegisterIndexError
 from pyptx_dsl.handle import Handle
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_count
 from pyptx_dsl.types import u32
 from pyptx_ir.syntax import operands as tree
 
@@ -78,7 +78,7 @@ class MbarrierRef(SharedAddress):
             array.trace.emit(("mad", "lo", "u32"), (address, index_register(idx), BARRIER_BYTES, address))
             super().__init__(array.name, 0, array.trace, address)
             return
-        number = as_integer(idx)
+        number = as_count(idx)
         if number is None:
             raise OperandError(f"cannot index barriers with {idx!r}", hint="use an int or an integer register")
         if not -array.count <= number < array.count:

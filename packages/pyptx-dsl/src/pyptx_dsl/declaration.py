@@ -99,6 +99,8 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
     check_block(block, target)
     cluster = three("cluster", options.cluster)
     check_cluster(cluster, target)
+    if not isinstance(cast("object", options.lineinfo), bool):
+        raise SpecError(f"lineinfo={options.lineinfo!r}", hint="True emits .file and .loc, False leaves them out")
     if options.tma_slots not in {"value", "pointer"}:
         raise SpecError(f"tma_slots={options.tma_slots!r}", hint='"value" (by value) or "pointer" (ld.param.u64)')
     return Declaration(
@@ -184,7 +186,12 @@ def _signature(
 def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
     """Return the tiles; a single one may stand without parentheses."""
     tiles = list[Tile]()
-    for tile in [specs] if isinstance(specs, Tile) else as_items(specs) or ():
+    listed = [specs] if isinstance(specs, Tile) else [] if specs is None else as_items(specs)
+    if listed is None:
+        raise SpecError(
+            f"{what}={specs!r} is no list of tiles", hint=f'write one Tile per array: {what}=(Tile("N", f32),)'
+        )
+    for tile in listed:
         if not isinstance(tile, Tile):
             raise SpecError(f"{what} holds {tile!r}", hint='describe each array by a Tile: Tile("M", "N", f32)')
         tiles.append(tile)
@@ -248,7 +255,7 @@ def _directives(options: Options) -> tuple[HeaderDirective, ...]:
 
 
 def _raw_directive(pair: object) -> HeaderDirective:
-    match pair:
+    match as_items(pair):
         case [str(name), values]:
             return _directive(name, values)
         case _:

@@ -12,6 +12,7 @@
         │   ├── DuplicateNameError  a register, label, variable or parameter named twice
         │   ├── UndefinedLabelError a branch to a label that nothing defines
         │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
+        │   ├── SelfTraceError      a kernel whose body asks for its own text
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
         │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
         ├── KernelError             the decorator, or how the kernel is asked for
@@ -53,6 +54,12 @@ class DslError(PyptxError):
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         """Compose `message`, the located source line, and `hint`."""
         super().__init__(message, where=where if where is not None else locate(user_frame()), hint=hint)
+
+
+def point_at_call(error: PyptxError) -> None:
+    """Give an error that knows no place, such as a runtime's about its arguments, the user's line that is running."""
+    if error.where is None:
+        PyptxError.__init__(error, error.message, where=locate(user_frame()), hint=error.hint)
 
 
 class TraceError(DslError):
@@ -116,6 +123,10 @@ class UndefinedLabelError(TraceError):
 
 class RegisterIndexError(TraceError, IndexError):
     """An index outside a register array or a shared allocation."""
+
+
+class SelfTraceError(TraceError):
+    """A kernel asked for its text, or called, by its own body."""
 
 
 class InstructionUseError(TraceError):

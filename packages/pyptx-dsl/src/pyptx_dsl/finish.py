@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import UndefinedLabelError
 from pyptx_dsl.offsets import OffsetSlot
 from pyptx_dsl.origin import Site, show
+from pyptx_dsl.ptx.escapes import refuse_unopened
 from pyptx_dsl.rebase import Places, rebase
 from pyptx_dsl.trace import Scope
 from pyptx_ir.isa.targets import find_target
@@ -52,6 +53,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     """Close the books of a trace whose body has run; a line table asks for `.loc`."""
     if trace.faults:
         raise trace.faults[0]
+    refuse_unopened(trace)
     for slot in reversed(trace.offsets.values()):
         if not slot.is_asked:
             slot.need_narrow()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl import runtimes
 from pyptx_dsl.errors import KeywordError, ShapeError, UnboundDimensionsError, close
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_count
 from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
 
 if TYPE_CHECKING:
@@ -186,15 +186,14 @@ class Kernel:
         return self._run(arrays, kwargs)
 
     def _run(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
-        return runtimes.runtime_for(self.name, arrays).call(self, arrays, keywords)
+        return runtimes.call(self, arrays, keywords)
 
     def simulate(self, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation:
         """Run the kernel on the simulator and return its outputs and findings as one value.
 
         `checks` is `"all"` or `"none"`; `seed` chooses the schedule of asynchronous work.
         """
-        simulate = runtimes.simulator_for(self.name, arrays)
-        return simulate(self, arrays, {**kwargs, "checks": checks, "seed": seed})
+        return runtimes.simulate(self, arrays, {**kwargs, "checks": checks, "seed": seed})
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Check the inputs against the kernel's contract and return all that a runtime needs to launch it."""
@@ -245,7 +244,7 @@ class Kernel:
         return templates, env, {name: kwargs[name] for name in raw_names if name in kwargs}
 
     def _size(self, name: str, value: object) -> int:
-        size = as_integer(value)
+        size = as_count(value)
         if size is None or size < 1:
             raise KeywordError(f"{self.name}: {name}={value!r} is no size of a dimension")
         return size
@@ -254,7 +253,7 @@ class Kernel:
         """Return a size for every dimension; a template parameter of the same name may give it."""
         bound = dict(env)
         for name in self._declaration.dimensions:
-            size = as_integer(templates.get(name)) if name in templates else None
+            size = as_count(templates.get(name)) if name in templates else None
             if name not in bound and size is not None:
                 bound[name] = size
         missing = [name for name in self._declaration.dimensions if name not in bound]

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import LaunchError
-from pyptx_dsl.operands import as_integer, as_items
+from pyptx_dsl.operands import as_count, as_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +20,13 @@ _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
 
 def three(what: str, value: object) -> Dims:
-    """Return one to three positive sizes padded with 1; raise LaunchError for anything else."""
-    single = as_integer(value)
-    given = [single] if single is not None else as_items(value) or []
-    sizes = [as_integer(size) for size in given]
+    """Return one to three positive sizes padded with 1; raise LaunchError for anything else.
+
+    Sizes are integers (Python's or NumPy's), or a tuple, list or one-dimensional array of them.
+    """
+    single = as_count(value)
+    given = [single] if single is not None else as_items(_listed(value)) or []
+    sizes = [as_count(size) for size in given]
     known = [size for size in sizes if size is not None]
     if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):
         raise LaunchError(f"{what}={value!r} is no size", hint=f"write one to three integers: {what}=(x, y, z)")
@@ -31,6 +34,12 @@ def three(what: str, value: object) -> Dims:
         raise LaunchError(f"{what}={value!r} is empty", hint="every dimension is at least 1")
     x, y, z = (*known, 1, 1)[:3]
     return x, y, z
+
+
+def _listed(value: object) -> object:
+    """Return the items of a one-dimensional array, and anything else as it is."""
+    listed = getattr(value, "tolist", None)
+    return listed() if callable(listed) and getattr(value, "ndim", None) == 1 else value
 
 
 def check_block(block: Dims, target: TargetRow) -> None:

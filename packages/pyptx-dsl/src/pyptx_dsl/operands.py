@@ -118,6 +118,11 @@ def as_integer(value: object) -> int | None:
         return None
 
 
+def as_count(value: object) -> int | None:
+    """Return the integer that a size or an index is, or None; a bool is a mistake there."""
+    return None if isinstance(value, bool) else as_integer(value)
+
+
 def as_items(value: object) -> list[object] | None:
     """Return the items of a list or tuple, or None for anything else."""
     return list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else None

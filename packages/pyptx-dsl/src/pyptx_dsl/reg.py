@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl import operators
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import PipeRef, as_integer, parse_text
+from pyptx_dsl.operands import PipeRef, as_count, as_integer, parse_text
 from pyptx_dsl.register import NegPred, Reg, RegArray, SpecialReg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type
@@ -52,7 +52,7 @@ def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
 def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
     """Declare `count` registers; nothing is emitted."""
     trace = active("reg.array")
-    number = as_integer(count)
+    number = as_count(count)
     if number is None or number < 1:
         raise OperandError(f"an array needs at least one register, not {count!r}")
     return trace.array(as_type(dtype), number, name)

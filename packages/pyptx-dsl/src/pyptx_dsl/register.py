@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, overload
 from pyptx_dsl import operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, TruthValueError
 from pyptx_dsl.handle import Handle
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_count
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ class RegArray:
                 "registers have no addresses, so a register cannot index them",
                 hint="index with a Python int, or keep the data in shared memory",
             )
-        number = as_integer(index)
+        number = as_count(index)
         if number is None:
             raise OperandError(f"cannot index registers with {index!r}", hint="use an int or a slice")
         if not -self.count <= number < self.count:

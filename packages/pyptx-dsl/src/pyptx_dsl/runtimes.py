@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import RuntimeMissingError
+from pyptx_dsl.errors import RuntimeMissingError, point_at_call
+from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernel import Kernel
@@ -20,6 +21,24 @@ _HOMES = {
     "jax": "pip install 'pyptx[jax]'",
     "jaxlib": "pip install 'pyptx[jax]'",
 }
+
+
+def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
+    """Run a kernel on the runtime of its arrays; what that complains about is shown at the user's call."""
+    try:
+        return runtime_for(kernel.name, arrays).call(kernel, arrays, keywords)
+    except PyptxError as error:
+        point_at_call(error)
+        raise
+
+
+def simulate(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
+    """Run a kernel on the simulator; what that complains about is shown at the user's call."""
+    try:
+        return simulator_for(kernel.name, arrays)(kernel, arrays, keywords)
+    except PyptxError as error:
+        point_at_call(error)
+        raise
 
 
 def runtime_for(kernel: str, arrays: Sequence[object]) -> Runtime:
@@ -62,9 +81,16 @@ def _runtimes() -> Sequence[Runtime]:
 
 def _missing(kernel: str, arrays: Sequence[object], verb: str) -> RuntimeMissingError:
     types = ", ".join(dict.fromkeys(type(array).__name__ for array in arrays)) or "no arrays"
-    roots = [type(array).__module__.partition(".")[0] for array in arrays]
+    roots = ["" if _is_scalar(array) else type(array).__module__.partition(".")[0] for array in arrays]
     hints = dict.fromkeys(_HOMES[root] for root in roots if root in _HOMES)
+    if not all(root in _HOMES for root in roots):
+        hints = {}  # nothing that can be installed runs a list or a number
     return RuntimeMissingError(
         f"{kernel}: no installed runtime {verb} arguments of type {types}",
         hint="; ".join(hints) or "pass NumPy arrays, torch tensors or jax arrays, one for each input",
     )
+
+
+def _is_scalar(value: object) -> bool:
+    """Tell NumPy's scalars, all of them `numpy.generic`, from its arrays."""
+    return any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__)

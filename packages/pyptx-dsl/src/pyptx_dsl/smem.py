@@ -13,12 +13,12 @@ same offsets.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice, load, store
 from pyptx_dsl.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
 from pyptx_dsl.errors import SharedMemoryError
-from pyptx_dsl.operands import as_integer, as_items
+from pyptx_dsl.operands import as_count, as_integer, as_items
 from pyptx_dsl.swizzle import find_swizzle
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type, u32
@@ -100,7 +100,7 @@ def alloc_with_layout(
 def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
     """Allocate `count` mbarrier objects, uninitialised."""
     trace = active("smem.mbarrier")
-    number = as_integer(count)
+    number = as_count(count)
     if number is None or number < 1:
         raise SharedMemoryError(f"cannot allocate {count!r} barriers")
     region = _place(trace, name or "mbar", number * BARRIER_BYTES, BARRIER_BYTES, named=name is not None)
@@ -145,7 +145,7 @@ def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -
             hint="use fewer stages or smaller tiles",
         )
     if named:
-        if not (name.isidentifier() and name.isascii()):
+        if not (isinstance(cast("object", name), str) and name.isidentifier() and name.isascii()):
             raise SharedMemoryError(f"{name!r} cannot name an allocation", hint="use an ASCII identifier")
         trace.claim_symbol(name)
     return trace.shared.place(name if named else trace.fresh_symbol(name), size, alignment)
@@ -162,7 +162,7 @@ def _alignment(given: object, default: int) -> int:
 
 def _dimensions(shape: Sequence[int] | int) -> tuple[int, ...]:
     given = as_items(shape)
-    sizes = [as_integer(size) for size in ([shape] if given is None else given)]
+    sizes = [as_count(size) for size in ([shape] if given is None else given)]
     result = tuple(size for size in sizes if size is not None and size > 0)
     if not result or len(result) != len(sizes):
         raise SharedMemoryError(f"{shape!r} is no shape", hint="sizes are positive integers")

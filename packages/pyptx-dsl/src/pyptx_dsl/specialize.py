@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import EmptyKernelWarning
+from pyptx_dsl.errors import EmptyKernelWarning, SelfTraceError
 from pyptx_dsl.finish import Finished, Line, finish
 from pyptx_dsl.lineinfo import LineTable
 from pyptx_dsl.parameters import entry_parameters
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
-from pyptx_dsl.trace import Trace, tracing
+from pyptx_dsl.trace import Trace, current, tracing
 from pyptx_ir.plugins.rows import EntryParameter, Frame, Output, Specialization
 from pyptx_ir.syntax import emit, nodes
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.declaration import Declaration
     from pyptx_dsl.origin import Recorder, Site
+
+
+_DECLARATION = "specialize.declaration"
+_OUTER = "specialize.outer"
 
 
 class Origins(Mapping[int, "tuple[Frame, ...]"]):
@@ -67,7 +71,10 @@ class Traced:
 
 def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
     """Run the body under a fresh trace; whatever it raises leaves nothing behind."""
+    _refuse_self(declaration)
     trace = Trace(declaration.name, declaration.target.name, declaration.version)
+    trace.notes[_DECLARATION] = declaration
+    trace.notes[_OUTER] = current()
     trace.tma_slots = declaration.tma_slots
     trace.array_parameters = frozenset(parameter.name for parameter in declaration.raw if parameter.array is not None)
     trace.shared.base_symbol = declaration.extern_symbol
@@ -86,6 +93,19 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
     if not trace.statement_count:
         _warn_empty(declaration)
     return traced
+
+
+def _refuse_self(declaration: Declaration) -> None:
+    """Raise SelfTraceError if the kernel is being traced already, around this trace."""
+    trace = current()
+    while trace is not None:
+        if trace.notes.get(_DECLARATION) is declaration:
+            raise SelfTraceError(
+                f"the body of kernel {declaration.name!r} asks for the text of {declaration.name!r} itself",
+                hint="ask for it outside the function; a body only emits",
+            )
+        outer = trace.notes.get(_OUTER)
+        trace = outer if isinstance(outer, Trace) else None
 
 
 @contextmanager

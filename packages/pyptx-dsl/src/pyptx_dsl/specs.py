@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_count
 from pyptx_dsl.types import PtxType
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _dim(size: object) -> Dim:
         if not size.isidentifier():
             raise SpecError(f"{size!r} is no name for a dimension", hint="use an identifier such as 'M'")
         return size
-    number = as_integer(size)
+    number = as_count(size)
     if number is None or number < 1:
         raise SpecError(f"{size!r} is no dimension", hint="dimensions are positive sizes or names")
     return number

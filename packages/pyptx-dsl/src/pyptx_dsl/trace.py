@@ -76,6 +76,8 @@ class Trace:
         self.faults: list[TraceError] = []
         """What was found where nothing could be raised; the first is raised when the trace ends."""
         self.tma_slots = "value"
+        self.unopened: dict[int, tuple[str, Site]] = {}
+        """The blocks that were made and not entered yet, `ptx.if_` without its `with`, by the number of the promise."""
         self.notes: dict[object, object] = {}
         """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
         self.label_count = 0
@@ -89,6 +91,7 @@ class Trace:
         self._labels: set[str] = set()
         self._hints: dict[str, int] = {}
         self._closed = False
+        self._promises = 0
         self._append = self.root_scope.nodes.append
         self._append_site = self.root_scope.sites.append
 
@@ -143,6 +146,12 @@ class Trace:
         self.offsets[register.raw_name] = slot
         self._record(slot, sys._getframe(1))  # noqa: SLF001  as above
         return register
+
+    def promise(self, what: str) -> int:
+        """Note a block that a `with` must enter; return the number by which it says that it was."""
+        self._promises += 1
+        self.unopened[self._promises] = (what, self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
+        return self._promises
 
     def comment(self, text: str) -> None:
         """Put a `// text` line in front of what comes next."""

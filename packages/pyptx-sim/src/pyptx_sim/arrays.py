@@ -109,6 +109,11 @@ def _as_array(value: object) -> Array | None:
 def argument_of(value: object) -> Argument:
     """Return what a kernel must know of an array."""
     array = _as_array(value)
+    if isinstance(array, np.ma.MaskedArray):
+        raise LaunchError(
+            "a masked array cannot be passed to a kernel: its mask would be lost",
+            hint="pass array.filled(value), or array.data and the mask as arrays of their own",
+        )
     if array is not None:
         size = array.dtype.itemsize
         strides = tuple(stride // size for stride in array.strides)
@@ -142,6 +147,11 @@ def storage_of(value: object) -> Array:
     raw = array.view(np.dtype(f"u{array.itemsize}")) if array.dtype.kind == "V" else array
     flat = np.lib.stride_tricks.as_strided(raw, (size // array.itemsize,), (array.itemsize,), writeable=writeable)
     return flat.view(np.uint8)
+
+
+def shares_memory(first: object, second: object) -> bool:
+    """Tell whether two arrays span common bytes."""
+    return bool(np.may_share_memory(storage_of(first), storage_of(second)))
 
 
 def _tensor_as_array(value: object) -> Array:

@@ -22,10 +22,19 @@ from pyptx_ir.errors import PyptxError
 class SimulationError(PyptxError):
     """Base of every error of the simulator."""
 
-    def locate(self, where: str) -> None:
+    line: int | None = None
+    """The PTX line at fault, where the error was located by it."""
+
+    def locate(self, where: str, line: int | None = None) -> None:
         """Add the located source line, if the error has none yet."""
         if self.where is None:
+            self.line = line
             PyptxError.__init__(self, self.message, where=where, hint=self.hint)
+
+    def point_at(self, user: str) -> None:
+        """Add the user's own line behind the located one."""
+        if user and self.where is not None and user not in self.where:
+            PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", hint=self.hint)
 
 
 class ProgramError(SimulationError):

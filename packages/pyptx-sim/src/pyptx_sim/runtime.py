@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_ir.plugins.rows import Launchable, Runtime
 from pyptx_sim.arguments import Uninitialised
-from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, storage_of
+from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
 from pyptx_sim.simulator import STEP_LIMIT, run
 
@@ -119,7 +119,18 @@ def _outputs(
     given = cast("Sequence[object]", out) if isinstance(out, tuple | list) else (out,)
     if len(given) != len(special.outputs):
         raise LaunchError(f"{kernel.name} has {len(special.outputs)} outputs, and out= has {len(given)} arrays")
+    _refuse_overlap([(output.name, array) for output, array in zip(special.outputs, given, strict=True)])
     return tuple(Given.check(array, output).array for array, output in zip(given, special.outputs, strict=True))
+
+
+def _refuse_overlap(outputs: Sequence[tuple[str, object]]) -> None:
+    """Raise LaunchError for two outputs in the same memory: the kernel was promised arrays of their own."""
+    for number, (name, array) in enumerate(outputs):
+        for other, before in outputs[:number]:
+            if is_cpu_array(array) and is_cpu_array(before) and shares_memory(array, before):
+                raise LaunchError(
+                    f"out= for {name} and for {other} lie in the same memory", hint="pass an array for each output"
+                )
 
 
 def _value(

@@ -16,6 +16,7 @@ from pyptx_sim.machine.geometry import Launch, extent_of
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.view import View
+from pyptx_sim.origins import point_at
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.result import Result, Statistics
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.arguments import Arguments, Uninitialised, Value
+    from pyptx_sim.machine.code import Code
+    from pyptx_sim.program.program import Program
 
 Checks: TypeAlias = "str | Iterable[str]"
 
@@ -65,7 +68,7 @@ def run(
     program = lower(module, entry)
     rules = _rules(checks)
     checked = bool(rules)
-    code = compile_program(program, checked=checked)
+    code = _compiled(program, origins or {}, checked=checked)
     launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
     check_limits(program, launch)
 
@@ -85,6 +88,15 @@ def run(
         machine, packed = attempt(RESIDENT_WARPS)
     packed.copy_back()
     return _result(machine)
+
+
+def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool) -> Code:
+    """Compile, and show what cannot be compiled in the user's own line too."""
+    try:
+        return compile_program(program, checked=checked)
+    except SimulationError as error:
+        error.point_at(point_at(origins.get(error.line or 0, ())))
+        raise
 
 
 def _run(machine: Machine, packed: Arguments, seed: int) -> None:

@@ -6,6 +6,7 @@ from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.operands import AddressOperand, as_integer
 from pyptx_dsl.register import Reg
+from pyptx_dsl.tensors import TensorSpec
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, u64
 from pyptx_ir.syntax import operands as tree
@@ -51,6 +52,11 @@ def global_ptrs(*tensors: object) -> tuple[Reg, ...]:
     trace = active("ptx.global_ptrs")
     pointers = list[Reg]()
     for tensor in tensors:
+        if not isinstance(tensor, TensorSpec | str):
+            raise OperandError(
+                f"ptx.global_ptrs takes the kernel's arrays, not {tensor!r}",
+                hint="pass the parameters of the kernel's function, or the names of raw parameters",
+            )
         pointer = trace.fresh(u64)
         trace.emit(("ld", "param", "u64"), (pointer, AddressOperand(tensor)))
         trace.emit(("cvta", "to", "global", "u64"), (pointer, pointer))

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.origin import user_frame
 from pyptx_dsl.ptx.errors import ControlFlowError
+from pyptx_dsl.ptx.escapes import enter_block
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import nodes
@@ -134,7 +135,7 @@ class Chain:
 class Arm:
     """One block of a chain, as a context manager; `condition` is None for `else_`."""
 
-    __slots__ = ("_chain", "_condition", "_skip", "_trace", "_what")
+    __slots__ = ("_chain", "_condition", "_promise", "_skip", "_trace", "_what")
 
     def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object) -> None:
         """Prepare the block; nothing is emitted before the `with` is entered."""
@@ -142,11 +143,13 @@ class Arm:
         self._what = what
         self._chain = chain
         self._condition = condition
+        self._promise = trace.promise(what)
         self._skip = ""
 
     def __enter__(self) -> None:
         """Leave the block before, and branch around this one if its condition is false."""
         trace = self._trace
+        enter_block(trace, self._promise)
         trace.notes.pop(_CHAIN, None)
         if self._chain is not None:
             _leave(trace, self._chain)

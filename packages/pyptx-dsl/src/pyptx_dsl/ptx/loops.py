@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.ptx.control import Condition, evaluate, jump, predicate
 from pyptx_dsl.ptx.errors import ControlFlowError
+from pyptx_dsl.ptx.escapes import enter_block
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -103,17 +104,19 @@ def continue_(*, pred: Reg | None = None) -> None:
 class Loop:
     """`label: … @pred bra label;` as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_label", "_trace")
+    __slots__ = ("_condition", "_frame", "_label", "_promise", "_trace")
 
     def __init__(self, trace: Trace, label: str | None, condition: Condition | None) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
         self._trace = trace
+        self._promise = trace.promise("ptx.loop")
         self._label = label
         self._condition = condition
         self._frame: Frame | None = None
 
     def __enter__(self) -> None:
         """Define the label."""
+        enter_block(self._trace, self._promise)
         if self._label is None:
             self._label = self._trace.new_label("loop")
         self._trace.append(nodes.Label(name=self._label))
@@ -151,11 +154,12 @@ def loop(label: str | None = None, *, pred: Condition | None = None) -> Loop:
 class While:
     """A loop with its test at the end, entered there (or around it), as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_scope", "_start", "_top", "_trace")
+    __slots__ = ("_condition", "_frame", "_promise", "_scope", "_start", "_top", "_trace")
 
     def __init__(self, trace: Trace, condition: Condition) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
         self._trace = trace
+        self._promise = trace.promise("ptx.while_")
         self._condition = condition
         self._frame: Frame | None = None
         self._top = ""
@@ -165,6 +169,7 @@ class While:
     def __enter__(self) -> None:
         """Enter the loop at its test; a register is tested here instead."""
         trace, condition = self._trace, self._condition
+        enter_block(trace, self._promise)
         self._scope, self._top = trace.open_scope, trace.new_label("while")
         self._frame = frame = Frame(trace)
         if callable(condition):

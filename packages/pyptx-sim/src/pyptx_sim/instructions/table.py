@@ -142,5 +142,5 @@ def _located(operands: Operands, compile_it: Callable[[], _T]) -> _T:
     try:
         return compile_it()
     except ProgramError as error:
-        error.locate(operands.program.where(operands.pc))
+        error.locate(operands.program.where(operands.pc), operands.program.line(operands.pc))
         raise

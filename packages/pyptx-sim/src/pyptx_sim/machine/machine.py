@@ -178,6 +178,9 @@ class Machine:
                 if not group.whole:
                     break
                 block = self.code[target]
+        except SimulationError as error:
+            error.locate(self.where(wave.pc))
+            raise
         except PyptxError:
             raise
         except Exception as error:
