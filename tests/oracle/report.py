@@ -95,17 +95,21 @@ class Report:
     def ask(self, judge: Judge, chapter_of: dict[str, str], cases: Sequence[Case]) -> None:
         """Let table and ptxas judge `cases`, and count."""
         theirs = judge.judge([case.text for case in cases])
+        ours = {case.text: opinion(case.text, judge.target, judge.version) for case in cases}
+        # ptxas looks at some things only in a file that has no other errors.
+        theirs |= judge.judge([text for text, mine in ours.items() if mine is None and theirs[text] is None])
         for case in cases:
-            chapter = chapter_of[case.row.name]
-            mine, other = opinion(case.text, judge.target, judge.version), theirs[case.text]
-            cell = self.cells.setdefault((chapter, case.fault), Tally())
-            if (mine is None) != (other is None) and other is not None:
-                other = judge.alone(case.text)
+            mine, other = ours[case.text], theirs[case.text]
+            reason = ""
+            if (mine is None) != (other is None):
+                reason = self._reason(case.text, mine, other)
+                other = other if reason else judge.alone(case.text)
+            cell = self.cells.setdefault((chapter_of[case.row.name], case.fault), Tally())
             if (mine is None) == (other is None):
                 cell.accepted += mine is None
                 cell.refused += mine is not None
                 continue
-            reason = self._reason(case.text, mine, other)
+            reason = reason or self._reason(case.text, mine, other)
             cell.differences.append(Difference(case.text, judge.target, judge.version, mine, other, reason))
 
     def _reason(self, text: str, mine: str | None, theirs: str | None) -> str:
