@@ -69,7 +69,7 @@ def test_legal_instructions_pass_and_so_do_those_that_the_table_does_not_know(te
     [
         ("add.u33 %u32_1, %u32_2, 1;", "add has no modifier .u33", "u16 u32 u64 s16 s32 s64"),
         ("mul.u32 %u32_1, %u32_2, 1;", "lacks a modifier: .hi or .lo", "mul.mode.type"),
-        ("add.sat.u32 %u32_1, %u32_2, 1;", "does not go with the other modifiers", "add.type"),
+        ("add.sat.u64 %u64_1, %u64_2, 1;", "does not go with the other modifiers", "add.type"),
         ("add.f32 %f32_1, %u32_2, 1.0;", "operand 2 of add.f32, `%u32_2`, is a .u32 register", "add{.rnd}"),
         ("mov.f32 %f32_1, 0;", "is an integer literal; it must be a .b32 or .f32 register or a floating-point", "mov"),
         ("mov.u32 %f32_1, 0;", "operand 1 of mov.u32, `%f32_1`, is a .f32 register", "mov"),

@@ -95,7 +95,9 @@ def _unfit_pair(place: Place, shape: Shape, use: Use) -> Misfit | None:
         misfit = _unfit_kind(place.kind, first, use)
         if misfit:
             return misfit
-    return None if second[0] == "sink" else _unfit_kind(place.second, second, use)
+    if second[0] != "sink":
+        return _unfit_kind(place.second, second, use)
+    return None if place.optional_second and first[0] != "sink" else Misfit("a pair with a predicate behind the bar")
 
 
 def _unfit_kind(kind: str, shape: Shape, use: Use) -> Misfit | None:

@@ -127,7 +127,7 @@ ROWS = (
     row("mad.rnd{.ftz}{.sat}.f32 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
     row("mad.rnd.f64 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
     row("div.approx{.ftz}.f32 d, a, b", since=ptx(1, 4), manual="div"),
-    row("div.full{.ftz}.f32 d, a, b", since=ptx(1, 4), manual="div"),
+    row("div.full{.ftz}.f32 d, a, b", leading=True, since=ptx(1, 4), manual="div"),
     row("div.rnd{.ftz}.f32 d, a, b", rnd=ROUNDINGS, since=ptx(1, 4), manual="div"),
     row("div.rnd.f64 d, a, b", rnd=ROUNDINGS, manual="div"),
     *_sign("abs", ptx(6, 5)),

@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
-from pyptx_ir.isa.table.type_sets import INTEGERS, INTEGERS_16_32, INTEGERS_32_64, PACKED_16X2, SIGNED
+from typing import Any
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.table.type_sets import INTEGERS, INTEGERS_16_32, INTEGERS_32_64, PACKED_8X4, PACKED_16X2, SIGNED
 
 HI_LO = ("hi", "lo")
 WORDS = ("u32", "s32")
 COUNT = {"d": "int32"}
+FIELD = "int32 in 0..255"  # the position or the length of a field of bits
+# What sm_90 and the families of sm_107 and sm_120 brought for packed integers.
+PAIRS: dict[str, Any] = {"since": ptx(8, 0), "targets": ("sm_90",)}
+QUADS: dict[str, Any] = {"since": ptx(9, 2), "targets": ("sm_107f", "sm_120f")}
+
+
+def _extremum(name: str) -> tuple[InstructionRow, ...]:
+    """Return the forms of min and max."""
+    return (
+        row(f"{name}.type d, a, b", type=INTEGERS, manual=name),
+        row(f"{name}.type d, a, b", type=PACKED_16X2, **PAIRS, manual=name),
+        row(f"{name}.relu.type d, a, b", type=("s32", "s16x2"), **PAIRS, manual=name),
+        row(f"{name}.type d, a, b", type=PACKED_8X4, **QUADS, manual=name),
+        row(f"{name}.relu.s8x4 d, a, b", **QUADS, manual=name),
+    )
+
+
+def _carried(types: tuple[str, ...], since: tuple[int, int]) -> tuple[InstructionRow, ...]:
+    """Return the forms of extended precision for these types."""
+    products: dict[str, Any] = {"mode": HI_LO, "type": types, "leading": True, "since": max(since, ptx(3, 0))}
+    return (
+        row("add.cc.type d, a, b", type=types, since=since, manual="add.cc"),
+        row("addc{.cc}.type d, a, b", type=types, since=since, manual="addc"),
+        row("sub.cc.type d, a, b", type=types, since=since, manual="sub.cc"),
+        row("subc{.cc}.type d, a, b", type=types, since=since, manual="subc"),
+        row("mad.mode.cc.type d, a, b, c", **products, manual="mad.cc"),
+        row("madc.mode{.cc}.type d, a, b, c", **products, manual="madc"),
+    )
+
 
 ROWS = (
     row("add.type d, a, b", type=INTEGERS, manual="add"),
-    row("add.type d, a, b", type=PACKED_16X2, since=ptx(8, 0), targets=("sm_90",), manual="add"),
+    row("add.type d, a, b", type=PACKED_16X2, **PAIRS, manual="add"),
+    row("add.type d, a, b", type=PACKED_8X4, **QUADS, manual="add"),
     row("add.sat.s32 d, a, b", manual="add"),
+    row("add.sat.type d, a, b", type=("u32", *PACKED_16X2, *PACKED_8X4), **QUADS, manual="add"),
     row("sub.type d, a, b", type=INTEGERS, manual="sub"),
     row("sub.sat.s32 d, a, b", manual="sub"),
+    row("sub{.sat}.type d, a, b", type=PACKED_8X4, **QUADS, manual="sub"),
     row("mul.mode.type d, a, b", mode=HI_LO, type=INTEGERS, leading=True, manual="mul"),
     row("mul.wide.type d, a, b", type=INTEGERS_16_32, operands={"d": "wide(type)"}, leading=True, manual="mul"),
     row("mad.mode.type d, a, b, c", mode=HI_LO, type=INTEGERS, leading=True, manual="mad"),
@@ -26,6 +60,7 @@ ROWS = (
         manual="mad",
     ),
     row("mad.hi.sat.s32 d, a, b, c", leading=True, manual="mad"),
+    row("clmad.mode.u64 d, a, b, c", mode=HI_LO, since=ptx(9, 3), targets=("sm_80",), leading=True, manual="clmad"),
     row("mul24.mode.type d, a, b", mode=HI_LO, type=WORDS, leading=True, manual="mul24"),
     row("mad24.mode.type d, a, b, c", mode=HI_LO, type=WORDS, leading=True, manual="mad24"),
     row("mad24.hi.sat.s32 d, a, b, c", leading=True, manual="mad24"),
@@ -34,12 +69,9 @@ ROWS = (
     row("rem.type d, a, b", type=INTEGERS, manual="rem"),
     row("abs.type d, a", type=SIGNED, manual="abs"),
     row("neg.type d, a", type=SIGNED, manual="neg"),
-    row("min.type d, a, b", type=INTEGERS, manual="min"),
-    row("min{.relu}.type d, a, b", type=("s32", "s16x2"), since=ptx(8, 0), targets=("sm_90",), manual="min"),
-    row("min.u16x2 d, a, b", since=ptx(8, 0), targets=("sm_90",), manual="min"),
-    row("max.type d, a, b", type=INTEGERS, manual="max"),
-    row("max{.relu}.type d, a, b", type=("s32", "s16x2"), since=ptx(8, 0), targets=("sm_90",), manual="max"),
-    row("max.u16x2 d, a, b", since=ptx(8, 0), targets=("sm_90",), manual="max"),
+    row("neg.s8x4 d, a", **QUADS, manual="neg"),
+    *_extremum("min"),
+    *_extremum("max"),
     row("popc.type d, a", type=("b32", "b64"), operands=COUNT, since=ptx(2, 0), manual="popc"),
     row("clz.type d, a", type=("b32", "b64"), operands=COUNT, since=ptx(2, 0), manual="clz"),
     row("bfind{.shiftamt}.type d, a", type=INTEGERS_32_64, operands=COUNT, since=ptx(2, 0), manual="bfind"),
@@ -50,13 +82,11 @@ ROWS = (
         manual="fns",
     ),
     row("brev.type d, a", type=("b32", "b64"), since=ptx(2, 0), manual="brev"),
-    row(
-        "bfe.type d, a, b, c", type=INTEGERS_32_64, operands={"b": "int32", "c": "int32"}, since=ptx(2, 0), manual="bfe"
-    ),
+    row("bfe.type d, a, b, c", type=INTEGERS_32_64, operands={"b": FIELD, "c": FIELD}, since=ptx(2, 0), manual="bfe"),
     row(
         "bfi.type f, a, b, c, d",
         type=("b32", "b64"),
-        operands={"c": "int32", "d": "int32"},
+        operands={"c": FIELD, "d": FIELD},
         since=ptx(2, 0),
         manual="bfi",
     ),
@@ -97,13 +127,6 @@ ROWS = (
         targets=("sm_61",),
         manual="dp2a",
     ),
-    # Extended precision.
-    row("add.cc.type d, a, b", type=INTEGERS_32_64, since=ptx(1, 2), manual="add.cc"),
-    row("addc{.cc}.type d, a, b", type=INTEGERS_32_64, since=ptx(1, 2), manual="addc"),
-    row("sub.cc.type d, a, b", type=INTEGERS_32_64, since=ptx(1, 2), manual="sub.cc"),
-    row("subc{.cc}.type d, a, b", type=INTEGERS_32_64, since=ptx(1, 2), manual="subc"),
-    row("mad.mode.cc.type d, a, b, c", mode=HI_LO, type=INTEGERS_32_64, leading=True, since=ptx(3, 0), manual="mad.cc"),
-    row(
-        "madc.mode{.cc}.type d, a, b, c", mode=HI_LO, type=INTEGERS_32_64, leading=True, since=ptx(3, 0), manual="madc"
-    ),
+    *_carried(("u32", "s32"), ptx(1, 2)),
+    *_carried(("u64", "s64"), ptx(4, 3)),
 )

@@ -36,6 +36,7 @@ ROWS = (
         direction=("l", "r"),
         mode=("clamp", "wrap"),
         operands={"c": "int32"},
+        leading=True,
         since=ptx(3, 1),
         manual="shf",
     ),
