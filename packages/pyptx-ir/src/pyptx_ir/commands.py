@@ -1,6 +1,7 @@
 """The `pyptx` command: runs the subcommands that plugins hand in, and the built-in ones among them.
 
     pyptx check kernel.ptx …    report everything that is wrong with PTX files, with line and column
+    pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
     pyptx targets               list the targets that are known
     pyptx plugins               list the plugins that are installed
 
@@ -55,6 +56,7 @@ def built_in() -> tuple[Command, ...]:
 
     return (
         Command("check", "report everything that is wrong with PTX files", check),
+        Command("isa", "search the instruction set", isa),
         Command("targets", "list the targets that are known", targets),
         Command("plugins", "list the plugins that are installed", plugins),
     )
@@ -63,6 +65,13 @@ def built_in() -> tuple[Command, ...]:
 def check(argv: Sequence[str]) -> int:
     """Check each file against the whole instruction set, and print what is wrong."""
     from pyptx_ir.isa.modules.command import check as run
+
+    return run(argv)
+
+
+def isa(argv: Sequence[str]) -> int:
+    """Search the instruction table, and print what is found."""
+    from pyptx_ir.isa.reference.command import isa as run
 
     return run(argv)
 

@@ -46,6 +46,7 @@ class Instructions:
     addc: Addc
     """Add two integers and the carry of the instruction before.
     - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
     alloca: Alloca
     """Allocate local memory on the stack.
@@ -247,6 +248,7 @@ class Instructions:
     madc: Madc
     """Multiply, add a third integer and the carry of the instruction before.
     - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
+    - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
     """
     mapa: Mapa
     """Turn a shared address into that of the same variable in another block of the cluster.
@@ -261,11 +263,11 @@ class Instructions:
     max: Max
     """Take the larger of two numbers, or the largest of three.
     - `max.f64 d, a, b` (PTX 1.0, any target)
-    - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - `max.relu.type d, a, b` (PTX 8.0, sm_90 or later)
     - `max.type d, a, b` (PTX 1.0, any target)
     - `max.type d, a, b` (PTX 8.0, sm_90 or later)
-    - `max.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - and 8 more forms
     """
     membar: Membar
@@ -275,11 +277,11 @@ class Instructions:
     min: Min
     """Take the smaller of two numbers, or the smallest of three.
     - `min.f64 d, a, b` (PTX 1.0, any target)
-    - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - `min.relu.type d, a, b` (PTX 8.0, sm_90 or later)
     - `min.type d, a, b` (PTX 1.0, any target)
     - `min.type d, a, b` (PTX 8.0, sm_90 or later)
-    - `min.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `min.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - and 8 more forms
     """
     mma: Mma
@@ -327,7 +329,7 @@ class Instructions:
     neg: Neg
     """Negate a number.
     - `neg.f64 d, a` (PTX 1.0, any target)
-    - `neg.s8x4 d, a` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `neg.s8x4 d, a` (PTX 9.2, sm_107f or sm_120f and their families)
     - `neg.type d, a` (PTX 7.0, sm_80 or later)
     - `neg.type d, a` (PTX 1.0, any target)
     - `neg{.ftz}.f32 d, a` (PTX 1.0, any target)
@@ -383,7 +385,7 @@ class Instructions:
     """Reduce a value over the lanes of a warp, and give each the result.
     - `redux.sync.op.b32 d, a, membermask` (PTX 7.0, sm_80 or later)
     - `redux.sync.op.type d, a, membermask` (PTX 7.0, sm_80 or later)
-    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100a only, or sm_100f and its family)
+    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
     """
     rem: Rem
     """Take the remainder of an integer division.
@@ -417,7 +419,7 @@ class Instructions:
     """
     setmaxnreg: Setmaxnreg
     """Give registers of the warp back to the block's pool, or take more from it.
-    - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_90a only, or sm_100a only, or sm_101a only, or sm_120a only, or sm_100f and its family, or sm_101f and its family, or sm_110f and its family, or sm_120f and its family)
+    - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_101f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_101a or sm_120a only)
     """
     setp: Setp
     """Compare two values, and write the truth to a predicate; a second one gets the opposite.
@@ -491,6 +493,7 @@ class Instructions:
     subc: Subc
     """Subtract two integers and the borrow of the instruction before.
     - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
     szext: Szext
     """Extend a value from its low n bits, with the sign or with zeros.
@@ -634,6 +637,7 @@ class Add:
     cc: Add_cc
     """Add two integers and keep the carry.
     - `add.cc.type d, a, b` (PTX 1.2, any target)
+    - `add.cc.type d, a, b` (PTX 4.3, any target)
     """
     f16: Add_type_2
     """Add two numbers.
@@ -709,12 +713,12 @@ class Add:
     """
     s8x4: Add_type_5
     """Add two numbers.
-    - `add.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     sat: Add_sat
     """Add two numbers.
     - `add.sat.s32 d, a, b` (PTX 1.0, any target)
-    - `add.sat.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
@@ -737,7 +741,7 @@ class Add:
     """
     u8x4: Add_type_5
     """Add two numbers.
-    - `add.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
 class Add_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -749,22 +753,27 @@ class Add_cc:
     """Add two integers and keep the carry.
     - `add.cc.type d, a, b` (PTX 1.2, any target)
     """
-    s64: Add_cc_type
+    s64: Add_cc_type_2
     """Add two integers and keep the carry.
-    - `add.cc.type d, a, b` (PTX 1.2, any target)
+    - `add.cc.type d, a, b` (PTX 4.3, any target)
     """
     u32: Add_cc_type
     """Add two integers and keep the carry.
     - `add.cc.type d, a, b` (PTX 1.2, any target)
     """
-    u64: Add_cc_type
+    u64: Add_cc_type_2
     """Add two integers and keep the carry.
-    - `add.cc.type d, a, b` (PTX 1.2, any target)
+    - `add.cc.type d, a, b` (PTX 4.3, any target)
     """
 class Add_cc_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two integers and keep the carry.
         - `add.cc.type d, a, b` (PTX 1.2, any target)
+        """
+class Add_cc_type_2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Add two integers and keep the carry.
+        - `add.cc.type d, a, b` (PTX 4.3, any target)
         """
 class Add_type_2:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -927,7 +936,7 @@ class Add_type_4:
 class Add_type_5:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two numbers.
-        - `add.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `add.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Add_sat:
     f16: Add_type_2
@@ -944,7 +953,7 @@ class Add_sat:
     """
     s16x2: Add_sat_type
     """Add two numbers.
-    - `add.sat.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     s32: Add_sat_s32
     """Add two numbers.
@@ -952,24 +961,24 @@ class Add_sat:
     """
     s8x4: Add_sat_type
     """Add two numbers.
-    - `add.sat.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     u16x2: Add_sat_type
     """Add two numbers.
-    - `add.sat.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     u32: Add_sat_type
     """Add two numbers.
-    - `add.sat.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     u8x4: Add_sat_type
     """Add two numbers.
-    - `add.sat.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
 class Add_sat_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two numbers.
-        - `add.sat.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Add_sat_s32:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -982,39 +991,44 @@ class Addc:
     """Add two integers and the carry of the instruction before.
     - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    s64: Addc_cc_type
+    s64: Addc_cc_type_2
     """Add two integers and the carry of the instruction before.
-    - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
     u32: Addc_cc_type
     """Add two integers and the carry of the instruction before.
     - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    u64: Addc_cc_type
+    u64: Addc_cc_type_2
     """Add two integers and the carry of the instruction before.
-    - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
 class Addc_cc:
     s32: Addc_cc_type
     """Add two integers and the carry of the instruction before.
     - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    s64: Addc_cc_type
+    s64: Addc_cc_type_2
     """Add two integers and the carry of the instruction before.
-    - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
     u32: Addc_cc_type
     """Add two integers and the carry of the instruction before.
     - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    u64: Addc_cc_type
+    u64: Addc_cc_type_2
     """Add two integers and the carry of the instruction before.
-    - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
 class Addc_cc_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two integers and the carry of the instruction before.
         - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
+        """
+class Addc_cc_type_2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Add two integers and the carry of the instruction before.
+        - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
 class Alloca:
     u32: Alloca_type
@@ -14442,6 +14456,7 @@ class Mad_hi:
     cc: Mad_hi_cc
     """Multiply, add a third integer, and keep the carry.
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
+    - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
     s16: Mad_hi_type
     """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
@@ -14476,22 +14491,27 @@ class Mad_hi_cc:
     """Multiply, add a third integer, and keep the carry.
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
     """
-    s64: Mad_hi_cc_type
+    s64: Mad_hi_cc_type_2
     """Multiply, add a third integer, and keep the carry.
-    - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
+    - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
     u32: Mad_hi_cc_type
     """Multiply, add a third integer, and keep the carry.
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
     """
-    u64: Mad_hi_cc_type
+    u64: Mad_hi_cc_type_2
     """Multiply, add a third integer, and keep the carry.
-    - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
+    - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
 class Mad_hi_cc_type:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply, add a third integer, and keep the carry.
         - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
+        """
+class Mad_hi_cc_type_2:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply, add a third integer, and keep the carry.
+        - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
         """
 class Mad_hi_type:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -14512,6 +14532,7 @@ class Mad_lo:
     cc: Mad_hi_cc
     """Multiply, add a third integer, and keep the carry.
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
+    - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
     s16: Mad_hi_type
     """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
@@ -14637,39 +14658,44 @@ class Madc_mode:
     """Multiply, add a third integer and the carry of the instruction before.
     - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
     """
-    s64: Madc_mode_cc_type
+    s64: Madc_mode_cc_type_2
     """Multiply, add a third integer and the carry of the instruction before.
-    - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
+    - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
     """
     u32: Madc_mode_cc_type
     """Multiply, add a third integer and the carry of the instruction before.
     - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
     """
-    u64: Madc_mode_cc_type
+    u64: Madc_mode_cc_type_2
     """Multiply, add a third integer and the carry of the instruction before.
-    - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
+    - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
     """
 class Madc_mode_cc:
     s32: Madc_mode_cc_type
     """Multiply, add a third integer and the carry of the instruction before.
     - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
     """
-    s64: Madc_mode_cc_type
+    s64: Madc_mode_cc_type_2
     """Multiply, add a third integer and the carry of the instruction before.
-    - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
+    - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
     """
     u32: Madc_mode_cc_type
     """Multiply, add a third integer and the carry of the instruction before.
     - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
     """
-    u64: Madc_mode_cc_type
+    u64: Madc_mode_cc_type_2
     """Multiply, add a third integer and the carry of the instruction before.
-    - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
+    - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
     """
 class Madc_mode_cc_type:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply, add a third integer and the carry of the instruction before.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
+        """
+class Madc_mode_cc_type_2:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply, add a third integer and the carry of the instruction before.
+        - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
         """
 class Mapa:
     shared__cluster: Mapa_shared__cluster
@@ -14783,7 +14809,7 @@ class Max:
     """
     s8x4: Max_type_3
     """Take the larger of two numbers, or the largest of three.
-    - `max.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     u16: Max_type
     """Take the larger of two numbers, or the largest of three.
@@ -14803,7 +14829,7 @@ class Max:
     """
     u8x4: Max_type_3
     """Take the larger of two numbers, or the largest of three.
-    - `max.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     xorsign: Max_NaN_xorsign
 class Max_NaN:
@@ -14964,7 +14990,7 @@ class Max_relu:
     """
     s8x4: Max_relu_s8x4
     """Take the larger of two numbers, or the largest of three.
-    - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
 class Max_relu_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -14974,7 +15000,7 @@ class Max_relu_type:
 class Max_relu_s8x4:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
-        - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Max_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -14989,7 +15015,7 @@ class Max_type_2:
 class Max_type_3:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of two numbers, or the largest of three.
-        - `max.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Membar:
     cta: Membar_level
@@ -15057,7 +15083,7 @@ class Min:
     """
     s8x4: Min_type_3
     """Take the smaller of two numbers, or the smallest of three.
-    - `min.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `min.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     u16: Min_type
     """Take the smaller of two numbers, or the smallest of three.
@@ -15077,7 +15103,7 @@ class Min:
     """
     u8x4: Min_type_3
     """Take the smaller of two numbers, or the smallest of three.
-    - `min.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `min.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     xorsign: Min_NaN_xorsign
 class Min_NaN:
@@ -15238,7 +15264,7 @@ class Min_relu:
     """
     s8x4: Min_relu_s8x4
     """Take the smaller of two numbers, or the smallest of three.
-    - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
 class Min_relu_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -15248,7 +15274,7 @@ class Min_relu_type:
 class Min_relu_s8x4:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
-        - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Min_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -15263,7 +15289,7 @@ class Min_type_2:
 class Min_type_3:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of two numbers, or the smallest of three.
-        - `min.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `min.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Mma:
     sync: Mma_sync
@@ -16182,7 +16208,7 @@ class Neg:
     """
     s8x4: Neg_s8x4
     """Negate a number.
-    - `neg.s8x4 d, a` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `neg.s8x4 d, a` (PTX 9.2, sm_107f or sm_120f and their families)
     """
 class Neg_type:
     def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -16225,7 +16251,7 @@ class Neg_type_3:
 class Neg_s8x4:
     def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Negate a number.
-        - `neg.s8x4 d, a` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `neg.s8x4 d, a` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Not_:
     b16: Not__type
@@ -17083,7 +17109,7 @@ class Redux_sync_op_2:
     abs: Redux_sync_op_2_abs
     f32: Redux_sync_op_2_NaN_f32
     """Reduce a value over the lanes of a warp, and give each the result.
-    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100a only, or sm_100f and its family)
+    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
     """
     s32: Redux_sync_add_type
     """Reduce a value over the lanes of a warp, and give each the result.
@@ -17096,18 +17122,18 @@ class Redux_sync_op_2:
 class Redux_sync_op_2_NaN:
     f32: Redux_sync_op_2_NaN_f32
     """Reduce a value over the lanes of a warp, and give each the result.
-    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100a only, or sm_100f and its family)
+    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
     """
 class Redux_sync_op_2_NaN_f32:
     def __call__(self, d: Reg, a: Value, membermask: Value, /, *, pred: Reg | None = None) -> Reg:
         """Reduce a value over the lanes of a warp, and give each the result.
-        - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100a only, or sm_100f and its family)
+        - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
 class Redux_sync_op_2_abs:
     NaN: Redux_sync_op_2_NaN
     f32: Redux_sync_op_2_NaN_f32
     """Reduce a value over the lanes of a warp, and give each the result.
-    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100a only, or sm_100f and its family)
+    - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
     """
 class Rem:
     s16: Rem_type
@@ -18084,12 +18110,12 @@ class Setmaxnreg_action_sync:
 class Setmaxnreg_action_sync_aligned:
     u32: Setmaxnreg_action_sync_aligned_u32
     """Give registers of the warp back to the block's pool, or take more from it.
-    - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_90a only, or sm_100a only, or sm_101a only, or sm_120a only, or sm_100f and its family, or sm_101f and its family, or sm_110f and its family, or sm_120f and its family)
+    - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_101f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_101a or sm_120a only)
     """
 class Setmaxnreg_action_sync_aligned_u32:
     def __call__(self, count: Constant, /, *, pred: Reg | None = None) -> None:
         """Give registers of the warp back to the block's pool, or take more from it.
-        - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_90a only, or sm_100a only, or sm_101a only, or sm_120a only, or sm_100f and its family, or sm_101f and its family, or sm_110f and its family, or sm_120f and its family)
+        - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_101f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_101a or sm_120a only)
         """
 class Setp:
     eq: Setp_cmp
@@ -24053,6 +24079,7 @@ class Sub:
     cc: Sub_cc
     """Subtract two integers and keep the borrow.
     - `sub.cc.type d, a, b` (PTX 1.2, any target)
+    - `sub.cc.type d, a, b` (PTX 4.3, any target)
     """
     f16: Sub_type_2
     """Subtract the second number from the first.
@@ -24124,7 +24151,7 @@ class Sub:
     """
     s8x4: Sub_type_4
     """Subtract the second number from the first.
-    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     sat: Sub_sat
     """Subtract the second number from the first.
@@ -24132,7 +24159,7 @@ class Sub:
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
-    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     u16: Sub_type_3
     """Subtract the second number from the first.
@@ -24148,7 +24175,7 @@ class Sub:
     """
     u8x4: Sub_type_4
     """Subtract the second number from the first.
-    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
 class Sub_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -24160,22 +24187,27 @@ class Sub_cc:
     """Subtract two integers and keep the borrow.
     - `sub.cc.type d, a, b` (PTX 1.2, any target)
     """
-    s64: Sub_cc_type
+    s64: Sub_cc_type_2
     """Subtract two integers and keep the borrow.
-    - `sub.cc.type d, a, b` (PTX 1.2, any target)
+    - `sub.cc.type d, a, b` (PTX 4.3, any target)
     """
     u32: Sub_cc_type
     """Subtract two integers and keep the borrow.
     - `sub.cc.type d, a, b` (PTX 1.2, any target)
     """
-    u64: Sub_cc_type
+    u64: Sub_cc_type_2
     """Subtract two integers and keep the borrow.
-    - `sub.cc.type d, a, b` (PTX 1.2, any target)
+    - `sub.cc.type d, a, b` (PTX 4.3, any target)
     """
 class Sub_cc_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract two integers and keep the borrow.
         - `sub.cc.type d, a, b` (PTX 1.2, any target)
+        """
+class Sub_cc_type_2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Subtract two integers and keep the borrow.
+        - `sub.cc.type d, a, b` (PTX 4.3, any target)
         """
 class Sub_type_2:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -24333,7 +24365,7 @@ class Sub_type_3:
 class Sub_type_4:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract the second number from the first.
-        - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+        - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Sub_sat:
     f16: Sub_type_2
@@ -24354,11 +24386,11 @@ class Sub_sat:
     """
     s8x4: Sub_type_4
     """Subtract the second number from the first.
-    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
     u8x4: Sub_type_4
     """Subtract the second number from the first.
-    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f and its family, or sm_120f and its family)
+    - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     """
 class Sub_sat_s32:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -24371,39 +24403,44 @@ class Subc:
     """Subtract two integers and the borrow of the instruction before.
     - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    s64: Subc_cc_type
+    s64: Subc_cc_type_2
     """Subtract two integers and the borrow of the instruction before.
-    - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
     u32: Subc_cc_type
     """Subtract two integers and the borrow of the instruction before.
     - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    u64: Subc_cc_type
+    u64: Subc_cc_type_2
     """Subtract two integers and the borrow of the instruction before.
-    - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
 class Subc_cc:
     s32: Subc_cc_type
     """Subtract two integers and the borrow of the instruction before.
     - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    s64: Subc_cc_type
+    s64: Subc_cc_type_2
     """Subtract two integers and the borrow of the instruction before.
-    - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
     u32: Subc_cc_type
     """Subtract two integers and the borrow of the instruction before.
     - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
     """
-    u64: Subc_cc_type
+    u64: Subc_cc_type_2
     """Subtract two integers and the borrow of the instruction before.
-    - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
+    - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
 class Subc_cc_type:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract two integers and the borrow of the instruction before.
         - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
+        """
+class Subc_cc_type_2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Subtract two integers and the borrow of the instruction before.
+        - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
 class Szext:
     clamp: Szext_mode
@@ -24458,8 +24495,8 @@ class Tanh_approx_type_2:
 class Tcgen05:
     alloc: Tcgen05_alloc
     """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
     """
     commit: Tcgen05_commit
@@ -24468,28 +24505,28 @@ class Tcgen05:
     - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
     - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
     - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 2 more forms
     """
     cp: Tcgen05_cp
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     dealloc: Tcgen05_dealloc
     """Free columns of tensor memory.
-    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
     """
     fence__after_thread_sync: Tcgen05_order
     """Order tensor-memory operations with the thread synchronization before or after.
-    - `tcgen05.order` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     fence__before_thread_sync: Tcgen05_order
     """Order tensor-memory operations with the thread synchronization before or after.
-    - `tcgen05.order` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     ld: Tcgen05_ld
     """- `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of what was loaded.
@@ -24497,27 +24534,27 @@ class Tcgen05:
     """
     relinquish_alloc_permit: Tcgen05_relinquish_alloc_permit
     """Promise that this block allocates no more tensor memory.
-    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     shift: Tcgen05_shift
     """Move the rows of a matrix in tensor memory down by one.
-    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a only, or sm_103a only, or sm_107a only, or sm_110a only)
+    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     st: Tcgen05_st
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     wait__ld: Tcgen05_operation
     """Wait for the thread's loads from, or stores to, tensor memory.
-    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     wait__st: Tcgen05_operation
     """Wait for the thread's loads from, or stores to, tensor memory.
-    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_alloc:
     cta_group__1: Tcgen05_alloc_cta_group
@@ -24530,18 +24567,18 @@ class Tcgen05_alloc_cta_group_sync:
 class Tcgen05_alloc_cta_group_sync_aligned:
     b32: Tcgen05_alloc_cta_group_sync_aligned_b32
     """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     shared__cta: Tcgen05_alloc_cta_group_sync_aligned_shared__cta
 class Tcgen05_alloc_cta_group_sync_aligned_b32:
     def __call__(self, dst: Name, columns: Value, /, *, pred: Reg | None = None) -> None:
         """Allocate columns of tensor memory, and write their address to shared memory.
-        - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_alloc_cta_group_sync_aligned_shared__cta:
     b32: Tcgen05_alloc_cta_group_sync_aligned_b32
     """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_alloc_exclusive:
     cta_group__1: Tcgen05_alloc_exclusive_cta_group
@@ -24553,20 +24590,20 @@ class Tcgen05_alloc_exclusive_cta_group_sync:
 class Tcgen05_alloc_exclusive_cta_group_sync_aligned:
     b32: Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32
     """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
     """
     shared__cta: Tcgen05_alloc_exclusive_cta_group_sync_aligned_shared__cta
 class Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32:
     def __call__(self, dst: Name, columns512: Value, /, *, pred: Reg | None = None) -> None:
         """Allocate columns of tensor memory, and write their address to shared memory.
-        - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
         """
 class Tcgen05_alloc_exclusive_cta_group_sync_aligned_shared__cta:
     b32: Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32
     """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_commit:
@@ -24577,7 +24614,7 @@ class Tcgen05_commit_cta_group:
 class Tcgen05_commit_cta_group_mbarrier__arrive__one:
     b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_b64
     """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster
     multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b
@@ -24587,27 +24624,27 @@ class Tcgen05_commit_cta_group_mbarrier__arrive__one:
 class Tcgen05_commit_cta_group_mbarrier__arrive__one_b64:
     def __call__(self, mbar: Name, /, *, pred: Reg | None = None) -> None:
         """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster:
     b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster_b64
     """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster_b64:
     def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
         """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b:
     b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b_b64
     """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b_b64:
     def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
         """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b:
     b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b_b64
@@ -24622,7 +24659,7 @@ class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b_b64
 class Tcgen05_commit_cta_group_mbarrier__arrive__one_shared__cluster:
     b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_b64
     """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster
     multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b
@@ -24685,91 +24722,91 @@ class Tcgen05_cp:
 class Tcgen05_cp_cta_group:
     _128x128b: Tcgen05_cp_cta_group_shape
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     _128x256b: Tcgen05_cp_cta_group_shape
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     _32x128b: Tcgen05_cp_cta_group__32x128b
     _4x256b: Tcgen05_cp_cta_group_shape
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     _64x128b: Tcgen05_cp_cta_group__64x128b
 class Tcgen05_cp_cta_group_shape:
     def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     b8x16: Tcgen05_cp_cta_group_shape_b8x16
 class Tcgen05_cp_cta_group_shape_b8x16:
     b4x16_p64: Tcgen05_cp_cta_group_shape_b8x16_format
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     b6x16_p32: Tcgen05_cp_cta_group_shape_b8x16_format
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_cp_cta_group_shape_b8x16_format:
     def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_cp_cta_group__32x128b:
     warpx4: Tcgen05_cp_cta_group__32x128b_warpx4
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_cp_cta_group__32x128b_warpx4:
     def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     b8x16: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16
 class Tcgen05_cp_cta_group__32x128b_warpx4_b8x16:
     b4x16_p64: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     b6x16_p32: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format:
     def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_cp_cta_group__64x128b:
     warpx2__01_23: Tcgen05_cp_cta_group__64x128b_multicast
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     warpx2__02_13: Tcgen05_cp_cta_group__64x128b_multicast
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_cp_cta_group__64x128b_multicast:
     def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     b8x16: Tcgen05_cp_cta_group__64x128b_multicast_b8x16
 class Tcgen05_cp_cta_group__64x128b_multicast_b8x16:
     b4x16_p64: Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     b6x16_p32: Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format:
     def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_dealloc:
     cta_group__1: Tcgen05_dealloc_cta_group
@@ -24782,12 +24819,12 @@ class Tcgen05_dealloc_cta_group_sync:
 class Tcgen05_dealloc_cta_group_sync_aligned:
     b32: Tcgen05_dealloc_cta_group_sync_aligned_b32
     """Free columns of tensor memory.
-    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_dealloc_cta_group_sync_aligned_b32:
     def __call__(self, taddr: Value, columns: Value, /, *, pred: Reg | None = None) -> None:
         """Free columns of tensor memory.
-        - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_dealloc_exclusive:
     cta_group__1: Tcgen05_dealloc_exclusive_cta_group
@@ -24799,28 +24836,28 @@ class Tcgen05_dealloc_exclusive_cta_group_sync:
 class Tcgen05_dealloc_exclusive_cta_group_sync_aligned:
     b32: Tcgen05_dealloc_exclusive_cta_group_sync_aligned_b32
     """Free columns of tensor memory.
-    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_dealloc_exclusive_cta_group_sync_aligned_b32:
     def __call__(self, taddr: Value, columns512: Value, /, *, pred: Reg | None = None) -> None:
         """Free columns of tensor memory.
-        - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
         """
 class Tcgen05_order:
     def __call__(self, *, pred: Reg | None = None) -> None:
         """Order tensor-memory operations with the thread synchronization before or after.
-        - `tcgen05.order` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld:
     red: Tcgen05_ld_red
     """Load from tensor memory, with the minimum or maximum of what was loaded.
     - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
     spcompress: Tcgen05_ld_spcompress
     """Load from tensor memory into the registers of a warp, asynchronously.
@@ -24828,11 +24865,11 @@ class Tcgen05_ld:
     """
     sync: Tcgen05_ld_sync
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
-    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_ld_red:
     spcompress: Tcgen05_ld_red_spcompress
@@ -24943,36 +24980,36 @@ class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op:
     abs: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_abs
     f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
     s32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
     u32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
 class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN:
     f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
 class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32:
     def __call__(self, r: object, redval: Reg, taddr: object, offset: Constant, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_abs:
     NaN: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN
     f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
 class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type:
     def __call__(self, r: object, redval: Reg, taddr: object, offset: Constant, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_sync_aligned__32x32b:
     x128: Tcgen05_ld_red_sync_aligned__32x32b_num
@@ -24990,36 +25027,36 @@ class Tcgen05_ld_red_sync_aligned__32x32b_num_op:
     abs: Tcgen05_ld_red_sync_aligned__32x32b_num_op_abs
     f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
     s32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_type
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
     u32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_type
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
 class Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN:
     f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
 class Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32:
     def __call__(self, r: object, redval: Reg, taddr: object, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_sync_aligned__32x32b_num_op_abs:
     NaN: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN
     f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     """
 class Tcgen05_ld_red_sync_aligned__32x32b_num_op_type:
     def __call__(self, r: object, redval: Reg, taddr: object, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103a only, or sm_103f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_spcompress:
     sync: Tcgen05_ld_spcompress_sync
@@ -25113,18 +25150,18 @@ class Tcgen05_ld_sync_aligned__16x128b:
 class Tcgen05_ld_sync_aligned__16x128b_num:
     b32: Tcgen05_ld_sync_aligned__16x128b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     pack__16b: Tcgen05_ld_sync_aligned__16x128b_num_pack__16b
 class Tcgen05_ld_sync_aligned__16x128b_num_b32:
     def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned__16x128b_num_pack__16b:
     b32: Tcgen05_ld_sync_aligned__16x128b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_ld_sync_aligned__16x256b:
     x1: Tcgen05_ld_sync_aligned__16x256b_num
@@ -25136,18 +25173,18 @@ class Tcgen05_ld_sync_aligned__16x256b:
 class Tcgen05_ld_sync_aligned__16x256b_num:
     b32: Tcgen05_ld_sync_aligned__16x256b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     pack__16b: Tcgen05_ld_sync_aligned__16x256b_num_pack__16b
 class Tcgen05_ld_sync_aligned__16x256b_num_b32:
     def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned__16x256b_num_pack__16b:
     b32: Tcgen05_ld_sync_aligned__16x256b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_ld_sync_aligned__16x32bx2:
     x1: Tcgen05_ld_sync_aligned__16x32bx2_num
@@ -25161,18 +25198,18 @@ class Tcgen05_ld_sync_aligned__16x32bx2:
 class Tcgen05_ld_sync_aligned__16x32bx2_num:
     b32: Tcgen05_ld_sync_aligned__16x32bx2_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     pack__16b: Tcgen05_ld_sync_aligned__16x32bx2_num_pack__16b
 class Tcgen05_ld_sync_aligned__16x32bx2_num_b32:
     def __call__(self, r: object, taddr: object, offset: Constant, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned__16x32bx2_num_pack__16b:
     b32: Tcgen05_ld_sync_aligned__16x32bx2_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_ld_sync_aligned__16x64b:
     x1: Tcgen05_ld_sync_aligned__16x64b_num
@@ -25186,18 +25223,18 @@ class Tcgen05_ld_sync_aligned__16x64b:
 class Tcgen05_ld_sync_aligned__16x64b_num:
     b32: Tcgen05_ld_sync_aligned__16x64b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     pack__16b: Tcgen05_ld_sync_aligned__16x64b_num_pack__16b
 class Tcgen05_ld_sync_aligned__16x64b_num_b32:
     def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned__16x64b_num_pack__16b:
     b32: Tcgen05_ld_sync_aligned__16x64b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_ld_sync_aligned__32x32b:
     x1: Tcgen05_ld_sync_aligned__32x32b_num
@@ -25211,18 +25248,18 @@ class Tcgen05_ld_sync_aligned__32x32b:
 class Tcgen05_ld_sync_aligned__32x32b_num:
     b32: Tcgen05_ld_sync_aligned__32x32b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     pack__16b: Tcgen05_ld_sync_aligned__32x32b_num_pack__16b
 class Tcgen05_ld_sync_aligned__32x32b_num_b32:
     def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned__32x32b_num_pack__16b:
     b32: Tcgen05_ld_sync_aligned__32x32b_num_b32
     """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_relinquish_alloc_permit:
     cta_group__1: Tcgen05_relinquish_alloc_permit_cta_group
@@ -25232,12 +25269,12 @@ class Tcgen05_relinquish_alloc_permit_cta_group:
 class Tcgen05_relinquish_alloc_permit_cta_group_sync:
     aligned: Tcgen05_relinquish_alloc_permit_cta_group_sync_aligned
     """Promise that this block allocates no more tensor memory.
-    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_relinquish_alloc_permit_cta_group_sync_aligned:
     def __call__(self, *, pred: Reg | None = None) -> None:
         """Promise that this block allocates no more tensor memory.
-        - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_shift:
     cta_group__1: Tcgen05_shift_cta_group
@@ -25245,12 +25282,12 @@ class Tcgen05_shift:
 class Tcgen05_shift_cta_group:
     down: Tcgen05_shift_cta_group_down
     """Move the rows of a matrix in tensor memory down by one.
-    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a only, or sm_103a only, or sm_107a only, or sm_110a only)
+    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_shift_cta_group_down:
     def __call__(self, taddr: object, /, *, pred: Reg | None = None) -> None:
         """Move the rows of a matrix in tensor memory down by one.
-        - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a only, or sm_103a only, or sm_107a only, or sm_110a only)
+        - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
 class Tcgen05_st:
     sync: Tcgen05_st_sync
@@ -25273,18 +25310,18 @@ class Tcgen05_st_sync_aligned__16x128b:
 class Tcgen05_st_sync_aligned__16x128b_num:
     b32: Tcgen05_st_sync_aligned__16x128b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     unpack__16b: Tcgen05_st_sync_aligned__16x128b_num_unpack__16b
 class Tcgen05_st_sync_aligned__16x128b_num_b32:
     def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned__16x128b_num_unpack__16b:
     b32: Tcgen05_st_sync_aligned__16x128b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_st_sync_aligned__16x256b:
     x1: Tcgen05_st_sync_aligned__16x256b_num
@@ -25296,18 +25333,18 @@ class Tcgen05_st_sync_aligned__16x256b:
 class Tcgen05_st_sync_aligned__16x256b_num:
     b32: Tcgen05_st_sync_aligned__16x256b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     unpack__16b: Tcgen05_st_sync_aligned__16x256b_num_unpack__16b
 class Tcgen05_st_sync_aligned__16x256b_num_b32:
     def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned__16x256b_num_unpack__16b:
     b32: Tcgen05_st_sync_aligned__16x256b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_st_sync_aligned__16x32bx2:
     x1: Tcgen05_st_sync_aligned__16x32bx2_num
@@ -25321,18 +25358,18 @@ class Tcgen05_st_sync_aligned__16x32bx2:
 class Tcgen05_st_sync_aligned__16x32bx2_num:
     b32: Tcgen05_st_sync_aligned__16x32bx2_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     unpack__16b: Tcgen05_st_sync_aligned__16x32bx2_num_unpack__16b
 class Tcgen05_st_sync_aligned__16x32bx2_num_b32:
     def __call__(self, taddr: object, offset: Constant, r: object, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned__16x32bx2_num_unpack__16b:
     b32: Tcgen05_st_sync_aligned__16x32bx2_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_st_sync_aligned__16x64b:
     x1: Tcgen05_st_sync_aligned__16x64b_num
@@ -25346,18 +25383,18 @@ class Tcgen05_st_sync_aligned__16x64b:
 class Tcgen05_st_sync_aligned__16x64b_num:
     b32: Tcgen05_st_sync_aligned__16x64b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     unpack__16b: Tcgen05_st_sync_aligned__16x64b_num_unpack__16b
 class Tcgen05_st_sync_aligned__16x64b_num_b32:
     def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned__16x64b_num_unpack__16b:
     b32: Tcgen05_st_sync_aligned__16x64b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_st_sync_aligned__32x32b:
     x1: Tcgen05_st_sync_aligned__32x32b_num
@@ -25371,30 +25408,30 @@ class Tcgen05_st_sync_aligned__32x32b:
 class Tcgen05_st_sync_aligned__32x32b_num:
     b32: Tcgen05_st_sync_aligned__32x32b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     unpack__16b: Tcgen05_st_sync_aligned__32x32b_num_unpack__16b
 class Tcgen05_st_sync_aligned__32x32b_num_b32:
     def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned__32x32b_num_unpack__16b:
     b32: Tcgen05_st_sync_aligned__32x32b_num_b32
     """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_operation:
     sync: Tcgen05_operation_sync
 class Tcgen05_operation_sync:
     aligned: Tcgen05_operation_sync_aligned
     """Wait for the thread's loads from, or stores to, tensor memory.
-    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_operation_sync_aligned:
     def __call__(self, *, pred: Reg | None = None) -> None:
         """Wait for the thread's loads from, or stores to, tensor memory.
-        - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100a only, or sm_100f and its family, or sm_110a only, or sm_110f and its family)
+        - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Testp:
     finite: Testp_op

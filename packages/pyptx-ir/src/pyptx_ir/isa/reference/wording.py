@@ -10,10 +10,10 @@ from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.targets import find_target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_ir.isa.patterns import Pattern, Place
     from pyptx_ir.isa.rows import InstructionRow
-
-NESTED = ("vec", "*")  # kinds whose argument is a kind
 
 
 def version(since: tuple[int, int]) -> str:
@@ -25,17 +25,19 @@ def targets(row: InstructionRow) -> str:
     """Say which targets have a form: `sm_90 or later`, `sm_90a only`, `any target`."""
     if not row.targets:
         return "any target"
-    return ", or ".join(_target(name) for name in row.targets)
+    kinds = {"plain": "{} or later", "family": "{} and its family", "arch": "{} only"}
+    parts: list[str] = []
+    for kind, words in kinds.items():
+        names = [name for name in row.targets if find_target(name).kind == kind]
+        if names:
+            several = words.replace("its family", "their families") if len(names) > 1 else words
+            parts.append(several.format(listed(names)))
+    return ", or ".join(parts)
 
 
-def _target(name: str) -> str:
-    match find_target(name).kind:
-        case "plain":
-            return f"{name} or later"
-        case "family":
-            return f"{name} and its family"
-        case _:
-            return f"{name} only"
+def listed(names: Sequence[str]) -> str:
+    """Join names as prose does: `sm_90a, sm_100a or sm_120a`."""
+    return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
 def availability(row: InstructionRow) -> str:
@@ -70,6 +72,8 @@ def operands(pattern: Pattern) -> list[tuple[str, str]]:
 
 def operand(pattern: Pattern, place: Place) -> str:
     """Say what one operand must be, and whether the instruction writes it."""
+    if place.name.isdecimal():
+        return "the number itself"
     spelt = [kind_words(pattern, place.kind, written=place.written)]
     if place.second:
         joint = "; optionally" if place.optional_second else "; with"
@@ -99,18 +103,19 @@ def _presence(place: Place) -> str:
 def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
     """Say what a kind of operand is; a slot or a type is named as the syntax line names it."""
     name, argument = split_kind(kind)
-    if name in NESTED:
-        count, _, inner = argument.rpartition("*") if name == "*" else ("", "", argument)
-        each = kind_words(pattern, inner, written=written)
-        return KINDS[name].words.format(f"{_counted(pattern, count)}{each}")
+    if name == "*":
+        count, _, inner = argument.partition("*")
+        return f"a vector of {_count(pattern, count)}, each {kind_words(pattern, inner, written=written)}"
+    if name == "vec":
+        return KINDS[name].words.format(kind_words(pattern, argument, written=written))
     named = {name for name, _ in pattern.row.slots} | {item.name for item in pattern.items}
     words = KINDS[name].words.format(f"`.{argument}`" if argument in named or name == "typed" else argument)
     return words.replace(" or literal", "").replace(" or constant", "") if written else words
 
 
-def _counted(pattern: Pattern, count: str) -> str:
+def _count(pattern: Pattern, count: str) -> str:
     """Say how many elements a vector has: a number, or as many as the word in a slot asks for."""
-    if not count or count.isdecimal():
-        return f"{count} times " if count else ""
-    numbers = dict(pattern.row.lengths)[count]
-    return f"{' or '.join(map(str, dict.fromkeys(numbers)))} times (by `.{count}`) "
+    if count.isdecimal():
+        return count
+    numbers = dict.fromkeys(dict(pattern.row.lengths)[count])
+    return f"{listed([str(number) for number in numbers])} (as `.{count}` says)"

@@ -1,0 +1,141 @@
+"""`pyptx isa SEARCH`: the instruction table in the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.isa.reference.entries import Entry, entries
+from pyptx_ir.isa.reference.search import Result, available, nearest, search
+from pyptx_ir.isa.reference.wording import availability, operands, syntax, version
+from pyptx_ir.isa.targets import find_target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyptx_ir.isa.patterns import Pattern
+
+USAGE_ERROR = 2
+SHOWN = 3  # so many results are shown whole; of more, only the names and what they do
+WIDTH = 100
+
+
+def isa(argv: Sequence[str]) -> int:
+    """Search the table; return 0 if something was found, 1 if not, 2 if the command was called wrongly."""
+    try:
+        options = _parser().parse_args(argv)
+        if options.target is not None:
+            find_target(options.target)
+    except SystemExit as leaving:  # argparse has said why
+        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    except PyptxError as error:
+        sys.stderr.write(f"pyptx isa: {error}\n")
+        return USAGE_ERROR
+    from pyptx_ir.plugins.manager import manager
+
+    known = entries(manager().instructions())
+    text = " ".join(options.search)
+    everywhere = search(known, text)
+    found = available(everywhere, options.target, options.version)
+    if not found:
+        sys.stderr.write(f"{_nothing(text, known, everywhere)}\n")
+        return 1
+    _say(json.dumps([_as_json(result.entry) for result in found], indent=2) if options.json else _text(found))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyptx isa",
+        description="Search the instruction set by name, modifiers and meaning. Exits with 1 if there is nothing.",
+    )
+    parser.add_argument("search", nargs="+", metavar="SEARCH", help="mbarrier.try_wait, or words: bf16x2 cvt")
+    parser.add_argument("--target", metavar="sm_XY", help="only the forms that this target has")
+    parser.add_argument("--version", type=_version, metavar="X.Y", help="only the forms of this version of PTX")
+    parser.add_argument("--json", action="store_true", help="everything that is known of what is found, as JSON")
+    return parser
+
+
+def _version(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)\.(\d+)", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no version of PTX, such as 8.7")
+    return (int(match[1]), int(match[2]))
+
+
+def _nothing(text: str, known: Iterable[Entry], elsewhere: Sequence[Result]) -> str:
+    """Say why there is no result: the filters let nothing through, or nothing is called so."""
+    if elsewhere:
+        entry = elsewhere[0].entry
+        needs = dict.fromkeys(availability(form.row) for form in entry.forms)
+        return f"no form of {entry.name} is left; it needs {' or '.join(itertools.islice(needs, 4))}"
+    close = nearest(known, text)
+    return f"nothing fits {text!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
+
+
+def _text(found: Sequence[Result]) -> str:
+    """Show what is spelt in full whole, or all of a few; of many, say what they do."""
+    whole = [result.entry for result in found if result.exact]
+    if not whole and len(found) > SHOWN:
+        return "\n".join(_overview([result.entry for result in found]))
+    whole = whole or [result.entry for result in found]
+    parts = ["\n".join(_whole(entry)) for entry in whole]
+    others = [result.entry.name for result in found if result.entry not in whole]
+    if others:
+        parts.append(textwrap.fill(f"See also: {', '.join(others)}", WIDTH, subsequent_indent="  "))
+    return "\n\n".join(parts)
+
+
+def _overview(found: Sequence[Entry]) -> Iterator[str]:
+    width = max(len(entry.name) for entry in found)
+    for entry in found:
+        yield f"{entry.name:<{width}}  {entry.summary}".rstrip()
+
+
+def _whole(entry: Entry) -> Iterator[str]:
+    yield f"{entry.name} ({entry.chapter})"
+    if entry.summary:
+        yield f"  {entry.summary}"
+    for about, members in itertools.groupby(entry.forms, key=_about):
+        yield ""
+        yield f"  {about[0]}"
+        for form in members:
+            yield textwrap.indent(syntax(form.row), "    ")
+        width = max((len(name) for name, _ in about[1]), default=0)
+        yield from (f"      {name:<{width}}  {words.replace('`', '')}" for name, words in about[1])
+
+
+def _about(form: Pattern) -> tuple[str, list[tuple[str, str]]]:
+    return (availability(form.row), operands(form))
+
+
+def _as_json(entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "chapter": entry.chapter,
+        "summary": entry.summary,
+        "forms": [_form_as_json(form) for form in entry.forms],
+    }
+
+
+def _form_as_json(form: Pattern) -> dict[str, object]:
+    row = form.row
+    return {
+        "syntax": f"{row.syntax};",
+        "slots": {name: list(values) for name, values in row.slots},
+        "operands": [{"name": name, "what": words} for name, words in operands(form)],
+        "since": version(row.since).removeprefix("PTX "),
+        "targets": list(row.targets),
+        "gone": {"from": row.before[0], "since": f"{row.before[1][0]}.{row.before[1][1]}"} if row.before else None,
+        "manual": row.manual,
+    }
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")

@@ -1,0 +1,135 @@
+"""Finding instructions by name, modifiers and what they do."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.matching import match_modifiers
+from pyptx_ir.isa.targets import includes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyptx_ir.isa.patterns import Pattern
+    from pyptx_ir.isa.reference.entries import Entry
+
+# How well a word of a search fits, by where it is found: the sum over all words orders the results.
+WHOLE, NAME, MODIFIER, BEGINNING, SYNONYM, PART, SUMMARY = 1000, 20, 10, 8, 6, 4, 3
+SUGGESTIONS = 5
+
+# Words that people use, and how the words of the instructions begin that they mean.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "fp4": ("e2m1",),
+    "fp6": ("e2m3", "e3m2"),
+    "fp8": ("e4m3", "e5m2"),
+    "half": ("f16",),
+    "shuffle": ("shfl",),
+    "texture": ("tex", "tld4", "txq"),
+    "tma": ("tensor",),
+    "tmem": ("tcgen05",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An entry that a search found, with the forms that fit best; `exact` if it is spelt in full."""
+
+    entry: Entry
+    score: int
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether the search is the entry's name, or an opcode of it."""
+        return self.score >= WHOLE
+
+
+def search(found: Iterable[Entry], text: str) -> tuple[Result, ...]:
+    """Return the entries that every word of `text` fits, the best first, each with the forms that most words fit.
+
+    Words are separated by spaces or dots, and may stand in any order: `bf16x2 cvt` finds the forms of `cvt` that have
+    `.bf16x2`. What is spelt in full, as a name (`cp.async`) or an opcode (`mad.lo.u32`), comes before everything else.
+    """
+    results = [result for entry in found if (result := _result(entry, text.strip()))]
+    return tuple(sorted(results, key=lambda result: (-result.score, result.entry.name)))
+
+
+def _result(entry: Entry, text: str) -> Result | None:
+    if entry.name.lower() == text.lower():
+        return Result(entry, 2 * WHOLE)
+    opcode = tuple(text.split("."))
+    spelt = tuple(form for form in entry.forms if form.row.opcode == opcode[0] and match_modifiers(form, opcode[1:]))
+    if spelt:
+        return Result(dataclasses.replace(entry, forms=spelt), WHOLE)
+    words = [word for word in re.split(r"[\s.]+", text.lower()) if word]
+    modifiers = {word.lower() for form in entry.forms for item in form.items for word in item.words}
+    scores = [_fit(word, entry.name.lower().split("."), modifiers, entry.summary.lower()) for word in words]
+    if not all(scores):
+        return None
+    return Result(dataclasses.replace(entry, forms=_closest(entry.forms, words)), sum(scores))
+
+
+def _fit(word: str, names: Sequence[str], modifiers: set[str], summary: str) -> int:
+    """Return how well one word of a search fits an entry; 0 if not at all."""
+    meant = SYNONYMS.get(word, ())
+    spelt = (*names, *modifiers)
+    fits = {
+        NAME: word in names,
+        MODIFIER: word in modifiers,
+        BEGINNING: any(name.startswith(word) for name in names),
+        SYNONYM: any(each.startswith(meant) for each in spelt),
+        PART: not meant and (_among(word, names) or any(word in modifier.split("::") for modifier in modifiers)),
+        SUMMARY: re.search(rf"\b{re.escape(_stem(word))}", summary) is not None,
+    }
+    return max((score for score, fit in fits.items() if fit), default=0)
+
+
+def _among(word: str, names: Sequence[str]) -> bool:
+    return any(word in name for name in names)
+
+
+def _stem(word: str) -> str:
+    """Return enough of a word to find its other forms: `matri` of `matrices`."""
+    return word[: max(4, len(word) - 3)]
+
+
+def _closest(forms: tuple[Pattern, ...], words: Sequence[str]) -> tuple[Pattern, ...]:
+    """Return the forms that spell most of the words, or what they mean."""
+
+    def spelt(form: Pattern) -> int:
+        known = {form.row.opcode} | {word.lower() for item in form.items for word in item.words}
+        meant = (SYNONYMS.get(word, ()) for word in words)
+        return len(known.intersection(words)) + sum(any(each.startswith(some) for each in known) for some in meant)
+
+    most = max(map(spelt, forms))
+    return tuple(form for form in forms if spelt(form) == most)
+
+
+def available(found: Iterable[Result], target: str | None, version: tuple[int, int] | None) -> tuple[Result, ...]:
+    """Return the results with those forms that a target and a version of PTX have; those without any are left out."""
+    left: list[Result] = []
+    for result in found:
+        forms = tuple(form for form in result.entry.forms if _has(form, target, version))
+        if forms:
+            left.append(Result(dataclasses.replace(result.entry, forms=forms), result.score))
+    return tuple(left)
+
+
+def _has(form: Pattern, target: str | None, version: tuple[int, int] | None) -> bool:
+    row = form.row
+    if version is not None and version < row.since:
+        return False
+    if target is None:
+        return True
+    if row.before and includes(target, row.before[0]) and (version is None or version >= row.before[1]):
+        return False
+    return not row.targets or any(includes(target, need) for need in row.targets)
+
+
+def nearest(found: Iterable[Entry], text: str) -> tuple[str, ...]:
+    """Return the names that are spelt most like `text`."""
+    names = [entry.name for entry in found]
+    return tuple(difflib.get_close_matches(text.strip().lower(), names, n=SUGGESTIONS, cutoff=0.5))

@@ -1,0 +1,222 @@
+"""What the table tells people: every row has an entry with a sentence, and the search finds it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_ir.commands import main
+from pyptx_ir.isa.forms import forms
+from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.isa.reference.entries import ELSEWHERE, entries, names_of
+from pyptx_ir.isa.reference.search import available, nearest, search
+from pyptx_ir.isa.reference.wording import availability, listed, operands, syntax
+from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.table.chapters import ROWS
+from pyptx_ir.isa.table.summaries import SUMMARIES
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.reference.entries import Entry
+
+ENTRIES = entries(ROWS)
+NAMES = [name for chapter in SUMMARIES.values() for name in chapter]
+
+
+def names(query: str, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[str]:
+    return [result.entry.name for result in available(search(ENTRIES, query), target, version)]
+
+
+def entry(name: str) -> Entry:
+    return next(each for each in ENTRIES if each.name == name)
+
+
+def test_every_summary_is_one_sentence_under_one_name() -> None:
+    summaries = [summary for chapter in SUMMARIES.values() for summary in chapter.values()]
+    assert len(NAMES) == len(set(NAMES)) >= 214
+    assert [text for text in summaries if not text.endswith(".") or not text[0].isupper() or len(text) > 110] == []
+
+
+def test_every_row_is_a_form_of_an_instruction_with_a_summary() -> None:
+    assert [each.name for each in ENTRIES if each.chapter == ELSEWHERE or not each.summary] == []
+    assert {form.row for each in ENTRIES for form in each.forms} == set(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("syntax_line", "name"),
+    [
+        ("add{.sat}.s32 d, a, b", "add"),
+        ("add.cc.u32 d, a, b", "add.cc"),
+        ("mad.lo.cc.u32 d, a, b, c", "mad.cc"),
+        ("match.any.sync.b32 d, a, membermask", "match.sync"),
+        ("ld{.weak}.global{.cop}.nc.u32 d, [a]", "ld.global.nc"),
+        ("cp.async.bulk.prefetch.tensor.2d.L2.global [a]", "cp.async.bulk.prefetch.tensor"),
+        ("cp.reduce.async.bulk.dst.src.add.u32 [a], [b], size", "cp.reduce.async.bulk"),
+        ("tcgen05.wait::ld.sync.aligned", "tcgen05.wait"),
+        ("mma.sp::ordered_metadata.sync.aligned.m16n8k16 d, a, b, c", "mma.sp::ordered_metadata"),
+        ("mma.sp.sync.aligned.m16n8k16 d, a, b, c", "mma.sp"),
+    ],
+)
+def test_a_row_belongs_to_the_longest_name_that_it_spells(syntax_line: str, name: str) -> None:
+    assert names_of(row(syntax_line, type=("u32",))) == (name,)
+
+
+def test_a_row_with_a_slot_in_its_name_belongs_to_each() -> None:
+    assert names_of(row("fabric.verb.async d", verb=("try_get", "try_put"))) == ("fabric.try_get", "fabric.try_put")
+
+
+def test_a_third_partys_row_is_an_entry_of_its_own() -> None:
+    (found,) = entries([row("acme.frob.b32 d, a", manual="acme.frob")])
+    assert (found.name, found.chapter, found.summary) == ("acme.frob", ELSEWHERE, "")
+
+
+def test_every_row_can_be_put_in_words() -> None:
+    for each in ROWS:
+        pattern = compile_row(each)
+        assert [name for name, _ in operands(pattern)] == [place.name for place in pattern.places]
+        assert all(words and "{" not in words for _, words in operands(pattern)), each.name
+        assert availability(each).startswith(f"PTX {each.since[0]}.{each.since[1]}, ")
+        assert all(f".{value}" in syntax(each) for _, values in each.slots for value in values)
+
+
+def test_what_is_said_of_a_row_is_what_it_says() -> None:
+    form = row(
+        "cp.sem{.hint} [dst], n{|p}{, policy}",
+        sem=("a", "b"),
+        hint=("L2::cache_hint",),
+        operands={"n": "4*u32 or _", "policy": "u64 with L2::cache_hint"},
+        since=ptx(8, 6),
+        targets=("sm_100a", "sm_103a", "sm_120f"),
+    )
+    assert syntax(form).splitlines() == [
+        "cp.sem{.hint} [dst], n{|p}{, policy};",
+        "  .sem = { .a, .b }",
+        "  .hint = { .L2::cache_hint }",
+    ]
+    assert availability(form) == "PTX 8.6, sm_120f and its family, or sm_100a or sm_103a only"
+    assert dict(operands(compile_row(form))) == {
+        "dst": "read: an address",
+        "n": "read: a vector of 4, each a register or literal of type `.u32`; optionally `|` and a register or literal of "
+        "type `.pred`; also the sink `_`",
+        "policy": "read, only with `.L2::cache_hint`: a register or literal of type `.u64`",
+    }
+    gone = row("vote.all.pred p, a", before=("sm_70", ptx(6, 4)))
+    assert availability(gone) == "PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later"
+    assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a or b", "a, b or c"]
+
+
+@pytest.mark.parametrize("each", ENTRIES, ids=lambda each: each.name)
+def test_an_instruction_is_found_by_its_name(each: Entry) -> None:
+    results = search(ENTRIES, each.name)
+    assert results[0].entry == each
+    assert results[0].exact
+
+
+def test_an_opcode_finds_the_forms_that_it_spells() -> None:
+    for each in ENTRIES:
+        form = each.forms[-1]
+        opcode = next(forms(form.row)).removesuffix(";").split()[0]
+        (result, *_) = (found for found in search(ENTRIES, opcode) if found.entry.name == each.name)
+        assert result.exact
+        assert form in result.entry.forms
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("bf16x2 cvt", "cvt"),
+        ("CVT BF16X2", "cvt"),
+        ("fp8 cvt", "cvt"),
+        ("exchange lanes", "shfl"),
+        ("funnel", "shf"),
+        ("shuffle sync", "shfl.sync"),
+        ("transpose", "movmatrix"),
+        ("commit_group", "cp.async.commit_group"),
+        ("mad.lo.u32", "mad"),
+        ("add noftz", "atom"),
+    ],
+)
+def test_words_in_any_order_find_it(query: str, first: str) -> None:
+    assert names(query)[0] == first
+
+
+def test_of_an_instruction_the_forms_are_shown_that_the_words_fit() -> None:
+    (result,) = search(ENTRIES, "cvt e4m3x2")
+    assert result.entry.forms
+    assert all("e4m3x2" in {word for item in form.items for word in item.words} for form in result.entry.forms)
+    assert len(result.entry.forms) < len(entry("cvt").forms)
+
+
+def test_filters_leave_what_a_target_and_a_version_have() -> None:
+    assert "elect.sync" in names("elect")
+    assert names("elect", target="sm_80") == []
+    assert names("elect", target="sm_90a") == names("elect", target="sm_120f") == ["elect.sync"]
+    assert names("elect", version=(7, 8)) == []
+    assert "vote" in names("vote", target="sm_75", version=(6, 3))
+    assert names("vote", target="sm_75", version=(6, 4)) == ["vote.sync"]
+
+
+def test_a_misspelt_name_brings_up_the_nearest() -> None:
+    assert names("cp.asinc") == []
+    assert nearest(ENTRIES, "cp.asinc")[0] == "cp.async"
+    assert nearest(ENTRIES, "shf1.sync")[0] == "shfl.sync"
+    assert nearest(ENTRIES, "qqqqqqqqqqqq") == ()
+
+
+# --- the command --------------------------------------------------------------------------------------
+
+
+def test_the_command_shows_an_instruction(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["isa", "elect.sync"]) == 0
+    assert capsys.readouterr().out == (
+        "elect.sync (Synchronization)\n"
+        "  Choose one lane of a warp as leader.\n"
+        "\n"
+        "  PTX 8.0, sm_90 or later\n"
+        "    elect.sync d|p, membermask;\n"
+        "      d           written: a 32-bit integer register; with | and a register of type .pred; also the sink _\n"
+        "      membermask  read: a 32-bit integer register or constant\n"
+    )
+
+
+def test_the_command_lists_what_many_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["isa", "take", "number"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 3
+    assert any(line.startswith("min ") and line.endswith(entry("min").summary) for line in lines)
+
+
+def test_the_command_names_what_else_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["isa", "cp.async"]) == 0
+    _, _, others = capsys.readouterr().out.partition("\nSee also: ")
+    assert "cp.async.wait_all" in others.replace("\n", " ").split(", ")
+
+
+def test_the_command_in_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["isa", "--json", "vote", "--version", "6.3", "--target", "sm_75"]) == 0
+    first = json.loads(capsys.readouterr().out)[0]
+    assert first["name"] == "vote"
+    assert first["summary"] == entry("vote").summary
+    assert {"syntax", "slots", "operands", "since", "targets", "gone", "manual"} == first["forms"][0].keys()
+    assert first["forms"][0]["gone"] == {"from": "sm_70", "since": "6.4"}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["nonesuch_instruction"], 1, "nothing fits 'nonesuch_instruction'"),
+        (["cp.asinc"], 1, "did you mean cp.async"),
+        (["elect.sync", "--target", "sm_80"], 1, "no form of elect.sync is left; it needs PTX 8.0, sm_90 or later"),
+        (["elect.sync", "--target", "sm_91"], 2, "unknown target 'sm_91'"),
+        (["elect.sync", "--version", "new"], 2, "'new' is no version of PTX"),
+        ([], 2, "usage: pyptx isa"),
+    ],
+)
+def test_the_command_says_why_it_shows_nothing(
+    words: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["isa", *words]) == status
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert said in shown.err
