@@ -2,7 +2,8 @@
 
     python benchmarks/bench_syntax.py [--repeat N] [--older PYTHON] [FILE ...]
 
-Reads corpus/ by default. Each module's best of N runs counts, in CPU time, summed by producer. `--older` (or
+Reads corpus/ by default. Each module's best of N runs counts, in CPU time, summed by producer; the first of them fills
+the tables of operands and opcodes that all parses of a process share. `--older` (or
 PYPTX_OLDER_PYTHON) is the interpreter of another environment with `pyptx==0.1.1`, measured in the same run on the
 modules that it can read; its emitter copies the source that it kept, so only reading compares.
 """

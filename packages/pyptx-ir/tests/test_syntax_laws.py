@@ -24,7 +24,9 @@ from pyptx_ir.syntax import (
 )
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Invalid, Module, Section, Statement
 from pyptx_ir.syntax.parser import _parse
+from pyptx_ir.syntax.operands import Sink
 from pyptx_ir.syntax.source import Source
+from pyptx_ir.syntax.tables import shared_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -294,3 +296,16 @@ def test_a_recovered_tree_comes_back_byte_for_byte_too() -> None:
 
 
 NVCC_INSTRUCTIONS = sum(isinstance(node, Instruction) for node in walk(parse(NVCC)))
+
+
+def test_the_tables_that_parses_share_start_anew_when_they_have_grown_large() -> None:
+    wide = ".func f() {\n" + "".join(f"\tmov.u32 %wide{i}, _;\n" for i in range(40_000)) + "}\n"
+    assert emit(parse(wide)) == wide
+    assert len(shared_tables().operands) < 1000
+    text = ".func f() {\n\tatom.add.u32 _, [%rd1], WARP_SZ;\n}\n"
+    function = parse(text).body[0]
+    assert isinstance(function, Function)
+    assert function.body is not None
+    instruction = function.body.body[0]
+    assert isinstance(instruction, Instruction)
+    assert instruction.operands[0] == Sink()

@@ -24,7 +24,7 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
-from pyptx_ir.syntax.tables import GuardTable, LineTable, OpcodeTable, OperandTable
+from pyptx_ir.syntax.tables import LineTable, shared_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +74,7 @@ _INSTRUCTION, _DATA = 2, 2
 _new = object.__new__
 _InstructionDraft, _LocDraft, _DataDraft = draft(Instruction), draft(Loc), draft(SectionData)
 _RegistersDraft, _RegisterNameDraft = draft(RegisterDeclaration), draft(RegisterName)
+_LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), draft(Declarator)
 
 
 class SwiftReader:
@@ -82,9 +83,8 @@ class SwiftReader:
     __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "operands")
 
     def __init__(self) -> None:
-        self.operands = OperandTable()
-        self._opcodes = OpcodeTable()
-        self._guards = GuardTable()
+        tables = shared_tables()
+        self.operands, self._opcodes, self._guards = tables.operands, tables.opcodes, tables.guards
         self._line_values = LineTable()
         self._lines: dict[str, tuple[str, str, tuple[Operand, ...]]] = {}
         self._leads: dict[str, str] = {}
@@ -113,13 +113,15 @@ class SwiftReader:
             operands = self.operands.split_call(listed) if call else self.operands.split(listed)
         words = tuple(opcode.split(".")) if call else self._opcodes[opcode]
         cursor.at = cursor.end = found.end()
-        return Instruction(
-            opcode=words,
-            operands=operands,
-            guard=None if guard is None else self._guards[guard],
-            lead=_USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead),
-            raw=raw,
-        )
+        node: Any = _new(_InstructionDraft)
+        node.lead = _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
+        node.raw = raw
+        node.opcode = words
+        node.operands = operands
+        node.guard = None if guard is None else self._guards[guard]
+        node.__class__ = Instruction
+        done: Instruction = node
+        return done
 
     def _run(self, cursor: Cursor, items: list[Statement]) -> None:
         add, keep = items.append, self._leads.setdefault
@@ -164,7 +166,7 @@ class SwiftReader:
                 lead, raw = found.group(1, 2)
                 lead = keep(lead, lead)
                 if kind != _DATA:
-                    add(Label(found[6], lead=lead, raw=found[5]))
+                    add(_labelled(found[6], lead, found[5]))
                 else:
                     node: Any = _new(_DataDraft)
                     node.lead = lead
@@ -185,7 +187,17 @@ class SwiftReader:
 
 
 def _label(_: SwiftReader, lead: str, found: re.Match[str]) -> Label:
-    return Label(found[7], lead=lead, raw=found[6])
+    return _labelled(found[7], lead, found[6])
+
+
+def _labelled(name: str, lead: str, raw: str) -> Label:
+    node: Any = _new(_LabelDraft)
+    node.lead = lead
+    node.raw = raw
+    node.name = name
+    node.__class__ = Label
+    done: Label = node
+    return done
 
 
 def _loc(_: SwiftReader, lead: str, found: re.Match[str]) -> Loc:
@@ -222,17 +234,28 @@ def _registers(_: SwiftReader, lead: str, found: re.Match[str]) -> RegisterDecla
 
 def _variable(reader: SwiftReader, lead: str, found: re.Match[str]) -> Variable:
     raw, linking, space, alignment, kind, name, dimensions, listed = found.group(*range(21, 29))
-    sizes = tuple([reader.operands[size] if size else None for size in dimensions[1:-1].split("][")])
-    initializer = None if listed is None else reader.operands[f"{{{listed}}}"]
-    return Variable(
-        space=space,
-        type=kind,
-        declarators=(Declarator(name, sizes if dimensions else (), initializer),),
-        linking=linking,
-        alignment=None if alignment is None else integer(alignment),
-        lead=lead,
-        raw=raw,
-    )
+    declarator: Any = _new(_DeclaratorDraft)
+    declarator.name = name
+    declarator.count = None
+    declarator.dimensions = ()
+    if dimensions:
+        sizes = dimensions[1:-1].split("][")
+        declarator.dimensions = tuple([reader.operands[size] if size else None for size in sizes])
+    declarator.initializer = None if listed is None else reader.operands[f"{{{listed}}}"]
+    declarator.__class__ = Declarator
+    node: Any = _new(_VariableDraft)
+    node.lead = lead
+    node.raw = raw
+    node.space = space
+    node.type = kind
+    node.declarators = (declarator,)
+    node.linking = linking
+    node.vector = None
+    node.alignment = None if alignment is None else integer(alignment)
+    node.attributes = ()
+    node.__class__ = Variable
+    done: Variable = node
+    return done
 
 
 _OTHERS: dict[int, Callable[[SwiftReader, str, re.Match[str]], Statement]] = {

@@ -1,12 +1,15 @@
-"""What repeats in a text, read once per parse: operands, opcodes and guards by their spelling.
+"""What repeats in texts, read once: operands, opcodes and guards by their spelling.
 
-A table lives as long as one parse. A spelling that it can't read raises `Fault`; the statement is then read lexeme by
-lexeme, which says what is wrong, if anything is.
+A spelling means the same in every text, so that texts share their tables; one that has grown large starts anew. A
+spelling that a table can't read raises `Fault`; the statement is then read lexeme by lexeme, which says what is wrong,
+if anything is.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
@@ -27,6 +30,7 @@ _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\]
 
 _new = object.__new__
 _RegisterDraft, _ImmediateDraft, _AddressDraft = draft(Register), draft(Immediate), draft(Address)
+_SymbolDraft, _VectorDraft = draft(Symbol), draft(Vector)
 
 
 class OperandTable(dict[str, Operand]):
@@ -75,7 +79,7 @@ class OperandTable(dict[str, Operand]):
         if text.isdecimal():
             return _immediate(text)
         if text.replace("$", "_").isidentifier() and text != "$":
-            return Symbol(text)
+            return _symbol(text)
         shape = _SHAPE.fullmatch(text)
         if shape is None:
             return self._unusual(text)
@@ -97,7 +101,7 @@ class OperandTable(dict[str, Operand]):
         if text[-1] != "}":
             return _careful(text)
         try:
-            return Vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
+            return _vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
         except Fault:
             return _careful(text)  # commas without a blank, or brackets inside
 
@@ -163,6 +167,22 @@ def _named(name: str) -> Operand:
     return Register(name) if name[0] == "%" else Symbol(name)
 
 
+def _symbol(name: str) -> Operand:
+    value: Any = _new(_SymbolDraft)
+    value.name = name
+    value.__class__ = Symbol
+    done: Operand = value
+    return done
+
+
+def _vector(elements: tuple[Operand, ...]) -> Operand:
+    value: Any = _new(_VectorDraft)
+    value.elements = elements
+    value.__class__ = Vector
+    done: Operand = value
+    return done
+
+
 def _immediate(text: str) -> Operand:
     value: Any = _new(_ImmediateDraft)
     value.text = text
@@ -178,3 +198,29 @@ def _address(base: Operand, offset: Operand | None) -> Operand:
     value.__class__ = Address
     done: Operand = value
     return done
+
+
+# A table of as many operands takes some 4 MB; the largest modules name half as many.
+_MOST = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables that parsers share."""
+
+    operands: OperandTable
+    opcodes: OpcodeTable
+    guards: GuardTable
+
+
+@cache
+def _shared() -> Tables:
+    return Tables(OperandTable(), OpcodeTable(), GuardTable())
+
+
+def shared_tables() -> Tables:
+    """Return the process's tables, none of them larger than it may be when a parse begins."""
+    tables = _shared()
+    if max(len(tables.operands), len(tables.opcodes), len(tables.guards)) > _MOST:
+        _shared.cache_clear()
+    return _shared()
