@@ -23,8 +23,8 @@ from pyptx_ir.syntax import (
     walk,
 )
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Invalid, Module, Section, Statement
-from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.operands import Sink
+from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.syntax.tables import shared_tables
 
