@@ -17,6 +17,7 @@ from pyptx_dsl.ptx.compare import COMPARISONS
 from pyptx_dsl.ptx.products import _forms
 from pyptx_dsl.ptx.special_registers import _types
 from pyptx_dsl.ptx.wrapper import Binary, Form, Quaternary, Ternary, Unary, Wrapper
+from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import (
     TYPES,
     b8,
@@ -157,6 +158,32 @@ def test_numbers_are_spelt_for_the_type() -> None:
     text = assembled(body)
     assert "add.f32 %f0, %f0, 0f3F800000;" in text
     assert "mov.b16 %h0, 0x3C00;" in text
+
+
+# Each number is of the type that its own operand has, which slct and set have two of.
+SPELT = {
+    "slct.f32.s32 %f0, 1, 2, %r0": "slct.f32.s32 %f0, 0f3F800000, 0f40000000, %r0",
+    "slct.f32.s32 %f0, 1, 2, 3": "slct.f32.s32 %f0, 0f3F800000, 0f40000000, 3",
+    "slct.f64.f32 %fd0, 1, 2, 3": "slct.f64.f32 %fd0, 0d3FF0000000000000, 0d4000000000000000, 0f40400000",
+    "slct.u32.f32 %r0, 1, 2, 0.5": "slct.u32.f32 %r0, 1, 2, 0f3F000000",
+    "set.eq.u32.f32 %r0, %f0, 1": "set.eq.u32.f32 %r0, %f0, 0f3F800000",
+    "set.eq.f32.s32 %f0, %r0, 1": "set.eq.f32.s32 %f0, %r0, 1",
+    "cvt.rn.f32.s32 %f0, 3": "cvt.rn.f32.s32 %f0, 3",
+    "cvt.rzi.s32.f32 %r0, 3": "cvt.rzi.s32.f32 %r0, 0f40400000",
+}
+
+
+@pytest.mark.parametrize("written", SPELT)
+def test_numbers_are_spelt_for_their_own_operand(written: str) -> None:
+    opcode, _, operands = written.partition(" ")
+
+    def body() -> None:
+        named: dict[str, object] = {"%f0": reg.scalar(f32), "%fd0": reg.scalar(f64), "%r0": reg.scalar(s32)}
+        values = [named[word] if word in named else float(word) for word in operands.split(", ")]
+        whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+        active().emit(tuple(opcode.split(".")), whole)
+
+    assert SPELT[written] in assembled(body)
 
 
 # --- comparison, conversion ---------------------------------------------------------------------------

@@ -299,6 +299,15 @@ def lower(value: object, trace: Trace, opcode: tuple[str, ...] = ()) -> Operand:
     return _lowering_of(kind)(value, trace, opcode)
 
 
+def lower_selected(values: Sequence[object], trace: Trace, opcode: tuple[str, ...]) -> list[object]:
+    """Return the operands of `slct.type.ctype d, a, b, c` with numbers spelt for `a` and `b`, which are of `type`.
+
+    Every other instruction's numbers are of its last type, as `c` is. Manual: "Comparison and Selection Instructions:
+    slct".
+    """
+    return [lower(value, trace, opcode[:-1]) if at in {1, 2} else value for at, value in enumerate(values)]
+
+
 def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operand:
     """Lower what only behaves like a number or a list: NumPy scalars, subclasses, ranges."""
     whole = as_integer(value)

@@ -22,7 +22,7 @@ from pyptx_dsl.errors import (
 )
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.offsets import OffsetSlot, Term
-from pyptx_dsl.operands import lower
+from pyptx_dsl.operands import lower, lower_selected
 from pyptx_dsl.origin import Recorder, Site
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_dsl.shared import SharedLayout
@@ -99,6 +99,8 @@ class Trace:
 
     def emit(self, opcode: tuple[str, ...], operands: Sequence[object] = (), guard: object | None = None) -> None:
         """Append one instruction; `operands` are user values, `guard` a predicate register or a negated one."""
+        if opcode[0] == "slct":
+            operands = lower_selected(operands, self, opcode)
         # Plain registers are most operands; for them, this is what `lower` does.
         lowered = tuple(
             [
