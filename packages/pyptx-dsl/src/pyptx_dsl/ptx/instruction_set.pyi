@@ -505,17 +505,8 @@ class Instructions:
     - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
     """
     tcgen05: Tcgen05
-    """- `tcgen05.alloc`: Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.commit`: Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.cp`: Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.dealloc`: Free columns of tensor memory.
-    - `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.wait`: Wait for the thread's loads from, or stores to, tensor memory.
-    - `tcgen05.fence`: Order tensor-memory operations with the thread synchronization before or after.
-    - `tcgen05.relinquish_alloc_permit`: Promise that this block allocates no more tensor memory.
-    - `tcgen05.shift`: Move the rows of a matrix in tensor memory down by one.
-    - `tcgen05.st`: Store registers of a warp to tensor memory, asynchronously.
+    """Wait for the thread's loads from, or stores to, tensor memory.
+    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     testp: Testp
     """Tell whether a number is finite, infinite, a number at all, not a number, normal or subnormal.
@@ -2313,7 +2304,8 @@ class Cp_async__ca_ss:
     - and 4 more forms
     """
 class Cp_async__ca_ss_global_:
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
@@ -2322,6 +2314,9 @@ class Cp_async__ca_ss_global_:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     L2__128B: Cp_async__ca_ss_global__prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2347,7 +2342,8 @@ class Cp_async__ca_ss_global_:
     - and 4 more forms
     """
 class Cp_async__ca_ss_global__prefetch:
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
@@ -2356,7 +2352,11 @@ class Cp_async__ca_ss_global__prefetch:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Cp_async__ca_ss_global__L2__cache_hint:
+    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2366,6 +2366,9 @@ class Cp_async__ca_ss_global__L2__cache_hint:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     L2__128B: Cp_async__ca_ss_global__L2__cache_hint_prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2385,6 +2388,7 @@ class Cp_async__ca_ss_global__L2__cache_hint:
     - and 4 more forms
     """
 class Cp_async__ca_ss_global__L2__cache_hint_prefetch:
+    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2394,6 +2398,9 @@ class Cp_async__ca_ss_global__L2__cache_hint_prefetch:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Cp_async__cg:
     shared: Cp_async__cg_ss
     shared__cta: Cp_async__cg_ss
@@ -2404,11 +2411,15 @@ class Cp_async__cg_ss:
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     """
 class Cp_async__cg_ss_global_:
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     L2__128B: Cp_async__cg_ss_global__prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2430,17 +2441,25 @@ class Cp_async__cg_ss_global_:
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     """
 class Cp_async__cg_ss_global__prefetch:
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Cp_async__cg_ss_global__L2__cache_hint:
+    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     L2__128B: Cp_async__cg_ss_global__L2__cache_hint_prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2457,11 +2476,15 @@ class Cp_async__cg_ss_global__L2__cache_hint:
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     """
 class Cp_async__cg_ss_global__L2__cache_hint_prefetch:
+    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
+    @overload
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Cp_async__commit_group:
     def __call__(self, *, pred: Reg | None = None) -> None:
         """Close the group of the thread's cp.async copies so far.
@@ -24493,934 +24516,8 @@ class Tanh_approx_type_2:
         - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
 class Tcgen05:
-    alloc: Tcgen05_alloc
-    """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
-    """
-    commit: Tcgen05_commit
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - and 2 more forms
-    """
-    cp: Tcgen05_cp
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    dealloc: Tcgen05_dealloc
-    """Free columns of tensor memory.
-    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
-    """
-    fence__after_thread_sync: Tcgen05_order
-    """Order tensor-memory operations with the thread synchronization before or after.
-    - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    fence__before_thread_sync: Tcgen05_order
-    """Order tensor-memory operations with the thread synchronization before or after.
-    - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    ld: Tcgen05_ld
-    """- `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
-    """
-    relinquish_alloc_permit: Tcgen05_relinquish_alloc_permit
-    """Promise that this block allocates no more tensor memory.
-    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    shift: Tcgen05_shift
-    """Move the rows of a matrix in tensor memory down by one.
-    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
-    """
-    st: Tcgen05_st
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
     wait__ld: Tcgen05_operation
-    """Wait for the thread's loads from, or stores to, tensor memory.
-    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
     wait__st: Tcgen05_operation
-    """Wait for the thread's loads from, or stores to, tensor memory.
-    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_alloc:
-    cta_group__1: Tcgen05_alloc_cta_group
-    cta_group__2: Tcgen05_alloc_cta_group
-    exclusive: Tcgen05_alloc_exclusive
-class Tcgen05_alloc_cta_group:
-    sync: Tcgen05_alloc_cta_group_sync
-class Tcgen05_alloc_cta_group_sync:
-    aligned: Tcgen05_alloc_cta_group_sync_aligned
-class Tcgen05_alloc_cta_group_sync_aligned:
-    b32: Tcgen05_alloc_cta_group_sync_aligned_b32
-    """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    shared__cta: Tcgen05_alloc_cta_group_sync_aligned_shared__cta
-class Tcgen05_alloc_cta_group_sync_aligned_b32:
-    def __call__(self, dst: Name, columns: Value, /, *, pred: Reg | None = None) -> None:
-        """Allocate columns of tensor memory, and write their address to shared memory.
-        - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_alloc_cta_group_sync_aligned_shared__cta:
-    b32: Tcgen05_alloc_cta_group_sync_aligned_b32
-    """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_alloc_exclusive:
-    cta_group__1: Tcgen05_alloc_exclusive_cta_group
-    cta_group__2: Tcgen05_alloc_exclusive_cta_group
-class Tcgen05_alloc_exclusive_cta_group:
-    sync: Tcgen05_alloc_exclusive_cta_group_sync
-class Tcgen05_alloc_exclusive_cta_group_sync:
-    aligned: Tcgen05_alloc_exclusive_cta_group_sync_aligned
-class Tcgen05_alloc_exclusive_cta_group_sync_aligned:
-    b32: Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32
-    """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
-    """
-    shared__cta: Tcgen05_alloc_exclusive_cta_group_sync_aligned_shared__cta
-class Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32:
-    def __call__(self, dst: Name, columns512: Value, /, *, pred: Reg | None = None) -> None:
-        """Allocate columns of tensor memory, and write their address to shared memory.
-        - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
-        """
-class Tcgen05_alloc_exclusive_cta_group_sync_aligned_shared__cta:
-    b32: Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32
-    """Allocate columns of tensor memory, and write their address to shared memory.
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
-    """
-class Tcgen05_commit:
-    cta_group__1: Tcgen05_commit_cta_group
-    cta_group__2: Tcgen05_commit_cta_group
-class Tcgen05_commit_cta_group:
-    mbarrier__arrive__one: Tcgen05_commit_cta_group_mbarrier__arrive__one
-class Tcgen05_commit_cta_group_mbarrier__arrive__one:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster
-    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b
-    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b
-    shared__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_shared__cluster
-    sync_restrict__shared__read__mma__a: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_b64:
-    def __call__(self, mbar: Name, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster_b64:
-    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b_b64:
-    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b_b64:
-    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_shared__cluster:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster
-    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b
-    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
-    """
-    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster
-    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b
-    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b
-    shared__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_shared__cluster
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_b64:
-    def __call__(self, mbar: Name, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster_b64:
-    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b_b64:
-    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b_b64:
-    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
-        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-        """
-class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_shared__cluster:
-    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_b64
-    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
-    """
-    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster
-    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b
-    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b
-class Tcgen05_cp:
-    cta_group__1: Tcgen05_cp_cta_group
-    cta_group__2: Tcgen05_cp_cta_group
-class Tcgen05_cp_cta_group:
-    _128x128b: Tcgen05_cp_cta_group_shape
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    _128x256b: Tcgen05_cp_cta_group_shape
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    _32x128b: Tcgen05_cp_cta_group__32x128b
-    _4x256b: Tcgen05_cp_cta_group_shape
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    _64x128b: Tcgen05_cp_cta_group__64x128b
-class Tcgen05_cp_cta_group_shape:
-    def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
-        """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-    b8x16: Tcgen05_cp_cta_group_shape_b8x16
-class Tcgen05_cp_cta_group_shape_b8x16:
-    b4x16_p64: Tcgen05_cp_cta_group_shape_b8x16_format
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    b6x16_p32: Tcgen05_cp_cta_group_shape_b8x16_format
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_cp_cta_group_shape_b8x16_format:
-    def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
-        """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_cp_cta_group__32x128b:
-    warpx4: Tcgen05_cp_cta_group__32x128b_warpx4
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_cp_cta_group__32x128b_warpx4:
-    def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
-        """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-    b8x16: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16
-class Tcgen05_cp_cta_group__32x128b_warpx4_b8x16:
-    b4x16_p64: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    b6x16_p32: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format:
-    def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
-        """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_cp_cta_group__64x128b:
-    warpx2__01_23: Tcgen05_cp_cta_group__64x128b_multicast
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    warpx2__02_13: Tcgen05_cp_cta_group__64x128b_multicast
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_cp_cta_group__64x128b_multicast:
-    def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
-        """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-    b8x16: Tcgen05_cp_cta_group__64x128b_multicast_b8x16
-class Tcgen05_cp_cta_group__64x128b_multicast_b8x16:
-    b4x16_p64: Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    b6x16_p32: Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format
-    """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format:
-    def __call__(self, taddr: object, descriptor: Value, /, *, pred: Reg | None = None) -> None:
-        """Copy from shared memory to tensor memory, asynchronously.
-        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_dealloc:
-    cta_group__1: Tcgen05_dealloc_cta_group
-    cta_group__2: Tcgen05_dealloc_cta_group
-    exclusive: Tcgen05_dealloc_exclusive
-class Tcgen05_dealloc_cta_group:
-    sync: Tcgen05_dealloc_cta_group_sync
-class Tcgen05_dealloc_cta_group_sync:
-    aligned: Tcgen05_dealloc_cta_group_sync_aligned
-class Tcgen05_dealloc_cta_group_sync_aligned:
-    b32: Tcgen05_dealloc_cta_group_sync_aligned_b32
-    """Free columns of tensor memory.
-    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_dealloc_cta_group_sync_aligned_b32:
-    def __call__(self, taddr: Value, columns: Value, /, *, pred: Reg | None = None) -> None:
-        """Free columns of tensor memory.
-        - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_dealloc_exclusive:
-    cta_group__1: Tcgen05_dealloc_exclusive_cta_group
-    cta_group__2: Tcgen05_dealloc_exclusive_cta_group
-class Tcgen05_dealloc_exclusive_cta_group:
-    sync: Tcgen05_dealloc_exclusive_cta_group_sync
-class Tcgen05_dealloc_exclusive_cta_group_sync:
-    aligned: Tcgen05_dealloc_exclusive_cta_group_sync_aligned
-class Tcgen05_dealloc_exclusive_cta_group_sync_aligned:
-    b32: Tcgen05_dealloc_exclusive_cta_group_sync_aligned_b32
-    """Free columns of tensor memory.
-    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
-    """
-class Tcgen05_dealloc_exclusive_cta_group_sync_aligned_b32:
-    def __call__(self, taddr: Value, columns512: Value, /, *, pred: Reg | None = None) -> None:
-        """Free columns of tensor memory.
-        - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
-        """
-class Tcgen05_order:
-    def __call__(self, *, pred: Reg | None = None) -> None:
-        """Order tensor-memory operations with the thread synchronization before or after.
-        - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_ld:
-    red: Tcgen05_ld_red
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-    spcompress: Tcgen05_ld_spcompress
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
-    """
-    sync: Tcgen05_ld_sync
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_ld_red:
-    spcompress: Tcgen05_ld_red_spcompress
-    sync: Tcgen05_ld_red_sync
-class Tcgen05_ld_red_spcompress:
-    sync: Tcgen05_ld_red_spcompress_sync
-class Tcgen05_ld_red_spcompress_sync:
-    aligned: Tcgen05_ld_red_spcompress_sync_aligned
-class Tcgen05_ld_red_spcompress_sync_aligned:
-    _32x32b: Tcgen05_ld_red_spcompress_sync_aligned__32x32b
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b:
-    x128: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128
-    x16: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
-    x32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
-    x4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
-    x64: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64
-    x8: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128:
-    max: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op
-    min: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op:
-    sp__2___4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4:
-    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN
-    abs: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN:
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32:
-    b2: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32_b2
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-    """
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32_b2:
-    def __call__(self, mdata: object, cdata: object, redval: Reg, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-        """
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs:
-    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num:
-    max: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op
-    min: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op:
-    sp__2___4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4:
-    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN
-    abs: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN:
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32:
-    b2: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32_b2
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-    """
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32_b2:
-    def __call__(self, mdata: object, cdata: object, redval: Reg, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-        """
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs:
-    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64:
-    max: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op
-    min: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op:
-    sp__2___4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4:
-    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN
-    abs: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN:
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32:
-    b2: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32_b2
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-    """
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32_b2:
-    def __call__(self, mdata: object, cdata: object, redval: Reg, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
-        """
-class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs:
-    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN
-    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32
-class Tcgen05_ld_red_sync:
-    aligned: Tcgen05_ld_red_sync_aligned
-class Tcgen05_ld_red_sync_aligned:
-    _16x32bx2: Tcgen05_ld_red_sync_aligned__16x32bx2
-    _32x32b: Tcgen05_ld_red_sync_aligned__32x32b
-class Tcgen05_ld_red_sync_aligned__16x32bx2:
-    x128: Tcgen05_ld_red_sync_aligned__16x32bx2_num
-    x16: Tcgen05_ld_red_sync_aligned__16x32bx2_num
-    x2: Tcgen05_ld_red_sync_aligned__16x32bx2_num
-    x32: Tcgen05_ld_red_sync_aligned__16x32bx2_num
-    x4: Tcgen05_ld_red_sync_aligned__16x32bx2_num
-    x64: Tcgen05_ld_red_sync_aligned__16x32bx2_num
-    x8: Tcgen05_ld_red_sync_aligned__16x32bx2_num
-class Tcgen05_ld_red_sync_aligned__16x32bx2_num:
-    max: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op
-    min: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op
-class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op:
-    NaN: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN
-    abs: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_abs
-    f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-    s32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-    u32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN:
-    f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32:
-    def __call__(self, r: object, redval: Reg, taddr: object, offset: Constant, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-        """
-class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_abs:
-    NaN: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN
-    f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type:
-    def __call__(self, r: object, redval: Reg, taddr: object, offset: Constant, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-        """
-class Tcgen05_ld_red_sync_aligned__32x32b:
-    x128: Tcgen05_ld_red_sync_aligned__32x32b_num
-    x16: Tcgen05_ld_red_sync_aligned__32x32b_num
-    x2: Tcgen05_ld_red_sync_aligned__32x32b_num
-    x32: Tcgen05_ld_red_sync_aligned__32x32b_num
-    x4: Tcgen05_ld_red_sync_aligned__32x32b_num
-    x64: Tcgen05_ld_red_sync_aligned__32x32b_num
-    x8: Tcgen05_ld_red_sync_aligned__32x32b_num
-class Tcgen05_ld_red_sync_aligned__32x32b_num:
-    max: Tcgen05_ld_red_sync_aligned__32x32b_num_op
-    min: Tcgen05_ld_red_sync_aligned__32x32b_num_op
-class Tcgen05_ld_red_sync_aligned__32x32b_num_op:
-    NaN: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN
-    abs: Tcgen05_ld_red_sync_aligned__32x32b_num_op_abs
-    f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-    s32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_type
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-    u32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_type
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-class Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN:
-    f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-class Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32:
-    def __call__(self, r: object, redval: Reg, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-        """
-class Tcgen05_ld_red_sync_aligned__32x32b_num_op_abs:
-    NaN: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN
-    f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
-    """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    """
-class Tcgen05_ld_red_sync_aligned__32x32b_num_op_type:
-    def __call__(self, r: object, redval: Reg, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of what was loaded.
-        - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-        """
-class Tcgen05_ld_spcompress:
-    sync: Tcgen05_ld_spcompress_sync
-class Tcgen05_ld_spcompress_sync:
-    aligned: Tcgen05_ld_spcompress_sync_aligned
-class Tcgen05_ld_spcompress_sync_aligned:
-    _32x32b: Tcgen05_ld_spcompress_sync_aligned__32x32b
-class Tcgen05_ld_spcompress_sync_aligned__32x32b:
-    x128: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128
-    x16: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
-    x32: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
-    x4: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
-    x64: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64
-    x8: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128:
-    max: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op
-    min: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op:
-    sp__2___4: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4:
-    abs: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs
-    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs:
-    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32:
-    b2: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32_b2
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
-    """
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32_b2:
-    def __call__(self, mdata: object, cdata: object, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
-        """
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_num:
-    max: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op
-    min: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op:
-    sp__2___4: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4:
-    abs: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs
-    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs:
-    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32:
-    b2: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32_b2
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
-    """
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32_b2:
-    def __call__(self, mdata: object, cdata: object, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
-        """
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64:
-    max: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op
-    min: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op:
-    sp__2___4: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4:
-    abs: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs
-    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs:
-    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32:
-    b2: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32_b2
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
-    """
-class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32_b2:
-    def __call__(self, mdata: object, cdata: object, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
-        """
-class Tcgen05_ld_sync:
-    aligned: Tcgen05_ld_sync_aligned
-class Tcgen05_ld_sync_aligned:
-    _16x128b: Tcgen05_ld_sync_aligned__16x128b
-    _16x256b: Tcgen05_ld_sync_aligned__16x256b
-    _16x32bx2: Tcgen05_ld_sync_aligned__16x32bx2
-    _16x64b: Tcgen05_ld_sync_aligned__16x64b
-    _32x32b: Tcgen05_ld_sync_aligned__32x32b
-class Tcgen05_ld_sync_aligned__16x128b:
-    x1: Tcgen05_ld_sync_aligned__16x128b_num
-    x16: Tcgen05_ld_sync_aligned__16x128b_num
-    x2: Tcgen05_ld_sync_aligned__16x128b_num
-    x32: Tcgen05_ld_sync_aligned__16x128b_num
-    x4: Tcgen05_ld_sync_aligned__16x128b_num
-    x64: Tcgen05_ld_sync_aligned__16x128b_num
-    x8: Tcgen05_ld_sync_aligned__16x128b_num
-class Tcgen05_ld_sync_aligned__16x128b_num:
-    b32: Tcgen05_ld_sync_aligned__16x128b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    pack__16b: Tcgen05_ld_sync_aligned__16x128b_num_pack__16b
-class Tcgen05_ld_sync_aligned__16x128b_num_b32:
-    def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_ld_sync_aligned__16x128b_num_pack__16b:
-    b32: Tcgen05_ld_sync_aligned__16x128b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_ld_sync_aligned__16x256b:
-    x1: Tcgen05_ld_sync_aligned__16x256b_num
-    x16: Tcgen05_ld_sync_aligned__16x256b_num
-    x2: Tcgen05_ld_sync_aligned__16x256b_num
-    x32: Tcgen05_ld_sync_aligned__16x256b_num
-    x4: Tcgen05_ld_sync_aligned__16x256b_num
-    x8: Tcgen05_ld_sync_aligned__16x256b_num
-class Tcgen05_ld_sync_aligned__16x256b_num:
-    b32: Tcgen05_ld_sync_aligned__16x256b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    pack__16b: Tcgen05_ld_sync_aligned__16x256b_num_pack__16b
-class Tcgen05_ld_sync_aligned__16x256b_num_b32:
-    def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_ld_sync_aligned__16x256b_num_pack__16b:
-    b32: Tcgen05_ld_sync_aligned__16x256b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_ld_sync_aligned__16x32bx2:
-    x1: Tcgen05_ld_sync_aligned__16x32bx2_num
-    x128: Tcgen05_ld_sync_aligned__16x32bx2_num
-    x16: Tcgen05_ld_sync_aligned__16x32bx2_num
-    x2: Tcgen05_ld_sync_aligned__16x32bx2_num
-    x32: Tcgen05_ld_sync_aligned__16x32bx2_num
-    x4: Tcgen05_ld_sync_aligned__16x32bx2_num
-    x64: Tcgen05_ld_sync_aligned__16x32bx2_num
-    x8: Tcgen05_ld_sync_aligned__16x32bx2_num
-class Tcgen05_ld_sync_aligned__16x32bx2_num:
-    b32: Tcgen05_ld_sync_aligned__16x32bx2_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    pack__16b: Tcgen05_ld_sync_aligned__16x32bx2_num_pack__16b
-class Tcgen05_ld_sync_aligned__16x32bx2_num_b32:
-    def __call__(self, r: object, taddr: object, offset: Constant, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_ld_sync_aligned__16x32bx2_num_pack__16b:
-    b32: Tcgen05_ld_sync_aligned__16x32bx2_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_ld_sync_aligned__16x64b:
-    x1: Tcgen05_ld_sync_aligned__16x64b_num
-    x128: Tcgen05_ld_sync_aligned__16x64b_num
-    x16: Tcgen05_ld_sync_aligned__16x64b_num
-    x2: Tcgen05_ld_sync_aligned__16x64b_num
-    x32: Tcgen05_ld_sync_aligned__16x64b_num
-    x4: Tcgen05_ld_sync_aligned__16x64b_num
-    x64: Tcgen05_ld_sync_aligned__16x64b_num
-    x8: Tcgen05_ld_sync_aligned__16x64b_num
-class Tcgen05_ld_sync_aligned__16x64b_num:
-    b32: Tcgen05_ld_sync_aligned__16x64b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    pack__16b: Tcgen05_ld_sync_aligned__16x64b_num_pack__16b
-class Tcgen05_ld_sync_aligned__16x64b_num_b32:
-    def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_ld_sync_aligned__16x64b_num_pack__16b:
-    b32: Tcgen05_ld_sync_aligned__16x64b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_ld_sync_aligned__32x32b:
-    x1: Tcgen05_ld_sync_aligned__32x32b_num
-    x128: Tcgen05_ld_sync_aligned__32x32b_num
-    x16: Tcgen05_ld_sync_aligned__32x32b_num
-    x2: Tcgen05_ld_sync_aligned__32x32b_num
-    x32: Tcgen05_ld_sync_aligned__32x32b_num
-    x4: Tcgen05_ld_sync_aligned__32x32b_num
-    x64: Tcgen05_ld_sync_aligned__32x32b_num
-    x8: Tcgen05_ld_sync_aligned__32x32b_num
-class Tcgen05_ld_sync_aligned__32x32b_num:
-    b32: Tcgen05_ld_sync_aligned__32x32b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    pack__16b: Tcgen05_ld_sync_aligned__32x32b_num_pack__16b
-class Tcgen05_ld_sync_aligned__32x32b_num_b32:
-    def __call__(self, r: object, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Load from tensor memory into the registers of a warp, asynchronously.
-        - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_ld_sync_aligned__32x32b_num_pack__16b:
-    b32: Tcgen05_ld_sync_aligned__32x32b_num_b32
-    """Load from tensor memory into the registers of a warp, asynchronously.
-    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_relinquish_alloc_permit:
-    cta_group__1: Tcgen05_relinquish_alloc_permit_cta_group
-    cta_group__2: Tcgen05_relinquish_alloc_permit_cta_group
-class Tcgen05_relinquish_alloc_permit_cta_group:
-    sync: Tcgen05_relinquish_alloc_permit_cta_group_sync
-class Tcgen05_relinquish_alloc_permit_cta_group_sync:
-    aligned: Tcgen05_relinquish_alloc_permit_cta_group_sync_aligned
-    """Promise that this block allocates no more tensor memory.
-    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_relinquish_alloc_permit_cta_group_sync_aligned:
-    def __call__(self, *, pred: Reg | None = None) -> None:
-        """Promise that this block allocates no more tensor memory.
-        - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_shift:
-    cta_group__1: Tcgen05_shift_cta_group
-    cta_group__2: Tcgen05_shift_cta_group
-class Tcgen05_shift_cta_group:
-    down: Tcgen05_shift_cta_group_down
-    """Move the rows of a matrix in tensor memory down by one.
-    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
-    """
-class Tcgen05_shift_cta_group_down:
-    def __call__(self, taddr: object, /, *, pred: Reg | None = None) -> None:
-        """Move the rows of a matrix in tensor memory down by one.
-        - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
-        """
-class Tcgen05_st:
-    sync: Tcgen05_st_sync
-class Tcgen05_st_sync:
-    aligned: Tcgen05_st_sync_aligned
-class Tcgen05_st_sync_aligned:
-    _16x128b: Tcgen05_st_sync_aligned__16x128b
-    _16x256b: Tcgen05_st_sync_aligned__16x256b
-    _16x32bx2: Tcgen05_st_sync_aligned__16x32bx2
-    _16x64b: Tcgen05_st_sync_aligned__16x64b
-    _32x32b: Tcgen05_st_sync_aligned__32x32b
-class Tcgen05_st_sync_aligned__16x128b:
-    x1: Tcgen05_st_sync_aligned__16x128b_num
-    x16: Tcgen05_st_sync_aligned__16x128b_num
-    x2: Tcgen05_st_sync_aligned__16x128b_num
-    x32: Tcgen05_st_sync_aligned__16x128b_num
-    x4: Tcgen05_st_sync_aligned__16x128b_num
-    x64: Tcgen05_st_sync_aligned__16x128b_num
-    x8: Tcgen05_st_sync_aligned__16x128b_num
-class Tcgen05_st_sync_aligned__16x128b_num:
-    b32: Tcgen05_st_sync_aligned__16x128b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    unpack__16b: Tcgen05_st_sync_aligned__16x128b_num_unpack__16b
-class Tcgen05_st_sync_aligned__16x128b_num_b32:
-    def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
-        """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_st_sync_aligned__16x128b_num_unpack__16b:
-    b32: Tcgen05_st_sync_aligned__16x128b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_st_sync_aligned__16x256b:
-    x1: Tcgen05_st_sync_aligned__16x256b_num
-    x16: Tcgen05_st_sync_aligned__16x256b_num
-    x2: Tcgen05_st_sync_aligned__16x256b_num
-    x32: Tcgen05_st_sync_aligned__16x256b_num
-    x4: Tcgen05_st_sync_aligned__16x256b_num
-    x8: Tcgen05_st_sync_aligned__16x256b_num
-class Tcgen05_st_sync_aligned__16x256b_num:
-    b32: Tcgen05_st_sync_aligned__16x256b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    unpack__16b: Tcgen05_st_sync_aligned__16x256b_num_unpack__16b
-class Tcgen05_st_sync_aligned__16x256b_num_b32:
-    def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
-        """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_st_sync_aligned__16x256b_num_unpack__16b:
-    b32: Tcgen05_st_sync_aligned__16x256b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_st_sync_aligned__16x32bx2:
-    x1: Tcgen05_st_sync_aligned__16x32bx2_num
-    x128: Tcgen05_st_sync_aligned__16x32bx2_num
-    x16: Tcgen05_st_sync_aligned__16x32bx2_num
-    x2: Tcgen05_st_sync_aligned__16x32bx2_num
-    x32: Tcgen05_st_sync_aligned__16x32bx2_num
-    x4: Tcgen05_st_sync_aligned__16x32bx2_num
-    x64: Tcgen05_st_sync_aligned__16x32bx2_num
-    x8: Tcgen05_st_sync_aligned__16x32bx2_num
-class Tcgen05_st_sync_aligned__16x32bx2_num:
-    b32: Tcgen05_st_sync_aligned__16x32bx2_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    unpack__16b: Tcgen05_st_sync_aligned__16x32bx2_num_unpack__16b
-class Tcgen05_st_sync_aligned__16x32bx2_num_b32:
-    def __call__(self, taddr: object, offset: Constant, r: object, /, *, pred: Reg | None = None) -> None:
-        """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_st_sync_aligned__16x32bx2_num_unpack__16b:
-    b32: Tcgen05_st_sync_aligned__16x32bx2_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_st_sync_aligned__16x64b:
-    x1: Tcgen05_st_sync_aligned__16x64b_num
-    x128: Tcgen05_st_sync_aligned__16x64b_num
-    x16: Tcgen05_st_sync_aligned__16x64b_num
-    x2: Tcgen05_st_sync_aligned__16x64b_num
-    x32: Tcgen05_st_sync_aligned__16x64b_num
-    x4: Tcgen05_st_sync_aligned__16x64b_num
-    x64: Tcgen05_st_sync_aligned__16x64b_num
-    x8: Tcgen05_st_sync_aligned__16x64b_num
-class Tcgen05_st_sync_aligned__16x64b_num:
-    b32: Tcgen05_st_sync_aligned__16x64b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    unpack__16b: Tcgen05_st_sync_aligned__16x64b_num_unpack__16b
-class Tcgen05_st_sync_aligned__16x64b_num_b32:
-    def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
-        """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_st_sync_aligned__16x64b_num_unpack__16b:
-    b32: Tcgen05_st_sync_aligned__16x64b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-class Tcgen05_st_sync_aligned__32x32b:
-    x1: Tcgen05_st_sync_aligned__32x32b_num
-    x128: Tcgen05_st_sync_aligned__32x32b_num
-    x16: Tcgen05_st_sync_aligned__32x32b_num
-    x2: Tcgen05_st_sync_aligned__32x32b_num
-    x32: Tcgen05_st_sync_aligned__32x32b_num
-    x4: Tcgen05_st_sync_aligned__32x32b_num
-    x64: Tcgen05_st_sync_aligned__32x32b_num
-    x8: Tcgen05_st_sync_aligned__32x32b_num
-class Tcgen05_st_sync_aligned__32x32b_num:
-    b32: Tcgen05_st_sync_aligned__32x32b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
-    unpack__16b: Tcgen05_st_sync_aligned__32x32b_num_unpack__16b
-class Tcgen05_st_sync_aligned__32x32b_num_b32:
-    def __call__(self, taddr: object, r: object, /, *, pred: Reg | None = None) -> None:
-        """Store registers of a warp to tensor memory, asynchronously.
-        - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-class Tcgen05_st_sync_aligned__32x32b_num_unpack__16b:
-    b32: Tcgen05_st_sync_aligned__32x32b_num_b32
-    """Store registers of a warp to tensor memory, asynchronously.
-    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    """
 class Tcgen05_operation:
     sync: Tcgen05_operation_sync
 class Tcgen05_operation_sync:

@@ -47,10 +47,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What opcode and operand shapes say: a refusal, or the limits of those operands that are constants."""
+    """What opcode and operand shapes say: a refusal, or the limits of those operands that are constants.
+
+    There is one set of limits for each form that opcode and operands fit: the constants must keep to one of them. None
+    if one of those forms takes any constants.
+    """
 
     refusal: Refusal | None
-    limits: tuple[tuple[int, Limits], ...] = ()
+    limits: tuple[tuple[tuple[int, Limits], ...], ...] = ()
 
 
 def check_instruction(
@@ -79,7 +83,18 @@ def verdict_on(
     judgement = judge(instruction.opcode, shapes, target, version)
     if judgement.refusal is not None:
         return _worded(judgement.refusal, instruction)
-    return out_of_range(instruction, judgement.limits) if judgement.limits else None
+    return _out_of_all(instruction, judgement.limits) if judgement.limits else None
+
+
+def _out_of_all(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
+    """Return the verdict if constants keep to none of these; the form that they fit the longest was meant."""
+    verdicts: list[Verdict] = []
+    for limits in choices:
+        verdict = out_of_range(instruction, limits)
+        if verdict is None:
+            return None
+        verdicts.append(verdict)
+    return max(verdicts, key=lambda verdict: verdict.operand or 0)
 
 
 def out_of_range(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -> Verdict | None:
@@ -125,13 +140,13 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
     available = [match for match in matches if unavailable(match[0].row, opcode, target, version) is None]
     if not available:
         return Judgement(unavailable(_closest(matches, shapes).row, opcode, target, version))
-    faults: list[tuple[Fault, Pattern]] = []
-    for pattern, filled in available:
-        fault = fault_in(pattern, filled, shapes)
-        if fault is None:
-            return Judgement(None, limits_in(pattern, filled, shapes))
-        faults.append((fault, pattern))
-    fault, pattern = max(faults, key=lambda found: _progress(found[0]))
+    faults = [(fault_in(pattern, filled, shapes), pattern, filled) for pattern, filled in available]
+    fits = [(pattern, filled) for fault, pattern, filled in faults if fault is None]
+    if fits:
+        limits = tuple(limits_in(pattern, filled, shapes) for pattern, filled in fits)
+        return Judgement(None, () if () in limits else limits)
+    found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
+    fault, pattern = max(found, key=lambda each: _progress(each[0]))
     return Judgement(misused(opcode, pattern, fault))
 
 

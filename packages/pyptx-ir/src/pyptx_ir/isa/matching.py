@@ -9,18 +9,24 @@ from pyptx_ir.isa.scalar_types import TYPES
 if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Item, Pattern
 
+# Words that keep their order: types, and the formats of elements that no register has.
+_ORDERED = TYPES | {"b2", "b8x16", "b6x16_p32", "b4x16_p64"}
+# And state spaces: `cp.async.bulk.global.shared::cta` copies to global memory, the other order from it.
+_SPACES = frozenset(("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"))
+
 
 def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] | None:
     """Return the word of every slot that is filled, by its name, or None if `words` do not spell a form of the row.
 
-    Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`); other words may stand anywhere, as for
-    ptxas, but for the first of a `leading` row.
+    Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`), and so do state spaces; other words
+    may stand anywhere, as for ptxas, but for the `leading` first ones of a row.
     """
     items = pattern.items
     if len(words) > len(items):
         return None
     taken = _assign(items, words, ())
-    if taken is None or (pattern.row.leading and taken[:1] != (0,)):
+    leading = int(pattern.row.leading)
+    if taken is None or taken[:leading] != tuple(range(leading)):
         return None
     return {items[place].name: word for word, place in zip(words, taken, strict=True)}
 
@@ -29,11 +35,11 @@ def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, .
     if len(taken) == len(words):
         return taken if _complete(items, taken) else None
     word = words[len(taken)]
-    is_type = word in TYPES
+    kin = next((family for family in (_ORDERED, _SPACES) if word in family), frozenset[str]())
     for place in range(len(items)):
         if word not in items[place].words or place in taken:
             continue
-        if is_type and any(used > place and earlier in TYPES for earlier, used in zip(words, taken, strict=False)):
+        if kin and any(used > place and earlier in kin for earlier, used in zip(words, taken, strict=False)):
             continue
         found = _assign(items, words, (*taken, place))
         if found is not None:

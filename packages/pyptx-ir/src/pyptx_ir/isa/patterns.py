@@ -9,6 +9,7 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     int32             a 32-bit integer, whatever the type suffix says: shift amounts, masks, barrier numbers
     imm               an integer constant
     any               a register or literal of any type
+    predicate         a register of type pred, where a constant would mean something else
     vec(kind)         a vector of as many as the modifier v2, v4 or v8 says, or one operand without it
     n*kind            a vector of n; `slot*kind`: of the length that the row's `lengths` gives for the slot's word
     address           in brackets; a variable must lie in the space that the opcode names, if it names one

@@ -23,7 +23,8 @@ class InstructionRow:
     vector's elements. `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the PTX
     version; `targets` are alternatives, each covering what the lattice says (empty: any). A form that was removed has
     `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in any
-    order, types apart; but in a `leading` row the first stays in front. `manual` names the manual's section.
+    order, types apart; but the `leading` first ones stay in front, as parts of the instruction's name (True is one).
+    `manual` names the manual's section.
     """
 
     syntax: str
@@ -33,7 +34,7 @@ class InstructionRow:
     since: tuple[int, int] = (1, 0)
     targets: tuple[str, ...] = ()
     before: tuple[str, tuple[int, int]] | None = None
-    leading: bool = False
+    leading: int = 0
     manual: str = ""
     lengths: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
@@ -61,7 +62,7 @@ def row(
     since: tuple[int, int] = (1, 0),
     targets: Sequence[str] = (),
     before: tuple[str, tuple[int, int]] | None = None,
-    leading: bool = False,
+    leading: int = 0,
     manual: str = "",
     operands: Mapping[str, str] | None = None,
     lengths: Mapping[str, Sequence[int]] | None = None,

@@ -14,13 +14,15 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.kinds.kind import split_kind
+from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.plugins.discovery import BASELINE, Candidate
 from pyptx_ir.plugins.manager import Plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from pyptx_ir.isa.rows import InstructionRow
 
@@ -102,10 +104,12 @@ def _check_instruction_row(row: InstructionRow, targets: set[str]) -> None:
     unknown = [target for target in row.targets if target not in targets]
     _require(not unknown, f"{row.syntax}: unknown targets {unknown}")
     for place in pattern.places:
-        inner = place.kind.rstrip(")").rpartition("(")[2].rpartition("*")[2]
-        _require(
-            inner in KINDS or inner in slots or inner in TYPES, f"{row.syntax}: {place.name} is of kind {place.kind!r}"
-        )
+        _require(_resolves(place.kind, slots), f"{row.syntax}: {place.name} is of kind {place.kind!r}")
 
 
-KINDS = frozenset({"address", "pointer", "int32", "imm", "label", "any", "size_or_pred"})
+def _resolves(kind: str, slots: Collection[str]) -> bool:
+    """Tell whether a kind of operand exists, and the type that it names."""
+    name, argument = split_kind(kind)
+    if name in ("*", "vec"):
+        return _resolves(argument.partition("*")[2] if name == "*" else argument, slots)
+    return argument in slots or argument in TYPES if name in ("typed", "relaxed", "wide") else name in KINDS

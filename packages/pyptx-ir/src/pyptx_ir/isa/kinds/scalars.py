@@ -102,11 +102,6 @@ def _unfit_int32(_argument: str, shape: Shape, use: Use) -> Misfit | None:
     return Misfit(f"a 32-bit integer register{'' if use.place.written else ' or literal'}", code)
 
 
-def _unfit_size_or_pred(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
-    fits = shape == ("literal", "int") or (shape[0] == "register" and shape[1] in (*_INT32, "pred", ""))
-    return None if fits else Misfit("a size or a predicate", OPERAND_TYPE if shape[0] == "register" else OPERAND_KIND)
-
-
 KINDS = (
     Kind(
         "typed",
@@ -147,10 +142,6 @@ KINDS = (
         _unfit_int32,
         lambda _argument, use, index: (f"%u32_{index}", *(_constants(use, "") if use.place.limits else ())),
         lambda _argument, _use: limits_of_type("b32"),
-    ),
-    # cp.async: how many bytes to read, or a predicate that tells to read none.
-    Kind(
-        "size_or_pred", "a size in bytes, or a predicate", _unfit_size_or_pred, lambda _argument, _use, _index: ("4",)
     ),
 )
 

@@ -1,29 +1,44 @@
-"""Manual: "Data Movement and Conversion Instructions: Asynchronous copy", non-bulk."""
+"""Manual: "Data Movement and Conversion Instructions: Asynchronous copy", non-bulk; and cp.async.mbarrier.arrive."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_ir.isa.rows import ptx, row
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.rows import InstructionRow
 
 SHARED = ("shared", "shared::cta")
 PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
-COPY = {"size": "imm", "source": "size_or_pred or !", "policy": "u64 with L2::cache_hint"}
+SIZES = (("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16))
+
+
+def _copy(cache: str, size: int, source: str, kind: str, since: tuple[int, int]) -> InstructionRow:
+    """Return the form that copies `size` bytes, with a last operand that says how much to read of the source."""
+    return row(
+        f"cp.async.{cache}.ss.global{{.hint}}{{.prefetch}} [dst], [src], {size}{{, {source}}}{{, cache_policy}}",
+        ss=SHARED,
+        hint=("L2::cache_hint",),
+        prefetch=PREFETCH,
+        operands={
+            "dst": "address(shared)",
+            "src": "address(global)",
+            str(size): f"imm in {size}",
+            source: kind,
+            "cache_policy": "u64 with L2::cache_hint",
+        },
+        access="wrrrr",
+        since=since,
+        targets=("sm_80",),
+        leading=True,
+        manual="cp.async",
+    )
+
 
 ROWS = (
-    *(
-        row(
-            f"cp.async.{cache}.ss.global{{.hint}}{{.prefetch}} [dst], [src], size{{, source}}{{, policy}}",
-            ss=SHARED,
-            hint=("L2::cache_hint",),
-            prefetch=PREFETCH,
-            operands=COPY,
-            access="wrrrr",
-            since=ptx(7, 0),
-            targets=("sm_80",),
-            leading=True,
-            manual="cp.async",
-        )
-        for cache in ("ca", "cg")
-    ),
+    *(_copy(cache, size, "src_size", f"int32 in 0..{size}", ptx(7, 0)) for cache, size in SIZES),
+    *(_copy(cache, size, "ignore_src", "predicate or !", ptx(7, 5)) for cache, size in SIZES),
     row("cp.async.commit_group", since=ptx(7, 0), targets=("sm_80",), leading=True, manual="cp.async.commit_group"),
     row(
         "cp.async.wait_group n",
@@ -41,7 +56,7 @@ ROWS = (
         access="x",
         since=ptx(7, 0),
         targets=("sm_80",),
-        leading=True,
+        leading=3,
         manual="cp.async.mbarrier.arrive",
     ),
 )
