@@ -2304,8 +2304,7 @@ class Cp_async__ca_ss:
     - and 4 more forms
     """
 class Cp_async__ca_ss_global_:
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
@@ -2314,9 +2313,6 @@ class Cp_async__ca_ss_global_:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
     L2__128B: Cp_async__ca_ss_global__prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2342,8 +2338,7 @@ class Cp_async__ca_ss_global_:
     - and 4 more forms
     """
 class Cp_async__ca_ss_global__prefetch:
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
@@ -2352,11 +2347,7 @@ class Cp_async__ca_ss_global__prefetch:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
 class Cp_async__ca_ss_global__L2__cache_hint:
-    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2366,9 +2357,6 @@ class Cp_async__ca_ss_global__L2__cache_hint:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
     L2__128B: Cp_async__ca_ss_global__L2__cache_hint_prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2388,7 +2376,6 @@ class Cp_async__ca_ss_global__L2__cache_hint:
     - and 4 more forms
     """
 class Cp_async__ca_ss_global__L2__cache_hint_prefetch:
-    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2398,9 +2385,6 @@ class Cp_async__ca_ss_global__L2__cache_hint_prefetch:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
 class Cp_async__cg:
     shared: Cp_async__cg_ss
     shared__cta: Cp_async__cg_ss
@@ -2411,15 +2395,11 @@ class Cp_async__cg_ss:
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     """
 class Cp_async__cg_ss_global_:
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
     L2__128B: Cp_async__cg_ss_global__prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2441,25 +2421,17 @@ class Cp_async__cg_ss_global_:
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     """
 class Cp_async__cg_ss_global__prefetch:
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, src_size: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
 class Cp_async__cg_ss_global__L2__cache_hint:
-    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
     L2__128B: Cp_async__cg_ss_global__L2__cache_hint_prefetch
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -2476,15 +2448,11 @@ class Cp_async__cg_ss_global__L2__cache_hint:
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     """
 class Cp_async__cg_ss_global__L2__cache_hint_prefetch:
-    @overload
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         """
-    @overload
-    def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: object, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
 class Cp_async__commit_group:
     def __call__(self, *, pred: Reg | None = None) -> None:
         """Close the group of the thread's cp.async copies so far.

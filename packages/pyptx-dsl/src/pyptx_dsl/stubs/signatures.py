@@ -24,7 +24,7 @@ READ: dict[str, str] = {
     "any": "Value",
     "int32": "Value",
     "pointer": "Value",
-    "size_or_pred": "Value",
+    "predicate": "Value",
     "imm": "Constant",
     "address": "Name",
     "tensor": "Name",
