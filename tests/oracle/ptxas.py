@@ -121,4 +121,6 @@ class Judge:
 
     def _registers(self) -> str:
         names = [name for name in SIZES if name not in ("f16x2", "b128") or self.version >= (8, 3)]
-        return " ".join(f".reg .{name} %{name}_<20>;" for name in dict.fromkeys(["pred", "f16x2", *names]))
+        # 32-bit registers for vectors of up to 128, beside those of other operands.
+        counts = dict.fromkeys(["pred", "f16x2", *names], 20) | {"b32": 200}
+        return " ".join(f".reg .{name} %{name}_<{count}>;" for name, count in counts.items())

@@ -1,18 +1,246 @@
-"""Manual: "Tensor Memory", and the tcgen05 instructions that allocate, load, store and copy it."""
+"""Manual: "Tensor Memory", and the tcgen05 instructions that allocate, load, store, copy and shift it."""
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 TARGETS = ("sm_100a", "sm_100f", "sm_110a", "sm_110f")
+REDUCING = ("sm_103a", "sm_103f", "sm_110a", "sm_110f")
+GROUPS = ("cta_group::1", "cta_group::2")
+
+# How often a shape is repeated, and the registers that each repetition takes. Manual: "Various combinations of .num and
+# .shape" of tcgen05.ld. The last shape is two accesses, an offset apart.
+REPEATS = tuple(f"x{1 << power}" for power in range(8))
+SHAPES = (("16x64b", 1), ("32x32b", 1), ("16x128b", 2), ("16x256b", 4), ("16x32bx2", 1))
+SPLIT = "16x32bx2"
+
+# What tcgen05.ld.red reduces: floating-point values, by their amount or not, or integers.
+REDUCTIONS: tuple[tuple[str, Mapping[str, Sequence[str]]], ...] = (
+    ("{.abs}{.NaN}.f32", {}),
+    (".type", {"type": ("u32", "s32")}),
+)
+
+# Which warps a copy of a shape is multicast to. Manual: tcgen05.cp.
+COPIES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("128x256b", "4x256b", "128x128b"), ()),
+    (("64x128b",), ("warpx2::02_13", "warpx2::01_23")),
+    (("32x128b",), ("warpx4",)),
+)
+
+# Columns of an allocation: exclusive ones take any multiple of 32, and sm_107 has more of them.
+COLUMNS = "int32 in 32 64 128 256 512"
+EXCLUSIVE = (("columns576", "int32 in 32..576 by 32", ("sm_107f",)), ("columns512", "int32 in 32..512 by 32", TARGETS))
+
+# The mask of the blocks whose mbarriers tcgen05.commit signals, and what the word that brings it asks for.
+MULTICASTS = (
+    ("", "", ptx(8, 6), TARGETS),
+    (".multicast::cluster", "u16 in 0..65535", ptx(8, 6), TARGETS),
+    (".multicast::cluster::16b", "u16 in 0..65535", ptx(9, 4), TARGETS),
+    (".multicast::cluster::32b", "int32 in 0..4294967295", ptx(9, 4), ("sm_107f",)),
+)
+
+
+def _tcgen05(
+    line: str,
+    manual: str,
+    *,
+    access: str,
+    operands: Mapping[str, str],
+    since: tuple[int, int] = ptx(8, 6),
+    targets: Sequence[str] = TARGETS,
+    lengths: Mapping[str, Sequence[int]] | None = None,
+    leading: int = 1,
+    slots: Mapping[str, Sequence[str]] | None = None,
+    **more: Sequence[str],
+) -> InstructionRow:
+    return row(
+        f"tcgen05.{line}",
+        access=access,
+        operands=operands,
+        since=since,
+        targets=targets,
+        leading=leading,
+        manual=f"tcgen05.{manual}",
+        lengths=lengths,
+        slots={**(slots or {}), **more},
+    )
+
+
+def _repeats(per_repeat: int, *, least: int = 1) -> dict[str, int]:
+    """Return the numbers of repetitions, and how many registers each takes; 128 are the most."""
+    counts = {name: int(name[1:]) * per_repeat for name in REPEATS if int(name[1:]) >= least}
+    return {name: count for name, count in counts.items() if count <= 128}
+
+
+def _loads_and_stores() -> tuple[InstructionRow, ...]:
+    """Return tcgen05.ld and tcgen05.st, the vector as long as shape and repetitions say."""
+    found: list[InstructionRow] = []
+    for shape, per_repeat in SHAPES:
+        counts = _repeats(per_repeat)
+        offset, more = (", offset", {"offset": "imm"}) if shape == SPLIT else ("", {})
+        operands = {"r": "registers(num)", "taddr": "tmem", **more}
+        lines = (
+            (f"ld.sync.aligned.{shape}.num{{.pack::16b}}.b32 r, [taddr]{offset}", "ld", "wrr"),
+            (f"st.sync.aligned.{shape}.num{{.unpack::16b}}.b32 [taddr]{offset}, r", "st", "wrr"),
+        )
+        found += [
+            _tcgen05(
+                line,
+                manual,
+                access=access if more else access[:2],
+                operands=operands,
+                num=tuple(counts),
+                lengths={"num": tuple(counts.values())},
+            )
+            for line, manual, access in lines
+        ]
+    return tuple(found)
+
+
+def _reductions() -> tuple[InstructionRow, ...]:
+    """Return tcgen05.ld.red: a load that also reduces the columns of a lane."""
+    counts = _repeats(1, least=2)
+    return tuple(
+        _tcgen05(
+            f"ld.red.sync.aligned.{shape}.num.op{words} r, redval, [taddr]{', offset' if shape == SPLIT else ''}",
+            "ld",
+            access="wwrr" if shape == SPLIT else "wwr",
+            operands={"r": "registers(num)", "redval": "b32", "taddr": "tmem", "offset": "imm"},
+            since=ptx(8, 8),
+            targets=REDUCING,
+            leading=2,
+            num=tuple(counts),
+            lengths={"num": tuple(counts.values())},
+            op=("min", "max"),
+            slots=more,
+        )
+        for shape in ("32x32b", SPLIT)
+        for words, more in REDUCTIONS
+    )
+
+
+def _compressions() -> tuple[InstructionRow, ...]:
+    """Return tcgen05.ld.spcompress: two of four values are kept, and two bits of metadata for each of them."""
+    counts = _repeats(1, least=4)
+    # 32 values' metadata fill a register.
+    by_metadata = [(size, [name for name in counts if -(-counts[name] // 32) == size]) for size in (1, 2, 4)]
+    lines = (
+        ("ld.spcompress", "{.abs}", "mdata, cdata, [taddr]", "wwr"),
+        ("ld.red.spcompress", "{.abs}{.NaN}", "mdata, cdata, redval, [taddr]", "wwwr"),
+    )
+    return tuple(
+        _tcgen05(
+            f"{name}.sync.aligned.32x32b.num.op.sp::2:4{flags}.f32.b2 {places}",
+            "ld",
+            access=access,
+            operands={"mdata": f"registers({size})", "cdata": "registers(num)", "redval": "b32", "taddr": "tmem"},
+            since=ptx(9, 4),
+            targets=("sm_107a",),
+            leading=name.count(".") + 1,
+            num=names,
+            lengths={"num": [counts[repeat] // 2 for repeat in names]},
+            op=("min", "max"),
+        )
+        for name, flags, places, access in lines
+        for size, names in by_metadata
+    )
+
+
+def _allocations() -> tuple[InstructionRow, ...]:
+    """Return tcgen05.alloc and dealloc, as one of several and exclusive."""
+    lines = (
+        ("alloc{}.cta_group.sync.aligned{{.shared::cta}}.b32 [dst], {}", {"dst": "address(shared)"}, "wr"),
+        ("dealloc{}.cta_group.sync.aligned.b32 taddr, {}", {"taddr": "int32"}, "rr"),
+    )
+    shared = [
+        _tcgen05(
+            line.format("", "columns"),
+            "alloc",
+            access=access,
+            operands={**operands, "columns": COLUMNS},
+            cta_group=GROUPS,
+        )
+        for line, operands, access in lines
+    ]
+    exclusive = [
+        _tcgen05(
+            line.format(".exclusive", name),
+            "alloc",
+            access=access,
+            operands={**operands, name: columns},
+            since=ptx(9, 4),
+            targets=targets,
+            cta_group=GROUPS,
+        )
+        for line, operands, access in lines
+        for name, columns, targets in EXCLUSIVE
+    ]
+    return (*shared, *exclusive)
+
+
+def _copies() -> tuple[InstructionRow, ...]:
+    """Return tcgen05.cp, which may unpack elements of 4 or 6 bits into bytes."""
+    return tuple(
+        _tcgen05(
+            f"cp.cta_group.shape{'.multicast' if multicasts else ''}{{.b8x16.format}} [taddr], descriptor",
+            "cp",
+            access="wr",
+            operands={"taddr": "tmem", "descriptor": "u64"},
+            cta_group=GROUPS,
+            shape=shapes,
+            format=("b6x16_p32", "b4x16_p64"),
+            slots={"multicast": multicasts} if multicasts else {},
+        )
+        for shapes, multicasts in COPIES
+    )
+
+
+def _commits() -> tuple[InstructionRow, ...]:
+    """Return tcgen05.commit, which waits for all of its thread's work, or until the A matrices have been read."""
+    read = ".sync_restrict::shared::read::mma::a"
+    return tuple(
+        _tcgen05(
+            f"commit.cta_group.mbarrier::arrive::one{until}{{.shared::cluster}}{word}.b64 {places}",
+            "commit",
+            access="rr" if mask else "r",
+            operands={"mbar": "address(shared)", "mask": mask},
+            since=max(since, ptx(9, 4)) if until else since,
+            targets=("sm_107f",) if until else targets,
+            cta_group=GROUPS,
+        )
+        for until in ("", read)
+        for word, mask, since, targets in MULTICASTS
+        for places in ("[mbar], mask" if mask else "[mbar]",)
+    )
+
 
 ROWS = (
-    row(
-        "tcgen05.operation.sync.aligned",
-        slots={"operation": ("wait::ld", "wait::st")},
-        since=ptx(8, 6),
-        targets=TARGETS,
-        leading=True,
-        manual="tcgen05.wait",
+    *_allocations(),
+    _tcgen05(
+        "relinquish_alloc_permit.cta_group.sync.aligned",
+        "relinquish_alloc_permit",
+        access="",
+        operands={},
+        cta_group=GROUPS,
     ),
+    *_loads_and_stores(),
+    *_reductions(),
+    *_compressions(),
+    _tcgen05("operation.sync.aligned", "wait", access="", operands={}, operation=("wait::ld", "wait::st")),
+    *_copies(),
+    _tcgen05(
+        "shift.cta_group.down [taddr]",
+        "shift",
+        access="x",
+        operands={"taddr": "tmem"},
+        targets=("sm_100a", "sm_103a", "sm_107a", "sm_110a"),
+        cta_group=GROUPS,
+    ),
+    _tcgen05("order", "fence", access="", operands={}, order=("fence::before_thread_sync", "fence::after_thread_sync")),
+    *_commits(),
 )

@@ -27,7 +27,7 @@ NAME = re.compile(NAME_TEXT, re.ASCII)
 COMPONENT = re.compile(r"\.[A-Za-z_]\w*+", re.ASCII)
 DOTTED_NAME = re.compile(rf"\.[A-Za-z_][\w.]*+|{NAME_TEXT}", re.ASCII)
 OPCODE = re.compile(r"[A-Za-z]\w*+", re.ASCII)
-MODIFIER = re.compile(r"\.(\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)", re.ASCII)
+MODIFIER = re.compile(r"\.(\w++(?:::(?:[0-9]++:[0-9]++|\w++))*+(?:(?<=const)\[[0-9]++\])?)", re.ASCII)
 KEYWORD = re.compile(r"\.([A-Za-z_]\w*+(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)", re.ASCII)
 INTEGER = re.compile(rf"{INTEGER_TEXT}(?![\w$.])", re.ASCII)
 NUMBER = re.compile(

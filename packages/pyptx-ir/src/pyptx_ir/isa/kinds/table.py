@@ -9,6 +9,7 @@ from pyptx_ir.isa.kinds import (
     copies,
     names,
     scalars,
+    tensor_memory,
     vectors,
 )
 
@@ -21,6 +22,7 @@ FAMILIES = (
     addresses,
     names,
     copies,
+    tensor_memory,
 )
 
 KINDS: dict[str, Kind] = {kind.name: kind for family in FAMILIES for kind in family.KINDS}

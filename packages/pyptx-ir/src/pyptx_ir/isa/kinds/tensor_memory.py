@@ -1,0 +1,54 @@
+"""Addresses in tensor memory, and the vectors moved to and from it. Manual: "Tensor Memory"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.isa.kinds import vectors
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, Kind, Misfit, Use
+from pyptx_ir.isa.scalar_types import SIZES, is_float
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+_TIMES = next(kind for kind in vectors.KINDS if kind.name == "*")
+
+
+def _unfit_tmem(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    """Judge an address in tensor memory: 32 bits of lane and column, never a variable."""
+    if shape[0] != "address":
+        return Misfit("an address in tensor memory, in brackets")
+    base = str(shape[1])
+    if base.startswith(".") or (base and (is_float(base) or SIZES.get(base) != SIZES["b32"])):
+        return Misfit("an address of tensor memory, in an integer or untyped register of 32 bits", OPERAND_TYPE)
+    return None
+
+
+def _unfit_registers(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge a vector in braces of 32-bit registers, none left out; constants are read beside at least one register."""
+    misfit = _TIMES.unfit(f"{argument}*b32", shape, use)
+    if misfit or shape[0] != "vector":
+        return misfit or Misfit(f"{use.count(argument)} registers in braces")
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if any(element[0] == "sink" for element in elements):
+        return Misfit("a register in every place, not the sink")
+    if all(element[0] == "literal" for element in elements):
+        return Misfit("registers, not constants alone")
+    return None
+
+
+def _registers(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    """Spell registers that no other operand has: a load must not write one twice."""
+    first = 20 * index
+    return (f"{{{', '.join(f'%b32_{number}' for number in range(first, first + use.count(argument)))}}}",)
+
+
+KINDS = (
+    Kind("tmem", "an address in tensor memory", _unfit_tmem, lambda _argument, _use, index: (f"[%u32_{index}]",)),
+    Kind(
+        "registers",
+        "{} registers of 32 bits in braces",
+        _unfit_registers,
+        _registers,
+    ),
+)
