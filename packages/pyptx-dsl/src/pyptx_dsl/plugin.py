@@ -12,9 +12,11 @@ from pyptx_ir.plugins.marker import hookimpl
 from pyptx_ir.plugins.version import API_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["pyptx_api_version", "pyptx_namespaces"]
+    from pyptx_ir.plugins.rows import Command
+
+__all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_namespaces"]
 
 _NAMESPACES = (
     *("atom", "bar", "barrier", "createpolicy", "cvta", "inst", "match", "mbarrier", "mma", "red", "redux", "shfl"),
@@ -34,3 +36,17 @@ def pyptx_namespaces() -> Mapping[str, object]:
     from pyptx_dsl import ptx
 
     return {name: getattr(ptx, name) for name in _NAMESPACES}
+
+
+@hookimpl
+def pyptx_commands() -> Sequence[Command]:
+    """Return the command that writes stubs."""
+    from pyptx_ir.plugins.rows import Command
+
+    return (Command("stubs", "write a stub of ptx.inst with the instructions of plugins", _stubs),)
+
+
+def _stubs(argv: Sequence[str]) -> int:
+    from pyptx_dsl.stubs.command import stubs
+
+    return stubs(argv)

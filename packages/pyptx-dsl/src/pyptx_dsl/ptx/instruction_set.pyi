@@ -20,9 +20,9 @@ from pyptx_ir.syntax.operands import Operand
 Name: TypeAlias = PtxValue | Operand | str
 Constant: TypeAlias = SupportsIndex | Operand | str
 Value: TypeAlias = PtxValue | Operand | str | SupportsIndex | SupportsFloat
-Vector: TypeAlias = Sequence[Value] | RegArray | Operand
-Pair: TypeAlias = PipeRef | Operand | str
-Sink: TypeAlias = Operand | str
+Values: TypeAlias = Sequence[Value] | RegArray | Operand
+TwoResults: TypeAlias = PipeRef | Operand | str
+NoResult: TypeAlias = Operand | str
 
 class Instructions:
     def __getitem__(self, spelling: str, /) -> Inst:
@@ -185,12 +185,12 @@ class Instructions:
     fma: Fma
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rn.oob{.relu}.type d, a, b, c` (PTX 8.1, sm_90 or later)
+    - `fma.rnd.f32x2.atype.f32x2.f32x2 d, a, b, c` (PTX 9.4, sm_107f and its family)
     - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
     - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     - `fma.rnd{.sat}.dtype.abtype d, a, b, c` (PTX 8.6, sm_100 or later)
-    - `fma.rn{.ftz}.relu.type d, a, b, c` (PTX 7.0, sm_80 or later)
-    - and 2 more forms
+    - and 4 more forms
     """
     fns: Fns
     """Find the n-th set bit of a mask, starting from a given position.
@@ -310,13 +310,13 @@ class Instructions:
     """
     mul: Mul
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul.bf16x2.bf16x2.f16x2 d, a, b` (PTX 9.4, sm_107f and its family)
+    - `mul.f16x2.f16x2.bf16x2 d, a, b` (PTX 9.4, sm_107f and its family)
     - `mul.mode.type d, a, b` (PTX 1.0, any target)
+    - `mul.rz.bf16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
+    - `mul.rz.ftz.f16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
     - `mul.wide.type d, a, b` (PTX 1.0, any target)
-    - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
-    - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
-    - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
-    - and 1 more forms
+    - and 6 more forms
     """
     mul24: Mul24
     """Multiply the low 24 bits of two integers and take 32 bits of the product.
@@ -411,11 +411,11 @@ class Instructions:
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
     - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
-    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
-    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
-    - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 4.2, sm_53 or later)
-    - and 10 more forms
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    - and 21 more forms
     """
     setmaxnreg: Setmaxnreg
     """Give registers of the warp back to the block's pool, or take more from it.
@@ -505,8 +505,17 @@ class Instructions:
     - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
     """
     tcgen05: Tcgen05
-    """Wait for the thread's loads from, or stores to, tensor memory.
-    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """- `tcgen05.alloc`: Allocate columns of tensor memory, and write their address to shared memory.
+    - `tcgen05.commit`: Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.cp`: Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.dealloc`: Free columns of tensor memory.
+    - `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.wait`: Wait for the thread's loads from, or stores to, tensor memory.
+    - `tcgen05.fence`: Order tensor-memory operations with the thread synchronization before or after.
+    - `tcgen05.relinquish_alloc_permit`: Promise that this block allocates no more tensor memory.
+    - `tcgen05.shift`: Move the rows of a matrix in tensor memory down by one.
+    - `tcgen05.st`: Store registers of a warp to tensor memory, asynchronously.
     """
     testp: Testp
     """Tell whether a number is finite, infinite, a number at all, not a number, normal or subnormal.
@@ -630,6 +639,14 @@ class Add:
     - `add.cc.type d, a, b` (PTX 1.2, any target)
     - `add.cc.type d, a, b` (PTX 4.3, any target)
     """
+    e4m3x4: Add_dtype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e5m2x4: Add_dtype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
     f16: Add_type_2
     """Add two numbers.
     - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
@@ -658,6 +675,7 @@ class Add:
     """
     rm: Add_rnd
     """Add two numbers.
+    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
@@ -665,26 +683,31 @@ class Add:
     """
     rn: Add_rn
     """Add two numbers.
+    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     - `add{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
-    - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
+    - and 2 more forms
     """
     rp: Add_rnd
     """Add two numbers.
+    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     """
-    rz: Add_rnd
+    rz: Add_rz
     """Add two numbers.
+    - `add.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    - `add.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - `add{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
+    - and 1 more forms
     """
     s16: Add_type_3
     """Add two numbers.
@@ -713,6 +736,10 @@ class Add:
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    satfinite: Add_rn_satfinite
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
     """
     u16: Add_type_3
     """Add two numbers.
@@ -766,6 +793,40 @@ class Add_cc_type_2:
         """Add two integers and keep the carry.
         - `add.cc.type d, a, b` (PTX 4.3, any target)
         """
+class Add_dtype:
+    e2m1p4x4: Add_dtype_atype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m1x4: Add_dtype_atype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m3x4: Add_dtype_atype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e3m2x4: Add_dtype_atype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e4m3x4: Add_dtype_atype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e5m2x4: Add_dtype_atype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    ue8m0x4: Add_dtype_atype
+    """Add two numbers.
+    - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+class Add_dtype_atype:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Add two numbers.
+        - `add{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+        """
 class Add_type_2:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two numbers.
@@ -794,6 +855,18 @@ class Add_f32x2:
         """Add two numbers.
         - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
+    bf16x2: Add_f32x2_atype
+    f16x2: Add_f32x2_atype
+class Add_f32x2_atype:
+    f32x2: Add_f32x2_atype_f32x2
+    """Add two numbers.
+    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    """
+class Add_f32x2_atype_f32x2:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Add two numbers.
+        - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+        """
 class Add_f64:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two numbers.
@@ -812,7 +885,7 @@ class Add_ftz:
     """Add two numbers.
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
-    f32x2: Add_f32x2
+    f32x2: Add_ftz_f32x2
     """Add two numbers.
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
@@ -821,6 +894,11 @@ class Add_ftz_f32:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two numbers.
         - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+        """
+class Add_ftz_f32x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Add two numbers.
+        - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
 class Add_ftz_sat:
     f16: Add_type_2
@@ -855,7 +933,7 @@ class Add_rnd_ftz:
     """Add two numbers.
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
-    f32x2: Add_f32x2
+    f32x2: Add_ftz_f32x2
     """Add two numbers.
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
@@ -879,6 +957,8 @@ class Add_rn:
     """Add two numbers.
     - `add{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
+    e4m3x4: Add_dtype
+    e5m2x4: Add_dtype
     f16: Add_type_2
     """Add two numbers.
     - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
@@ -901,6 +981,7 @@ class Add_rn:
     """
     ftz: Add_ftz
     sat: Add_rn_sat
+    satfinite: Add_rn_satfinite
 class Add_rn_sat:
     f16: Add_type_2
     """Add two numbers.
@@ -914,6 +995,60 @@ class Add_rn_sat:
     """Add two numbers.
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
+class Add_rn_satfinite:
+    e4m3x4: Add_dtype
+    e5m2x4: Add_dtype
+class Add_rz:
+    bf16x2: Add_rz_bf16x2
+    f32: Add_f32
+    """Add two numbers.
+    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    """
+    f32x2: Add_f32x2
+    """Add two numbers.
+    - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    """
+    f64: Add_f64
+    """Add two numbers.
+    - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    """
+    ftz: Add_rz_ftz
+    sat: Add_rnd_sat
+class Add_rz_bf16x2:
+    f32x2: Add_rz_bf16x2_f32x2
+class Add_rz_bf16x2_f32x2:
+    f32x2: Add_rz_bf16x2_f32x2_f32x2
+    """Add two numbers.
+    - `add.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    """
+class Add_rz_bf16x2_f32x2_f32x2:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Add two numbers.
+        - `add.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+        """
+class Add_rz_ftz:
+    f16x2: Add_rz_ftz_f16x2
+    f32: Add_ftz_f32
+    """Add two numbers.
+    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    """
+    f32x2: Add_ftz_f32x2
+    """Add two numbers.
+    - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    """
+    sat: Add_rnd_ftz_sat
+class Add_rz_ftz_f16x2:
+    f32x2: Add_rz_ftz_f16x2_f32x2
+class Add_rz_ftz_f16x2_f32x2:
+    f32x2: Add_rz_ftz_f16x2_f32x2_f32x2
+    """Add two numbers.
+    - `add.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    """
+class Add_rz_ftz_f16x2_f32x2_f32x2:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Add two numbers.
+        - `add.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+        """
 class Add_type_3:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two numbers.
@@ -1119,12 +1254,12 @@ class Atom_L2__cache_hint_add:
     - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
     """
 class Atom_L2__cache_hint_add_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
         """
 class Atom_L2__cache_hint_add_f64:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
         """
@@ -1146,17 +1281,17 @@ class Atom_L2__cache_hint_add_noftz:
     - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
     """
 class Atom_L2__cache_hint_add_noftz_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
         """
 class Atom_L2__cache_hint_add_noftz_f16:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
         """
 class Atom_L2__cache_hint_add_noftz_f16x2:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
         """
@@ -1170,7 +1305,7 @@ class Atom_L2__cache_hint_op:
     - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
     """
 class Atom_L2__cache_hint_op_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
         """
@@ -1180,7 +1315,7 @@ class Atom_L2__cache_hint_op_2:
     - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
     """
 class Atom_L2__cache_hint_op_2_u32:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
         """
@@ -1198,12 +1333,12 @@ class Atom_L2__cache_hint_exch:
     - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
     """
 class Atom_L2__cache_hint_exch_b128:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
         """
 class Atom_L2__cache_hint_exch_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
         """
@@ -1225,7 +1360,7 @@ class Atom_L2__cache_hint_op_3:
     - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
     """
 class Atom_L2__cache_hint_op_3_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
         """
@@ -1283,7 +1418,7 @@ class Atom_sem_add_L2__cache_hint_v2:
     - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_L2__cache_hint_v2_f32:
-    def __call__(self, d: Vector, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1293,17 +1428,17 @@ class Atom_sem_add_L2__cache_hint_v4:
     - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_L2__cache_hint_v4_f32:
-    def __call__(self, d: Vector, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
 class Atom_sem_add_f64:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
@@ -1350,12 +1485,12 @@ class Atom_sem_add_noftz_L2__cache_hint_v2:
     - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_noftz_L2__cache_hint_v2_type:
-    def __call__(self, d: Vector, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz_L2__cache_hint_v2_type_2:
-    def __call__(self, d: Vector, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1377,12 +1512,12 @@ class Atom_sem_add_noftz_L2__cache_hint_v4:
     - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_noftz_L2__cache_hint_v4_type:
-    def __call__(self, d: Vector, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz_L2__cache_hint_v4_type_2:
-    def __call__(self, d: Vector, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1396,22 +1531,22 @@ class Atom_sem_add_noftz_L2__cache_hint_v8:
     - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_noftz_L2__cache_hint_v8_type:
-    def __call__(self, d: Vector, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
 class Atom_sem_add_noftz_f16:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
 class Atom_sem_add_noftz_f16x2:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
@@ -1433,12 +1568,12 @@ class Atom_sem_add_noftz_v2:
     - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_noftz_v2_type:
-    def __call__(self, d: Vector, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz_v2_type_2:
-    def __call__(self, d: Vector, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1460,12 +1595,12 @@ class Atom_sem_add_noftz_v4:
     - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_noftz_v4_type:
-    def __call__(self, d: Vector, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz_v4_type_2:
-    def __call__(self, d: Vector, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1479,7 +1614,7 @@ class Atom_sem_add_noftz_v8:
     - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_noftz_v8_type:
-    def __call__(self, d: Vector, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1489,7 +1624,7 @@ class Atom_sem_add_v2:
     - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_v2_f32:
-    def __call__(self, d: Vector, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1499,7 +1634,7 @@ class Atom_sem_add_v4:
     - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Atom_sem_add_v4_f32:
-    def __call__(self, d: Vector, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -1513,7 +1648,7 @@ class Atom_sem_op:
     - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
     """
 class Atom_sem_op_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
@@ -1535,17 +1670,17 @@ class Atom_sem_cas:
     - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
     """
 class Atom_sem_cas_b128:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 8.3, sm_90 or later)
         """
 class Atom_sem_cas_b16:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
 class Atom_sem_cas_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
         """
@@ -1571,7 +1706,7 @@ class Atom_sem_scope_op:
     - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
     """
 class Atom_sem_scope_op_u32:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
@@ -1589,12 +1724,12 @@ class Atom_sem_scope_exch:
     - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
     """
 class Atom_sem_scope_exch_b128:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
 class Atom_sem_scope_exch_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
@@ -1634,7 +1769,7 @@ class Atom_sem_scope_global__op_noftz:
     v4: Atom_sem_add_noftz_v4
     v8: Atom_sem_add_noftz_v8
 class Atom_sem_scope_global__op_type:
-    def __call__(self, d: Reg | Sink, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
@@ -3833,7 +3968,7 @@ class Elect:
     - `elect.sync d|p, membermask` (PTX 8.0, sm_90 or later)
     """
 class Elect_sync:
-    def __call__(self, d: Pair, membermask: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: TwoResults, membermask: Value, /, *, pred: Reg | None = None) -> None:
         """Choose one lane of a warp as leader.
         - `elect.sync d|p, membermask` (PTX 8.0, sm_90 or later)
         """
@@ -3952,10 +4087,55 @@ class Fence_sem_2_scope:
         - `fence.sem.scope` (PTX 8.6, sm_90 or later)
         """
 class Fma:
+    e4m3x4: Fma_dtype
+    e5m2x4: Fma_dtype
     rm: Fma_rnd
     rn: Fma_rn
     rp: Fma_rnd
     rz: Fma_rnd
+    satfinite: Fma_rn_satfinite
+class Fma_dtype:
+    e2m1p4x4: Fma_dtype_atype
+    e2m1x4: Fma_dtype_atype
+    e2m3x4: Fma_dtype_atype
+    e3m2x4: Fma_dtype_atype
+    e4m3x4: Fma_dtype_atype
+    e5m2x4: Fma_dtype_atype
+    ue8m0x4: Fma_dtype_atype
+class Fma_dtype_atype:
+    e2m1p4x4: Fma_dtype_atype_btype
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m1x4: Fma_dtype_atype_btype
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m3x4: Fma_dtype_atype_btype
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e3m2x4: Fma_dtype_atype_btype
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e4m3x4: Fma_dtype_atype_btype
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e5m2x4: Fma_dtype_atype_btype
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    ue8m0x4: Fma_dtype_atype_btype
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+class Fma_dtype_atype_btype:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
+        """
 class Fma_rnd:
     f32: Fma_rnd_f32
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
@@ -3994,6 +4174,20 @@ class Fma_rnd_f32x2:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
+    bf16x2: Fma_rnd_f32x2_atype
+    f16x2: Fma_rnd_f32x2_atype
+class Fma_rnd_f32x2_atype:
+    f32x2: Fma_rnd_f32x2_atype_f32x2
+class Fma_rnd_f32x2_atype_f32x2:
+    f32x2: Fma_rnd_f32x2_atype_f32x2_f32x2
+    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    - `fma.rnd.f32x2.atype.f32x2.f32x2 d, a, b, c` (PTX 9.4, sm_107f and its family)
+    """
+class Fma_rnd_f32x2_atype_f32x2_f32x2:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        - `fma.rnd.f32x2.atype.f32x2.f32x2 d, a, b, c` (PTX 9.4, sm_107f and its family)
+        """
 class Fma_rnd_f64:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
@@ -4004,7 +4198,7 @@ class Fma_rnd_ftz:
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
-    f32x2: Fma_rnd_f32x2
+    f32x2: Fma_rnd_ftz_f32x2
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
     """
@@ -4013,6 +4207,11 @@ class Fma_rnd_ftz_f32:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
+        """
+class Fma_rnd_ftz_f32x2:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
 class Fma_rnd_ftz_sat:
     f32: Fma_rnd_ftz_f32
@@ -4033,6 +4232,8 @@ class Fma_rn:
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rn{.relu}.type d, a, b, c` (PTX 7.0, sm_80 or later)
     """
+    e4m3x4: Fma_dtype
+    e5m2x4: Fma_dtype
     f16: Fma_rn_type_2
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
@@ -4057,6 +4258,7 @@ class Fma_rn:
     oob: Fma_rn_oob
     relu: Fma_rn_relu
     sat: Fma_rn_sat
+    satfinite: Fma_rn_satfinite
 class Fma_rn_type:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two floating-point numbers and add a third, with one rounding at the end.
@@ -4080,7 +4282,7 @@ class Fma_rn_ftz:
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
-    f32x2: Fma_rnd_f32x2
+    f32x2: Fma_rnd_ftz_f32x2
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
     """
@@ -4183,6 +4385,9 @@ class Fma_rn_sat:
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
+class Fma_rn_satfinite:
+    e4m3x4: Fma_dtype
+    e5m2x4: Fma_dtype
 class Fns:
     b32: Fns_b32
     """Find the n-th set bit of a mask, starting from a given position.
@@ -4862,7 +5067,7 @@ class Ld_level1_prefetch_v2:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_level1_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -4924,12 +5129,12 @@ class Ld_level1_prefetch_v4:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_level1_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_level1_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -4975,12 +5180,12 @@ class Ld_level1_prefetch_v8:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_level1_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_level1_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -5183,7 +5388,7 @@ class Ld_level1_L2__cache_hint_prefetch_v2:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_level1_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -5245,12 +5450,12 @@ class Ld_level1_L2__cache_hint_prefetch_v4:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_level1_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_level1_L2__cache_hint_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -5296,12 +5501,12 @@ class Ld_level1_L2__cache_hint_prefetch_v8:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_level1_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_level1_L2__cache_hint_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -5555,7 +5760,7 @@ class Ld_prefetch_v2:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -5632,13 +5837,13 @@ class Ld_prefetch_v4:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -5695,13 +5900,13 @@ class Ld_prefetch_v8:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -5951,7 +6156,7 @@ class Ld_L2__cache_hint_prefetch_v2:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -6028,13 +6233,13 @@ class Ld_L2__cache_hint_prefetch_v4:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_L2__cache_hint_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -6091,13 +6296,13 @@ class Ld_L2__cache_hint_prefetch_v8:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_L2__cache_hint_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -6405,7 +6610,7 @@ class Ld_acquire_scope_level1_prefetch_v2:
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_acquire_scope_level1_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -6467,12 +6672,12 @@ class Ld_acquire_scope_level1_prefetch_v4:
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_acquire_scope_level1_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_acquire_scope_level1_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -6518,12 +6723,12 @@ class Ld_acquire_scope_level1_prefetch_v8:
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_acquire_scope_level1_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_acquire_scope_level1_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -6726,7 +6931,7 @@ class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v2:
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -6788,12 +6993,12 @@ class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v4:
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -6839,12 +7044,12 @@ class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v8:
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_acquire_scope_level1_L2__cache_hint_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7110,7 +7315,7 @@ class Ld_acquire_scope_global__v2:
     - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_acquire_scope_global__v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -7183,7 +7388,7 @@ class Ld_acquire_scope_global__v4:
     - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_acquire_scope_global__v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -7236,7 +7441,7 @@ class Ld_acquire_scope_global__v8:
     - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_acquire_scope_global__v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -7373,7 +7578,7 @@ class Ld_acquire_scope_ss_v2:
     - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_acquire_scope_ss_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -7419,7 +7624,7 @@ class Ld_acquire_scope_ss_v4:
     - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_acquire_scope_ss_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -7449,7 +7654,7 @@ class Ld_acquire_scope_ss_v8:
     - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_acquire_scope_ss_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -7682,7 +7887,7 @@ class Ld_cop_prefetch_v2:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_cop_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7744,12 +7949,12 @@ class Ld_cop_prefetch_v4:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_cop_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_cop_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7795,12 +8000,12 @@ class Ld_cop_prefetch_v8:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_cop_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_cop_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8003,7 +8208,7 @@ class Ld_cop_L2__cache_hint_prefetch_v2:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_cop_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8065,12 +8270,12 @@ class Ld_cop_L2__cache_hint_prefetch_v4:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_cop_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_cop_L2__cache_hint_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8116,12 +8321,12 @@ class Ld_cop_L2__cache_hint_prefetch_v8:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_cop_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_cop_L2__cache_hint_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8209,7 +8414,7 @@ class Ld_cop_v2:
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_cop_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
@@ -8282,7 +8487,7 @@ class Ld_cop_v4:
     - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_cop_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
@@ -8335,7 +8540,7 @@ class Ld_cop_v8:
     - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_cop_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
@@ -8541,7 +8746,7 @@ class Ld_ss_cop_v2:
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_ss_cop_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
         """
@@ -8587,7 +8792,7 @@ class Ld_ss_cop_v4:
     - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_ss_cop_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
@@ -8617,7 +8822,7 @@ class Ld_ss_cop_v8:
     - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_ss_cop_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
@@ -9230,7 +9435,7 @@ class Ld_global__cop_nc_prefetch_v2:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9276,7 +9481,7 @@ class Ld_global__cop_nc_prefetch_v4:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9306,7 +9511,7 @@ class Ld_global__cop_nc_prefetch_v8:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9509,7 +9714,7 @@ class Ld_global__cop_nc_L2__cache_hint_prefetch_v2:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9555,7 +9760,7 @@ class Ld_global__cop_nc_L2__cache_hint_prefetch_v4:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9585,7 +9790,7 @@ class Ld_global__cop_nc_L2__cache_hint_prefetch_v8:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9673,7 +9878,7 @@ class Ld_global__cop_nc_v2:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9730,7 +9935,7 @@ class Ld_global__cop_nc_v4:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9767,7 +9972,7 @@ class Ld_global__cop_nc_v8:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__cop_nc_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10081,7 +10286,7 @@ class Ld_global__nc_level1_prefetch_v2:
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_level1_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10143,12 +10348,12 @@ class Ld_global__nc_level1_prefetch_v4:
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_level1_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_global__nc_level1_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10194,12 +10399,12 @@ class Ld_global__nc_level1_prefetch_v8:
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_level1_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_global__nc_level1_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10402,7 +10607,7 @@ class Ld_global__nc_level1_L2__cache_hint_prefetch_v2:
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_level1_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10464,12 +10669,12 @@ class Ld_global__nc_level1_L2__cache_hint_prefetch_v4:
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_level1_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_global__nc_level1_L2__cache_hint_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10515,12 +10720,12 @@ class Ld_global__nc_level1_L2__cache_hint_prefetch_v8:
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_level1_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_global__nc_level1_L2__cache_hint_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10774,7 +10979,7 @@ class Ld_global__nc_prefetch_v2:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10847,7 +11052,7 @@ class Ld_global__nc_prefetch_v4:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10900,7 +11105,7 @@ class Ld_global__nc_prefetch_v8:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11150,7 +11355,7 @@ class Ld_global__nc_L2__cache_hint_prefetch_v2:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11223,7 +11428,7 @@ class Ld_global__nc_L2__cache_hint_prefetch_v4:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11276,7 +11481,7 @@ class Ld_global__nc_L2__cache_hint_prefetch_v8:
     - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_global__nc_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11381,7 +11586,7 @@ class Ld_global__nc_v2:
     - and 1 more forms
     """
 class Ld_global__nc_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
@@ -11465,7 +11670,7 @@ class Ld_global__nc_v4:
     - and 1 more forms
     """
 class Ld_global__nc_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
@@ -11525,7 +11730,7 @@ class Ld_global__nc_v8:
     - and 1 more forms
     """
 class Ld_global__nc_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
@@ -11617,7 +11822,7 @@ class Ld_global__v2:
     - and 1 more forms
     """
 class Ld_global__v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11705,7 +11910,7 @@ class Ld_global__v4:
     - and 1 more forms
     """
 class Ld_global__v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11769,7 +11974,7 @@ class Ld_global__v8:
     - and 1 more forms
     """
 class Ld_global__v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -12202,7 +12407,7 @@ class Ld_relaxed_scope_level1_prefetch_v2:
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_relaxed_scope_level1_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12264,12 +12469,12 @@ class Ld_relaxed_scope_level1_prefetch_v4:
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_relaxed_scope_level1_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_relaxed_scope_level1_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -12315,12 +12520,12 @@ class Ld_relaxed_scope_level1_prefetch_v8:
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_relaxed_scope_level1_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_relaxed_scope_level1_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -12523,7 +12728,7 @@ class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v2:
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -12585,12 +12790,12 @@ class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v4:
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v4_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -12636,12 +12841,12 @@ class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v8:
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
 class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
 class Ld_relaxed_scope_level1_L2__cache_hint_prefetch_v8_type_2:
-    def __call__(self, d: Vector, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -12907,7 +13112,7 @@ class Ld_relaxed_scope_global__v2:
     - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_relaxed_scope_global__v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -12980,7 +13185,7 @@ class Ld_relaxed_scope_global__v4:
     - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_relaxed_scope_global__v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -13033,7 +13238,7 @@ class Ld_relaxed_scope_global__v8:
     - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_relaxed_scope_global__v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -13170,7 +13375,7 @@ class Ld_relaxed_scope_ss_v2:
     - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_relaxed_scope_ss_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -13216,7 +13421,7 @@ class Ld_relaxed_scope_ss_v4:
     - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_relaxed_scope_ss_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -13246,7 +13451,7 @@ class Ld_relaxed_scope_ss_v8:
     - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
     """
 class Ld_relaxed_scope_ss_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -13453,7 +13658,7 @@ class Ld_volatile_prefetch_v2:
     - `ld.volatile{.global}.prefetch.v2.type d, [a]` (PTX 7.4, sm_70 or later)
     """
 class Ld_volatile_prefetch_v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v2.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -13499,7 +13704,7 @@ class Ld_volatile_prefetch_v4:
     - `ld.volatile{.global}.prefetch.v4.type d, [a]` (PTX 7.4, sm_70 or later)
     """
 class Ld_volatile_prefetch_v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v4.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -13529,7 +13734,7 @@ class Ld_volatile_prefetch_v8:
     - `ld.volatile{.global}.prefetch.v8.type d, [a]` (PTX 7.4, sm_70 or later)
     """
 class Ld_volatile_prefetch_v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v8.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -13668,7 +13873,7 @@ class Ld_volatile_global__v2:
     - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_volatile_global__v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
         """
@@ -13714,7 +13919,7 @@ class Ld_volatile_global__v4:
     - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_volatile_global__v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
         """
@@ -13744,7 +13949,7 @@ class Ld_volatile_global__v8:
     - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
     """
 class Ld_volatile_global__v8_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
         """
@@ -14062,7 +14267,7 @@ class Ldmatrix_sync_aligned_m8n8_x1:
     shared__cta: Ldmatrix_sync_aligned_m8n8_x1_ss
     trans: Ldmatrix_sync_aligned_m8n8_x1_trans
 class Ldmatrix_sync_aligned_m8n8_x1_b16:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.x1{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
@@ -14087,7 +14292,7 @@ class Ldmatrix_sync_aligned_m8n8_x2:
     shared__cta: Ldmatrix_sync_aligned_m8n8_x2_ss
     trans: Ldmatrix_sync_aligned_m8n8_x2_trans
 class Ldmatrix_sync_aligned_m8n8_x2_b16:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.x2{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
@@ -14112,7 +14317,7 @@ class Ldmatrix_sync_aligned_m8n8_x4:
     shared__cta: Ldmatrix_sync_aligned_m8n8_x4_ss
     trans: Ldmatrix_sync_aligned_m8n8_x4_trans
 class Ldmatrix_sync_aligned_m8n8_x4_b16:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.x4{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
@@ -14323,7 +14528,7 @@ class Ldu_global__v2:
     - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
     """
 class Ldu_global__v2_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
         """
@@ -14369,7 +14574,7 @@ class Ldu_global__v4:
     - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
     """
 class Ldu_global__v4_type:
-    def __call__(self, d: Vector, a: Name, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
         """
@@ -14404,7 +14609,7 @@ class Lop3_boolop:
     - `lop3.boolop.b32 d|p, a, b, c, immLut, q` (PTX 8.2, sm_70 or later)
     """
 class Lop3_boolop_b32:
-    def __call__(self, d: Pair, a: Value, b: Value, c: Value, immLut: Constant, q: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: TwoResults, a: Value, b: Value, c: Value, immLut: Constant, q: Value, /, *, pred: Reg | None = None) -> None:
         """Apply any bitwise function of three inputs, given as a truth table of 8 bits.
         - `lop3.boolop.b32 d|p, a, b, c, immLut, q` (PTX 8.2, sm_70 or later)
         """
@@ -14732,7 +14937,7 @@ class Match_all_sync:
     - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
     """
 class Match_all_sync_type:
-    def __call__(self, d: Reg | Pair, a: Value, membermask: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | TwoResults, a: Value, membermask: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Find the lanes of a warp that hold the same value.
         - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
         """
@@ -15318,7 +15523,7 @@ class Mma_sync_aligned_m16n8k16_row_col_f16_atype_btype:
     - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_f16_atype_btype_f16:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
         """
@@ -15330,7 +15535,7 @@ class Mma_sync_aligned_m16n8k16_row_col_f16_f16_f16:
     - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_f16_f16_f16_f16:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15347,7 +15552,7 @@ class Mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16:
     - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15360,7 +15565,7 @@ class Mma_sync_aligned_m16n8k16_row_col_f32_atype_btype:
     - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_f32_atype_btype_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
         """
@@ -15372,7 +15577,7 @@ class Mma_sync_aligned_m16n8k16_row_col_f32_f16_f16:
     - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15386,7 +15591,7 @@ class Mma_sync_aligned_m16n8k16_row_col_f64_f64_f64:
     - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.8, sm_90 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_f64_f64_f64_f64:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
@@ -15402,7 +15607,7 @@ class Mma_sync_aligned_m16n8k16_row_col_s32_atype_btype:
     - `mma.sync.aligned.m16n8k16.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_s32_atype_btype_s32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15429,7 +15634,7 @@ class Mma_sync_aligned_m16n8k32_row_col_f16_atype_btype:
     - `mma.sync.aligned.m16n8k32.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
     """
 class Mma_sync_aligned_m16n8k32_row_col_f16_atype_btype_f16:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.7, sm_89 or later)
         """
@@ -15445,7 +15650,7 @@ class Mma_sync_aligned_m16n8k32_row_col_f32_atype_btype:
     - `mma.sync.aligned.m16n8k32.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.4, sm_89 or later)
     """
 class Mma_sync_aligned_m16n8k32_row_col_f32_atype_btype_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 8.4, sm_89 or later)
         """
@@ -15463,7 +15668,7 @@ class Mma_sync_aligned_m16n8k32_row_col_s32_atype_btype:
     - `mma.sync.aligned.m16n8k32.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k32_row_col_s32_atype_btype_s32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15476,7 +15681,7 @@ class Mma_sync_aligned_m16n8k32_row_col_s32_atype_2_btype:
     - `mma.sync.aligned.m16n8k32.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k32_row_col_s32_atype_2_btype_s32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15499,7 +15704,7 @@ class Mma_sync_aligned_m16n8k4_row_col_f32_tf32_tf32:
     - `mma.sync.aligned.m16n8k4.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k4_row_col_f32_tf32_tf32_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k4.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15513,7 +15718,7 @@ class Mma_sync_aligned_m16n8k4_row_col_f64_f64_f64:
     - `mma.sync.aligned.m16n8k4.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.8, sm_90 or later)
     """
 class Mma_sync_aligned_m16n8k4_row_col_f64_f64_f64_f64:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k4.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
@@ -15536,7 +15741,7 @@ class Mma_sync_aligned_m16n8k64_row_col_s32_atype_btype:
     - `mma.sync.aligned.m16n8k64.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k64_row_col_s32_atype_btype_s32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15560,7 +15765,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f16_f16_f16:
     - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
     """
 class Mma_sync_aligned_m16n8k8_row_col_f16_f16_f16_f16:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -15576,7 +15781,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f32_bf16_bf16:
     - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k8_row_col_f32_bf16_bf16_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15588,7 +15793,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f32_f16_f16:
     - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
     """
 class Mma_sync_aligned_m16n8k8_row_col_f32_f16_f16_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -15600,7 +15805,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32:
     - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15614,7 +15819,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f64_f64_f64:
     - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.8, sm_90 or later)
     """
 class Mma_sync_aligned_m16n8k8_row_col_f64_f64_f64_f64:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k8.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
@@ -15637,7 +15842,7 @@ class Mma_sync_aligned_m8n8k16_row_col_s32_atype_btype:
     - `mma.sync.aligned.m8n8k16.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
     """
 class Mma_sync_aligned_m8n8k16_row_col_s32_atype_btype_s32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m8n8k16.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -15662,7 +15867,7 @@ class Mma_sync_aligned_m8n8k32_row_col_s32_atype_btype:
     - `mma.sync.aligned.m8n8k32.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
     """
 class Mma_sync_aligned_m8n8k32_row_col_s32_atype_btype_s32:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m8n8k32.row.col{.satfinite}.dtype.atype.btype.ctype d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -15684,7 +15889,7 @@ class Mma_sync_aligned_m8n8k4_row_col_f64_f64_f64:
     - `mma.sync.aligned.m8n8k4.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m8n8k4_row_col_f64_f64_f64_f64:
-    def __call__(self, d: Vector, a: Vector, b: Vector, c: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m8n8k4.row.col.dtype.atype.btype.ctype d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -15753,7 +15958,7 @@ class Mov:
     v4: Mov_v4
 class Mov_b128:
     @overload
-    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
         - `mov.b128 d, {a, b, e, f}` (PTX 8.3, sm_70 or later)
@@ -15762,28 +15967,28 @@ class Mov_b128:
         - `mov.b128 {d, e}, a` (PTX 8.3, sm_70 or later)
         """
     @overload
-    def __call__(self, d: Reg, a: Vector, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def __call__(self, d: Vector, a: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
 class Mov_b16:
     @overload
-    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b16 d, {a, b}` (PTX 1.0, any target)
         - `mov.b16 {d, e}, a` (PTX 1.0, any target)
         - `mov.type d, a` (PTX 1.0, any target)
         """
     @overload
-    def __call__(self, d: Reg, a: Vector, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def __call__(self, d: Vector, a: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
 class Mov_b32:
     @overload
-    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b32 d, {a, b, e, f}` (PTX 1.0, any target)
         - `mov.b32 d, {a, b}` (PTX 1.0, any target)
@@ -15792,14 +15997,14 @@ class Mov_b32:
         - `mov.type d, a` (PTX 1.0, any target)
         """
     @overload
-    def __call__(self, d: Reg, a: Vector, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def __call__(self, d: Vector, a: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
 class Mov_b64:
     @overload
-    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b64 d, {a, b, e, f}` (PTX 1.0, any target)
         - `mov.b64 d, {a, b}` (PTX 1.0, any target)
@@ -15808,10 +16013,10 @@ class Mov_b64:
         - `mov.type d, a` (PTX 1.0, any target)
         """
     @overload
-    def __call__(self, d: Reg, a: Vector, /, *, pred: Reg | None = None) -> Reg:
+    def __call__(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def __call__(self, d: Vector, a: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
 class Mov_type:
     def __call__(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -15869,7 +16074,7 @@ class Mov_v2:
     - `mov.v2.type d, a` (PTX 1.0, any target)
     """
 class Mov_v2_type:
-    def __call__(self, d: Vector, a: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, /, *, pred: Reg | None = None) -> None:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.v2.type d, a` (PTX 1.0, any target)
         """
@@ -15903,7 +16108,7 @@ class Mov_v4:
     - `mov.v4.type d, a` (PTX 1.0, any target)
     """
 class Mov_v4_type:
-    def __call__(self, d: Vector, a: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, /, *, pred: Reg | None = None) -> None:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.v4.type d, a` (PTX 1.0, any target)
         """
@@ -15926,19 +16131,21 @@ class Movmatrix_sync_aligned_m8n8_trans_b16:
         - `movmatrix.sync.aligned.m8n8.trans.b16 d, a` (PTX 7.8, sm_75 or later)
         """
 class Mul:
-    bf16: Mul_type
+    bf16: Mul_bf16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
-    bf16x2: Mul_type
+    bf16x2: Mul_bf16x2
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
-    f16: Mul_type_2
+    e4m3x4: Mul_dtype
+    e5m2x4: Mul_dtype
+    f16: Mul_f16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
-    f16x2: Mul_type_2
+    f16x2: Mul_f16x2
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
@@ -15960,18 +16167,93 @@ class Mul:
     rm: Mul_rnd
     rn: Mul_rn
     rp: Mul_rnd
-    rz: Mul_rnd
+    rz: Mul_rz
     sat: Mul_ftz_sat
+    satfinite: Mul_rn_satfinite
     wide: Mul_wide
-class Mul_type:
+class Mul_bf16:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
-class Mul_type_2:
+class Mul_bf16x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
+        """
+    bf16x2: Mul_bf16x2_bf16x2
+class Mul_bf16x2_bf16x2:
+    f16x2: Mul_bf16x2_bf16x2_f16x2
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul.bf16x2.bf16x2.f16x2 d, a, b` (PTX 9.4, sm_107f and its family)
+    """
+class Mul_bf16x2_bf16x2_f16x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        - `mul.bf16x2.bf16x2.f16x2 d, a, b` (PTX 9.4, sm_107f and its family)
+        """
+class Mul_dtype:
+    e2m1p4x4: Mul_dtype_atype
+    e2m1x4: Mul_dtype_atype
+    e2m3x4: Mul_dtype_atype
+    e3m2x4: Mul_dtype_atype
+    e4m3x4: Mul_dtype_atype
+    e5m2x4: Mul_dtype_atype
+    ue8m0x4: Mul_dtype_atype
+class Mul_dtype_atype:
+    e2m1p4x4: Mul_dtype_atype_btype
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m1x4: Mul_dtype_atype_btype
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m3x4: Mul_dtype_atype_btype
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e3m2x4: Mul_dtype_atype_btype
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e4m3x4: Mul_dtype_atype_btype
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e5m2x4: Mul_dtype_atype_btype
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    ue8m0x4: Mul_dtype_atype_btype
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+    """
+class Mul_dtype_atype_btype:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
+        """
+class Mul_f16:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two numbers; of integers, take the low half, the high half or the whole product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
+        """
+class Mul_f16x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
+        """
+    f16x2: Mul_f16x2_f16x2
+class Mul_f16x2_f16x2:
+    bf16x2: Mul_f16x2_f16x2_bf16x2
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul.f16x2.f16x2.bf16x2 d, a, b` (PTX 9.4, sm_107f and its family)
+    """
+class Mul_f16x2_f16x2_bf16x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        - `mul.f16x2.f16x2.bf16x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_f32:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -15989,11 +16271,11 @@ class Mul_f64:
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
 class Mul_ftz:
-    f16: Mul_type_2
+    f16: Mul_f16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
-    f16x2: Mul_type_2
+    f16x2: Mul_f16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
@@ -16007,11 +16289,11 @@ class Mul_ftz:
     """
     sat: Mul_ftz_sat
 class Mul_ftz_sat:
-    f16: Mul_type_2
+    f16: Mul_f16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
-    f16x2: Mul_type_2
+    f16x2: Mul_f16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
@@ -16080,19 +16362,21 @@ class Mul_rnd_ftz_sat:
     - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
 class Mul_rn:
-    bf16: Mul_type
+    bf16: Mul_bf16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
-    bf16x2: Mul_type
+    bf16x2: Mul_bf16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
-    f16: Mul_type_2
+    e4m3x4: Mul_dtype
+    e5m2x4: Mul_dtype
+    f16: Mul_f16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
-    f16x2: Mul_type_2
+    f16x2: Mul_f16
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
@@ -16110,6 +16394,61 @@ class Mul_rn:
     """
     ftz: Mul_ftz
     sat: Mul_ftz_sat
+    satfinite: Mul_rn_satfinite
+class Mul_rn_satfinite:
+    e4m3x4: Mul_dtype
+    e5m2x4: Mul_dtype
+class Mul_rz:
+    bf16x2: Mul_rz_bf16x2
+    f32: Mul_f32
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    """
+    f32x2: Mul_f32x2
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    """
+    f64: Mul_f64
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    """
+    ftz: Mul_rz_ftz
+    sat: Mul_rnd_ftz_sat
+class Mul_rz_bf16x2:
+    f32x2: Mul_rz_bf16x2_f32x2
+class Mul_rz_bf16x2_f32x2:
+    f32x2: Mul_rz_bf16x2_f32x2_f32x2
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul.rz.bf16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
+    """
+class Mul_rz_bf16x2_f32x2_f32x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        - `mul.rz.bf16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
+        """
+class Mul_rz_ftz:
+    f16x2: Mul_rz_ftz_f16x2
+    f32: Mul_f32
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    """
+    f32x2: Mul_f32x2
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    """
+    sat: Mul_rnd_ftz_sat
+class Mul_rz_ftz_f16x2:
+    f32x2: Mul_rz_ftz_f16x2_f32x2
+class Mul_rz_ftz_f16x2_f32x2:
+    f32x2: Mul_rz_ftz_f16x2_f32x2_f32x2
+    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    - `mul.rz.ftz.f16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
+    """
+class Mul_rz_ftz_f16x2_f32x2_f32x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        - `mul.rz.ftz.f16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
+        """
 class Mul_wide:
     s16: Mul_wide_type
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
@@ -16683,7 +17022,7 @@ class Red_add_L2__cache_hint_v2:
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_L2__cache_hint_v2_f32:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16693,7 +17032,7 @@ class Red_add_L2__cache_hint_v4:
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_L2__cache_hint_v4_f32:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16750,12 +17089,12 @@ class Red_add_noftz_L2__cache_hint_v2:
     - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_noftz_L2__cache_hint_v2_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_noftz_L2__cache_hint_v2_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16777,12 +17116,12 @@ class Red_add_noftz_L2__cache_hint_v4:
     - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_noftz_L2__cache_hint_v4_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_noftz_L2__cache_hint_v4_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16796,7 +17135,7 @@ class Red_add_noftz_L2__cache_hint_v8:
     - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_noftz_L2__cache_hint_v8_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16833,12 +17172,12 @@ class Red_add_noftz_v2:
     - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_noftz_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_noftz_v2_type_2:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16860,12 +17199,12 @@ class Red_add_noftz_v4:
     - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_noftz_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_noftz_v4_type_2:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16879,7 +17218,7 @@ class Red_add_noftz_v8:
     - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_noftz_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16889,7 +17228,7 @@ class Red_add_v2:
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_v2_f32:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -16899,7 +17238,7 @@ class Red_add_v4:
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
 class Red_add_v4_f32:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
@@ -17305,9 +17644,25 @@ class Set_cmp:
     ftz: Set_cmp_ftz
     or_: Set_cmp_boolop
     s16: Set_cmp_dtype
+    s16x2: Set_cmp_type
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     s32: Set_cmp_dtype_2
+    s8x4: Set_cmp_type
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     u16: Set_cmp_dtype
+    u16x2: Set_cmp_type_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     u32: Set_cmp_dtype_2
+    u8x4: Set_cmp_type_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     xor: Set_cmp_boolop
 class Set_cmp_boolop:
     bf16: Set_cmp_boolop_bf16
@@ -17321,14 +17676,92 @@ class Set_cmp_boolop:
     u16: Set_cmp_boolop_dtype
     u32: Set_cmp_boolop_dtype_2
 class Set_cmp_boolop_bf16:
+    b16: Set_cmp_boolop_bf16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    b32: Set_cmp_boolop_bf16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    b64: Set_cmp_boolop_bf16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
     bf16: Set_cmp_boolop_bf16_bf16
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
     """
+    f16: Set_cmp_boolop_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_boolop_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f64: Set_cmp_boolop_bf16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    s16: Set_cmp_boolop_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    s32: Set_cmp_boolop_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    s64: Set_cmp_boolop_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u16: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u32: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u64: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_boolop_bf16_stype:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+        """
 class Set_cmp_boolop_bf16_bf16:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_boolop_bf16_f16:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_boolop_bf16_f32:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_boolop_bf16_f64:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_boolop_bf16_stype_2:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_boolop_bf16_stype_3:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_boolop_bf16x2:
     bf16x2: Set_cmp_boolop_bf16x2_bf16x2
@@ -17341,14 +17774,83 @@ class Set_cmp_boolop_bf16x2_bf16x2:
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_boolop_f16:
+    b16: Set_cmp_boolop_f16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    b32: Set_cmp_boolop_f16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    b64: Set_cmp_boolop_f16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
     f16: Set_cmp_boolop_f16_f16
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
     """
+    f32: Set_cmp_boolop_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    f64: Set_cmp_boolop_f16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    s16: Set_cmp_boolop_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    s32: Set_cmp_boolop_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    s64: Set_cmp_boolop_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u16: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u32: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u64: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+class Set_cmp_boolop_f16_stype:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+        """
 class Set_cmp_boolop_f16_f16:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_boolop_f16_f32:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_boolop_f16_f64:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_boolop_f16_stype_2:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_boolop_f16_stype_3:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_boolop_f16x2:
     f16x2: Set_cmp_boolop_f16x2_f16x2
@@ -17431,13 +17933,32 @@ class Set_cmp_boolop_f32_stype_3:
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_boolop_ftz:
-    f16: Set_cmp_boolop_f16
+    bf16: Set_cmp_boolop_ftz_bf16
+    f16: Set_cmp_boolop_ftz_f16
     f16x2: Set_cmp_boolop_f16x2
     f32: Set_cmp_boolop_ftz_f32
     s16: Set_cmp_boolop_ftz_dtype
     s32: Set_cmp_boolop_ftz_dtype_2
     u16: Set_cmp_boolop_ftz_dtype
     u32: Set_cmp_boolop_ftz_dtype_2
+class Set_cmp_boolop_ftz_bf16:
+    f16: Set_cmp_boolop_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_boolop_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_boolop_ftz_f16:
+    f16: Set_cmp_boolop_f16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    f32: Set_cmp_boolop_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
 class Set_cmp_boolop_ftz_f32:
     f32: Set_cmp_boolop_f32_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -17547,14 +18068,92 @@ class Set_cmp_boolop_dtype_2_bf16x2:
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_bf16:
+    b16: Set_cmp_bf16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    b32: Set_cmp_bf16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    b64: Set_cmp_bf16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
     bf16: Set_cmp_bf16_bf16
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
     """
+    f16: Set_cmp_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f64: Set_cmp_bf16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    s16: Set_cmp_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    s32: Set_cmp_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    s64: Set_cmp_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u16: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u32: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u64: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_bf16_stype:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+        """
 class Set_cmp_bf16_bf16:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_bf16_f16:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_bf16_f32:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_bf16_f64:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_bf16_stype_2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+        """
+class Set_cmp_bf16_stype_3:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_bf16x2:
     bf16x2: Set_cmp_bf16x2_bf16x2
@@ -17567,14 +18166,83 @@ class Set_cmp_bf16x2_bf16x2:
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_f16:
+    b16: Set_cmp_f16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    b32: Set_cmp_f16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    b64: Set_cmp_f16_stype
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
     f16: Set_cmp_f16_f16
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
     """
+    f32: Set_cmp_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    f64: Set_cmp_f16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    s16: Set_cmp_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    s32: Set_cmp_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    s64: Set_cmp_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u16: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u32: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u64: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+class Set_cmp_f16_stype:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+        """
 class Set_cmp_f16_f16:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_f16_f32:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_f16_f64:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_f16_stype_2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+        """
+class Set_cmp_f16_stype_3:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_f16x2:
     f16x2: Set_cmp_f16x2_f16x2
@@ -17657,13 +18325,32 @@ class Set_cmp_f32_stype_3:
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_ftz:
-    f16: Set_cmp_f16
+    bf16: Set_cmp_ftz_bf16
+    f16: Set_cmp_ftz_f16
     f16x2: Set_cmp_f16x2
     f32: Set_cmp_ftz_f32
     s16: Set_cmp_ftz_dtype
     s32: Set_cmp_ftz_dtype_2
     u16: Set_cmp_ftz_dtype
     u32: Set_cmp_ftz_dtype_2
+class Set_cmp_ftz_bf16:
+    f16: Set_cmp_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_ftz_f16:
+    f16: Set_cmp_f16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    f32: Set_cmp_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
 class Set_cmp_ftz_f32:
     f32: Set_cmp_f32_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -17706,6 +18393,11 @@ class Set_cmp_dtype:
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
     """
+class Set_cmp_type:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+        """
 class Set_cmp_dtype_2:
     b16: Set_cmp_f32_stype
     """Compare two values, and write the truth as an integer or a number.
@@ -17772,11 +18464,16 @@ class Set_cmp_dtype_2_bf16x2:
         """Compare two values, and write the truth as an integer or a number.
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
+class Set_cmp_type_2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Compare two values, and write the truth as an integer or a number.
+        - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+        """
 class Set_cmp_2:
     and_: Set_cmp_2_boolop
-    bf16: Set_cmp_bf16
+    bf16: Set_cmp_2_bf16
     bf16x2: Set_cmp_bf16x2
-    f16: Set_cmp_f16
+    f16: Set_cmp_2_f16
     f16x2: Set_cmp_f16x2
     f32: Set_cmp_2_f32
     ftz: Set_cmp_ftz
@@ -17787,9 +18484,9 @@ class Set_cmp_2:
     u32: Set_cmp_2_dtype
     xor: Set_cmp_2_boolop
 class Set_cmp_2_boolop:
-    bf16: Set_cmp_boolop_bf16
+    bf16: Set_cmp_2_boolop_bf16
     bf16x2: Set_cmp_boolop_bf16x2
-    f16: Set_cmp_boolop_f16
+    f16: Set_cmp_2_boolop_f16
     f16x2: Set_cmp_boolop_f16x2
     f32: Set_cmp_2_boolop_f32
     ftz: Set_cmp_boolop_ftz
@@ -17797,6 +18494,36 @@ class Set_cmp_2_boolop:
     s32: Set_cmp_2_boolop_dtype
     u16: Set_cmp_boolop_dtype
     u32: Set_cmp_2_boolop_dtype
+class Set_cmp_2_boolop_bf16:
+    bf16: Set_cmp_boolop_bf16_bf16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f16: Set_cmp_boolop_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_boolop_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f64: Set_cmp_boolop_bf16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_2_boolop_f16:
+    f16: Set_cmp_boolop_f16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    f32: Set_cmp_boolop_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    f64: Set_cmp_boolop_f16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
 class Set_cmp_2_boolop_f32:
     f32: Set_cmp_boolop_f32_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -17830,6 +18557,36 @@ class Set_cmp_2_boolop_dtype:
     f64: Set_cmp_boolop_f32_f64
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
+    """
+class Set_cmp_2_bf16:
+    bf16: Set_cmp_bf16_bf16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f16: Set_cmp_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f64: Set_cmp_bf16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_2_f16:
+    f16: Set_cmp_f16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    f32: Set_cmp_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    f64: Set_cmp_f16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
     """
 class Set_cmp_2_f32:
     f32: Set_cmp_f32_f32
@@ -17867,22 +18624,38 @@ class Set_cmp_2_dtype:
     """
 class Set_cmp_3:
     and_: Set_cmp_3_boolop
-    bf16: Set_cmp_bf16
+    bf16: Set_cmp_3_bf16
     bf16x2: Set_cmp_bf16x2
-    f16: Set_cmp_f16
+    f16: Set_cmp_3_f16
     f16x2: Set_cmp_f16x2
     f32: Set_cmp_3_f32
     ftz: Set_cmp_ftz
     or_: Set_cmp_3_boolop
     s16: Set_cmp_dtype
+    s16x2: Set_cmp_type
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     s32: Set_cmp_3_dtype
+    s8x4: Set_cmp_type
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     u16: Set_cmp_dtype
+    u16x2: Set_cmp_type_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     u32: Set_cmp_3_dtype
+    u8x4: Set_cmp_type_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     xor: Set_cmp_3_boolop
 class Set_cmp_3_boolop:
-    bf16: Set_cmp_boolop_bf16
+    bf16: Set_cmp_3_boolop_bf16
     bf16x2: Set_cmp_boolop_bf16x2
-    f16: Set_cmp_boolop_f16
+    f16: Set_cmp_3_boolop_f16
     f16x2: Set_cmp_boolop_f16x2
     f32: Set_cmp_3_boolop_f32
     ftz: Set_cmp_boolop_ftz
@@ -17890,6 +18663,84 @@ class Set_cmp_3_boolop:
     s32: Set_cmp_3_boolop_dtype
     u16: Set_cmp_boolop_dtype
     u32: Set_cmp_3_boolop_dtype
+class Set_cmp_3_boolop_bf16:
+    bf16: Set_cmp_boolop_bf16_bf16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f16: Set_cmp_boolop_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_boolop_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    f64: Set_cmp_boolop_bf16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    s16: Set_cmp_boolop_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    s32: Set_cmp_boolop_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    s64: Set_cmp_boolop_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u16: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u32: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u64: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_3_boolop_f16:
+    f16: Set_cmp_boolop_f16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    f32: Set_cmp_boolop_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    f64: Set_cmp_boolop_f16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    s16: Set_cmp_boolop_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    s32: Set_cmp_boolop_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    s64: Set_cmp_boolop_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u16: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u32: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u64: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
 class Set_cmp_3_boolop_f32:
     f32: Set_cmp_boolop_f32_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -17971,6 +18822,84 @@ class Set_cmp_3_boolop_dtype:
     u64: Set_cmp_boolop_f32_stype_3
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
+    """
+class Set_cmp_3_bf16:
+    bf16: Set_cmp_bf16_bf16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f16: Set_cmp_bf16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f32: Set_cmp_bf16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    f64: Set_cmp_bf16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    s16: Set_cmp_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    s32: Set_cmp_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    s64: Set_cmp_bf16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u16: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u32: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u64: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_3_f16:
+    f16: Set_cmp_f16_f16
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    f32: Set_cmp_f16_f32
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    f64: Set_cmp_f16_f64
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    s16: Set_cmp_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    s32: Set_cmp_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    s64: Set_cmp_f16_stype_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u16: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u32: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u64: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
     """
 class Set_cmp_3_f32:
     f32: Set_cmp_f32_f32
@@ -18056,15 +18985,53 @@ class Set_cmp_3_dtype:
     """
 class Set_cmp_4:
     and_: Set_cmp_4_boolop
+    bf16: Set_cmp_4_bf16
+    f16: Set_cmp_4_f16
     f32: Set_cmp_4_dtype
     or_: Set_cmp_4_boolop
     s32: Set_cmp_4_dtype
+    u16x2: Set_cmp_type_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     u32: Set_cmp_4_dtype
+    u8x4: Set_cmp_type_2
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
+    """
     xor: Set_cmp_4_boolop
 class Set_cmp_4_boolop:
+    bf16: Set_cmp_4_boolop_bf16
+    f16: Set_cmp_4_boolop_f16
     f32: Set_cmp_4_boolop_dtype
     s32: Set_cmp_4_boolop_dtype
     u32: Set_cmp_4_boolop_dtype
+class Set_cmp_4_boolop_bf16:
+    u16: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u32: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+    u64: Set_cmp_boolop_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_4_boolop_f16:
+    u16: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u32: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
+    u64: Set_cmp_boolop_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
+    """
 class Set_cmp_4_boolop_dtype:
     u16: Set_cmp_boolop_f32_stype_3
     """Compare two values, and write the truth as an integer or a number.
@@ -18077,6 +19044,32 @@ class Set_cmp_4_boolop_dtype:
     u64: Set_cmp_boolop_f32_stype_3
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
+    """
+class Set_cmp_4_bf16:
+    u16: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u32: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+    u64: Set_cmp_bf16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
+    """
+class Set_cmp_4_f16:
+    u16: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u32: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
+    """
+    u64: Set_cmp_f16_stype_3
+    """Compare two values, and write the truth as an integer or a number.
+    - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
     """
 class Set_cmp_4_dtype:
     u16: Set_cmp_f32_stype_3
@@ -18255,37 +19248,37 @@ class Setp_cmp_boolop:
     - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
     """
 class Setp_cmp_boolop_type:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
 class Setp_cmp_boolop_bf16:
-    def __call__(self, p: Reg | Sink, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Setp_cmp_boolop_bf16x2:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Setp_cmp_boolop_f16:
-    def __call__(self, p: Reg | Sink, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | NoResult, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Setp_cmp_boolop_f16x2:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Setp_cmp_boolop_f32:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
 class Setp_cmp_boolop_f64:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
@@ -18303,47 +19296,47 @@ class Setp_cmp_boolop_ftz:
     - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
     """
 class Setp_cmp_boolop_type_2:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
 class Setp_cmp_boolop_type_3:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
 class Setp_cmp_type:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
 class Setp_cmp_bf16:
-    def __call__(self, p: Reg | Sink, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
 class Setp_cmp_bf16x2:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
 class Setp_cmp_f16:
-    def __call__(self, p: Reg | Sink, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | NoResult, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
 class Setp_cmp_f16x2:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
 class Setp_cmp_f32:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
 class Setp_cmp_f64:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
@@ -18361,12 +19354,12 @@ class Setp_cmp_ftz:
     - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
     """
 class Setp_cmp_type_2:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
 class Setp_cmp_type_3:
-    def __call__(self, p: Reg | Pair, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, p: Reg | TwoResults, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Compare two values, and write the truth to a predicate; a second one gets the opposite.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
@@ -18600,7 +19593,7 @@ class Shfl_mode:
     - `shfl.mode.b32 d{|p}, a, b, c` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
     """
 class Shfl_mode_b32:
-    def __call__(self, d: Reg | Pair, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | TwoResults, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Exchange values between the lanes of a warp, on targets before sm_70.
         - `shfl.mode.b32 d{|p}, a, b, c` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
         """
@@ -18615,7 +19608,7 @@ class Shfl_sync_mode:
     - `shfl.sync.mode.b32 d{|p}, a, b, c, membermask` (PTX 6.0, any target)
     """
 class Shfl_sync_mode_b32:
-    def __call__(self, d: Reg | Pair, a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, d: Reg | TwoResults, a: Value, b: Value, c: Value, membermask: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Exchange values between the lanes of a warp that a mask names.
         - `shfl.sync.mode.b32 d{|p}, a, b, c, membermask` (PTX 6.0, any target)
         """
@@ -19112,7 +20105,7 @@ class St_level1_L2__cache_hint_v2:
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_level1_L2__cache_hint_v2_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19174,12 +20167,12 @@ class St_level1_L2__cache_hint_v4:
     - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_level1_L2__cache_hint_v4_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_level1_L2__cache_hint_v4_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19225,12 +20218,12 @@ class St_level1_L2__cache_hint_v8:
     - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_level1_L2__cache_hint_v8_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_level1_L2__cache_hint_v8_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19293,7 +20286,7 @@ class St_level1_level2_v4:
     - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
 class St_level1_level2_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19315,7 +20308,7 @@ class St_level1_level2_v8:
     - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
 class St_level1_level2_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19387,7 +20380,7 @@ class St_level1_v2:
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_level1_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19449,7 +20442,7 @@ class St_level1_v4:
     - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_level1_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19495,7 +20488,7 @@ class St_level1_v8:
     - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_level1_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19662,7 +20655,7 @@ class St_L2__cache_hint_v2:
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_L2__cache_hint_v2_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -19739,13 +20732,13 @@ class St_L2__cache_hint_v4:
     - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_L2__cache_hint_v4_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_L2__cache_hint_v4_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -19802,13 +20795,13 @@ class St_L2__cache_hint_v8:
     - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_L2__cache_hint_v8_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_L2__cache_hint_v8_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -20039,7 +21032,7 @@ class St_cop_L2__cache_hint_v2:
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_cop_L2__cache_hint_v2_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20101,12 +21094,12 @@ class St_cop_L2__cache_hint_v4:
     - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_cop_L2__cache_hint_v4_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_cop_L2__cache_hint_v4_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20152,12 +21145,12 @@ class St_cop_L2__cache_hint_v8:
     - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_cop_L2__cache_hint_v8_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_cop_L2__cache_hint_v8_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20245,7 +21238,7 @@ class St_cop_v2:
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
     """
 class St_cop_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
@@ -20318,13 +21311,13 @@ class St_cop_v4:
     - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     """
 class St_cop_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
 class St_cop_v4_type_2:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20376,13 +21369,13 @@ class St_cop_v8:
     - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
     """
 class St_cop_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
 class St_cop_v8_type_2:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20579,7 +21572,7 @@ class St_global__v2:
     - and 1 more forms
     """
 class St_global__v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -20667,14 +21660,14 @@ class St_global__v4:
     - and 1 more forms
     """
 class St_global__v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
 class St_global__v4_type_2:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -20737,14 +21730,14 @@ class St_global__v8:
     - and 1 more forms
     """
 class St_global__v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
 class St_global__v8_type_2:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -20949,7 +21942,7 @@ class St_ss_cop_v2:
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
     """
 class St_ss_cop_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
         """
@@ -20995,7 +21988,7 @@ class St_ss_cop_v4:
     - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     """
 class St_ss_cop_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
@@ -21025,7 +22018,7 @@ class St_ss_cop_v8:
     - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
     """
 class St_ss_cop_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
@@ -21450,7 +22443,7 @@ class St_relaxed_scope_level1_L2__cache_hint_v2:
     - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_relaxed_scope_level1_L2__cache_hint_v2_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -21512,12 +22505,12 @@ class St_relaxed_scope_level1_L2__cache_hint_v4:
     - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_relaxed_scope_level1_L2__cache_hint_v4_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_relaxed_scope_level1_L2__cache_hint_v4_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -21563,12 +22556,12 @@ class St_relaxed_scope_level1_L2__cache_hint_v8:
     - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_relaxed_scope_level1_L2__cache_hint_v8_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_relaxed_scope_level1_L2__cache_hint_v8_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -21631,7 +22624,7 @@ class St_relaxed_scope_level1_level2_v4:
     - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
 class St_relaxed_scope_level1_level2_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -21653,7 +22646,7 @@ class St_relaxed_scope_level1_level2_v8:
     - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
 class St_relaxed_scope_level1_level2_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -21725,7 +22718,7 @@ class St_relaxed_scope_level1_v2:
     - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_relaxed_scope_level1_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -21787,7 +22780,7 @@ class St_relaxed_scope_level1_v4:
     - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_relaxed_scope_level1_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -21833,7 +22826,7 @@ class St_relaxed_scope_level1_v8:
     - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_relaxed_scope_level1_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -22009,7 +23002,7 @@ class St_relaxed_scope_global__v2:
     - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_relaxed_scope_global__v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
@@ -22082,7 +23075,7 @@ class St_relaxed_scope_global__v4:
     - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_relaxed_scope_global__v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
@@ -22135,7 +23128,7 @@ class St_relaxed_scope_global__v8:
     - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_relaxed_scope_global__v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
@@ -22272,7 +23265,7 @@ class St_relaxed_scope_ss_v2:
     - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_relaxed_scope_ss_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -22318,7 +23311,7 @@ class St_relaxed_scope_ss_v4:
     - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_relaxed_scope_ss_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -22348,7 +23341,7 @@ class St_relaxed_scope_ss_v8:
     - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_relaxed_scope_ss_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -22649,7 +23642,7 @@ class St_release_scope_level1_L2__cache_hint_v2:
     - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_release_scope_level1_L2__cache_hint_v2_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -22711,12 +23704,12 @@ class St_release_scope_level1_L2__cache_hint_v4:
     - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_release_scope_level1_L2__cache_hint_v4_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_release_scope_level1_L2__cache_hint_v4_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -22762,12 +23755,12 @@ class St_release_scope_level1_L2__cache_hint_v8:
     - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_release_scope_level1_L2__cache_hint_v8_type:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
 class St_release_scope_level1_L2__cache_hint_v8_type_2:
-    def __call__(self, a: Name, b: Vector, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -22830,7 +23823,7 @@ class St_release_scope_level1_level2_v4:
     - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
 class St_release_scope_level1_level2_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -22852,7 +23845,7 @@ class St_release_scope_level1_level2_v8:
     - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     """
 class St_release_scope_level1_level2_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -22924,7 +23917,7 @@ class St_release_scope_level1_v2:
     - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_release_scope_level1_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -22986,7 +23979,7 @@ class St_release_scope_level1_v4:
     - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_release_scope_level1_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -23032,7 +24025,7 @@ class St_release_scope_level1_v8:
     - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     """
 class St_release_scope_level1_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -23208,7 +24201,7 @@ class St_release_scope_global__v2:
     - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_release_scope_global__v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
@@ -23281,7 +24274,7 @@ class St_release_scope_global__v4:
     - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_release_scope_global__v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
@@ -23334,7 +24327,7 @@ class St_release_scope_global__v8:
     - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_release_scope_global__v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
@@ -23471,7 +24464,7 @@ class St_release_scope_ss_v2:
     - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_release_scope_ss_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -23517,7 +24510,7 @@ class St_release_scope_ss_v4:
     - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_release_scope_ss_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -23547,7 +24540,7 @@ class St_release_scope_ss_v8:
     - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
     """
 class St_release_scope_ss_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -23751,7 +24744,7 @@ class St_volatile_ss_v2:
     - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
     """
 class St_volatile_ss_v2_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
         """
@@ -23797,7 +24790,7 @@ class St_volatile_ss_v4:
     - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
     """
 class St_volatile_ss_v4_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
         """
@@ -23827,7 +24820,7 @@ class St_volatile_ss_v8:
     - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
     """
 class St_volatile_ss_v8_type:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
         """
@@ -23992,7 +24985,7 @@ class Stmatrix_sync_aligned_m8n8_x1:
     shared__cta: Stmatrix_sync_aligned_m8n8_x1_ss
     trans: Stmatrix_sync_aligned_m8n8_x1_trans
 class Stmatrix_sync_aligned_m8n8_x1_b16:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.x1{.trans}{.ss}.b16 [a], b` (PTX 7.8, sm_90 or later)
         """
@@ -24017,7 +25010,7 @@ class Stmatrix_sync_aligned_m8n8_x2:
     shared__cta: Stmatrix_sync_aligned_m8n8_x2_ss
     trans: Stmatrix_sync_aligned_m8n8_x2_trans
 class Stmatrix_sync_aligned_m8n8_x2_b16:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.x2{.trans}{.ss}.b16 [a], b` (PTX 7.8, sm_90 or later)
         """
@@ -24042,7 +25035,7 @@ class Stmatrix_sync_aligned_m8n8_x4:
     shared__cta: Stmatrix_sync_aligned_m8n8_x4_ss
     trans: Stmatrix_sync_aligned_m8n8_x4_trans
 class Stmatrix_sync_aligned_m8n8_x4_b16:
-    def __call__(self, a: Name, b: Vector, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.x4{.trans}{.ss}.b16 [a], b` (PTX 7.8, sm_90 or later)
         """
@@ -24072,6 +25065,14 @@ class Sub:
     - `sub.cc.type d, a, b` (PTX 1.2, any target)
     - `sub.cc.type d, a, b` (PTX 4.3, any target)
     """
+    e4m3x4: Sub_dtype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e5m2x4: Sub_dtype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
     f16: Sub_type_2
     """Subtract the second number from the first.
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
@@ -24100,6 +25101,7 @@ class Sub:
     """
     rm: Sub_rnd
     """Subtract the second number from the first.
+    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
@@ -24107,26 +25109,31 @@ class Sub:
     """
     rn: Sub_rn
     """Subtract the second number from the first.
+    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     - `sub{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
-    - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
+    - and 2 more forms
     """
     rp: Sub_rnd
     """Subtract the second number from the first.
+    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     """
-    rz: Sub_rnd
+    rz: Sub_rz
     """Subtract the second number from the first.
+    - `sub.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    - `sub.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
+    - and 1 more forms
     """
     s16: Sub_type_3
     """Subtract the second number from the first.
@@ -24151,6 +25158,10 @@ class Sub:
     - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
+    """
+    satfinite: Sub_rn_satfinite
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
     """
     u16: Sub_type_3
     """Subtract the second number from the first.
@@ -24200,6 +25211,40 @@ class Sub_cc_type_2:
         """Subtract two integers and keep the borrow.
         - `sub.cc.type d, a, b` (PTX 4.3, any target)
         """
+class Sub_dtype:
+    e2m1p4x4: Sub_dtype_atype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m1x4: Sub_dtype_atype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e2m3x4: Sub_dtype_atype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e3m2x4: Sub_dtype_atype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e4m3x4: Sub_dtype_atype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    e5m2x4: Sub_dtype_atype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+    ue8m0x4: Sub_dtype_atype
+    """Subtract the second number from the first.
+    - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+    """
+class Sub_dtype_atype:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Subtract the second number from the first.
+        - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
+        """
 class Sub_type_2:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract the second number from the first.
@@ -24228,6 +25273,18 @@ class Sub_f32x2:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
+    bf16x2: Sub_f32x2_atype
+    f16x2: Sub_f32x2_atype
+class Sub_f32x2_atype:
+    f32x2: Sub_f32x2_atype_f32x2
+    """Subtract the second number from the first.
+    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    """
+class Sub_f32x2_atype_f32x2:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Subtract the second number from the first.
+        - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+        """
 class Sub_f64:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract the second number from the first.
@@ -24246,7 +25303,7 @@ class Sub_ftz:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
-    f32x2: Sub_f32x2
+    f32x2: Sub_ftz_f32x2
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
@@ -24255,6 +25312,11 @@ class Sub_ftz_f32:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract the second number from the first.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+        """
+class Sub_ftz_f32x2:
+    def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Subtract the second number from the first.
+        - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
 class Sub_ftz_sat:
     f16: Sub_type_2
@@ -24289,7 +25351,7 @@ class Sub_rnd_ftz:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
-    f32x2: Sub_f32x2
+    f32x2: Sub_ftz_f32x2
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
@@ -24313,6 +25375,8 @@ class Sub_rn:
     """Subtract the second number from the first.
     - `sub{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
+    e4m3x4: Sub_dtype
+    e5m2x4: Sub_dtype
     f16: Sub_type_2
     """Subtract the second number from the first.
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
@@ -24335,6 +25399,7 @@ class Sub_rn:
     """
     ftz: Sub_ftz
     sat: Sub_rn_sat
+    satfinite: Sub_rn_satfinite
 class Sub_rn_sat:
     f16: Sub_type_2
     """Subtract the second number from the first.
@@ -24348,6 +25413,60 @@ class Sub_rn_sat:
     """Subtract the second number from the first.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
+class Sub_rn_satfinite:
+    e4m3x4: Sub_dtype
+    e5m2x4: Sub_dtype
+class Sub_rz:
+    bf16x2: Sub_rz_bf16x2
+    f32: Sub_f32
+    """Subtract the second number from the first.
+    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    """
+    f32x2: Sub_f32x2
+    """Subtract the second number from the first.
+    - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    """
+    f64: Sub_f64
+    """Subtract the second number from the first.
+    - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    """
+    ftz: Sub_rz_ftz
+    sat: Sub_rnd_sat
+class Sub_rz_bf16x2:
+    f32x2: Sub_rz_bf16x2_f32x2
+class Sub_rz_bf16x2_f32x2:
+    f32x2: Sub_rz_bf16x2_f32x2_f32x2
+    """Subtract the second number from the first.
+    - `sub.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    """
+class Sub_rz_bf16x2_f32x2_f32x2:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Subtract the second number from the first.
+        - `sub.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+        """
+class Sub_rz_ftz:
+    f16x2: Sub_rz_ftz_f16x2
+    f32: Sub_ftz_f32
+    """Subtract the second number from the first.
+    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    """
+    f32x2: Sub_ftz_f32x2
+    """Subtract the second number from the first.
+    - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    """
+    sat: Sub_rnd_ftz_sat
+class Sub_rz_ftz_f16x2:
+    f32x2: Sub_rz_ftz_f16x2_f32x2
+class Sub_rz_ftz_f16x2_f32x2:
+    f32x2: Sub_rz_ftz_f16x2_f32x2_f32x2
+    """Subtract the second number from the first.
+    - `sub.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    """
+class Sub_rz_ftz_f16x2_f32x2_f32x2:
+    def __call__(self, d: Reg, a: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Subtract the second number from the first.
+        - `sub.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+        """
 class Sub_type_3:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract the second number from the first.
@@ -24484,8 +25603,934 @@ class Tanh_approx_type_2:
         - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
 class Tcgen05:
+    alloc: Tcgen05_alloc
+    """Allocate columns of tensor memory, and write their address to shared memory.
+    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
+    """
+    commit: Tcgen05_commit
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - and 2 more forms
+    """
+    cp: Tcgen05_cp
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    dealloc: Tcgen05_dealloc
+    """Free columns of tensor memory.
+    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
+    """
+    fence__after_thread_sync: Tcgen05_order
+    """Order tensor-memory operations with the thread synchronization before or after.
+    - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    fence__before_thread_sync: Tcgen05_order
+    """Order tensor-memory operations with the thread synchronization before or after.
+    - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    ld: Tcgen05_ld
+    """- `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
+    """
+    relinquish_alloc_permit: Tcgen05_relinquish_alloc_permit
+    """Promise that this block allocates no more tensor memory.
+    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    shift: Tcgen05_shift
+    """Move the rows of a matrix in tensor memory down by one.
+    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    st: Tcgen05_st
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
     wait__ld: Tcgen05_operation
+    """Wait for the thread's loads from, or stores to, tensor memory.
+    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
     wait__st: Tcgen05_operation
+    """Wait for the thread's loads from, or stores to, tensor memory.
+    - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_alloc:
+    cta_group__1: Tcgen05_alloc_cta_group
+    cta_group__2: Tcgen05_alloc_cta_group
+    exclusive: Tcgen05_alloc_exclusive
+class Tcgen05_alloc_cta_group:
+    sync: Tcgen05_alloc_cta_group_sync
+class Tcgen05_alloc_cta_group_sync:
+    aligned: Tcgen05_alloc_cta_group_sync_aligned
+class Tcgen05_alloc_cta_group_sync_aligned:
+    b32: Tcgen05_alloc_cta_group_sync_aligned_b32
+    """Allocate columns of tensor memory, and write their address to shared memory.
+    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    shared__cta: Tcgen05_alloc_cta_group_sync_aligned_shared__cta
+class Tcgen05_alloc_cta_group_sync_aligned_b32:
+    def __call__(self, dst: Name, columns: Value, /, *, pred: Reg | None = None) -> None:
+        """Allocate columns of tensor memory, and write their address to shared memory.
+        - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_alloc_cta_group_sync_aligned_shared__cta:
+    b32: Tcgen05_alloc_cta_group_sync_aligned_b32
+    """Allocate columns of tensor memory, and write their address to shared memory.
+    - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_alloc_exclusive:
+    cta_group__1: Tcgen05_alloc_exclusive_cta_group
+    cta_group__2: Tcgen05_alloc_exclusive_cta_group
+class Tcgen05_alloc_exclusive_cta_group:
+    sync: Tcgen05_alloc_exclusive_cta_group_sync
+class Tcgen05_alloc_exclusive_cta_group_sync:
+    aligned: Tcgen05_alloc_exclusive_cta_group_sync_aligned
+class Tcgen05_alloc_exclusive_cta_group_sync_aligned:
+    b32: Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32
+    """Allocate columns of tensor memory, and write their address to shared memory.
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
+    """
+    shared__cta: Tcgen05_alloc_exclusive_cta_group_sync_aligned_shared__cta
+class Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32:
+    def __call__(self, dst: Name, columns512: Value, /, *, pred: Reg | None = None) -> None:
+        """Allocate columns of tensor memory, and write their address to shared memory.
+        - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_alloc_exclusive_cta_group_sync_aligned_shared__cta:
+    b32: Tcgen05_alloc_exclusive_cta_group_sync_aligned_b32
+    """Allocate columns of tensor memory, and write their address to shared memory.
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_commit:
+    cta_group__1: Tcgen05_commit_cta_group
+    cta_group__2: Tcgen05_commit_cta_group
+class Tcgen05_commit_cta_group:
+    mbarrier__arrive__one: Tcgen05_commit_cta_group_mbarrier__arrive__one
+class Tcgen05_commit_cta_group_mbarrier__arrive__one:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster
+    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b
+    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b
+    shared__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_shared__cluster
+    sync_restrict__shared__read__mma__a: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_b64:
+    def __call__(self, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster_b64:
+    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b_b64:
+    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b_b64:
+    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_shared__cluster:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster
+    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__16b
+    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_multicast__cluster__32b
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
+    """
+    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster
+    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b
+    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b
+    shared__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_shared__cluster
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_b64:
+    def __call__(self, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster_b64:
+    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b_b64:
+    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b_b64:
+    def __call__(self, mbar: Name, mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+        - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_shared__cluster:
+    b64: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_b64
+    """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
+    """
+    multicast__cluster: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster
+    multicast__cluster__16b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__16b
+    multicast__cluster__32b: Tcgen05_commit_cta_group_mbarrier__arrive__one_sync_restrict__shared__read__mma__a_multicast__cluster__32b
+class Tcgen05_cp:
+    cta_group__1: Tcgen05_cp_cta_group
+    cta_group__2: Tcgen05_cp_cta_group
+class Tcgen05_cp_cta_group:
+    _128x128b: Tcgen05_cp_cta_group_shape
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    _128x256b: Tcgen05_cp_cta_group_shape
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    _32x128b: Tcgen05_cp_cta_group__32x128b
+    _4x256b: Tcgen05_cp_cta_group_shape
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    _64x128b: Tcgen05_cp_cta_group__64x128b
+class Tcgen05_cp_cta_group_shape:
+    def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy from shared memory to tensor memory, asynchronously.
+        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    b8x16: Tcgen05_cp_cta_group_shape_b8x16
+class Tcgen05_cp_cta_group_shape_b8x16:
+    b4x16_p64: Tcgen05_cp_cta_group_shape_b8x16_format
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    b6x16_p32: Tcgen05_cp_cta_group_shape_b8x16_format
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_cp_cta_group_shape_b8x16_format:
+    def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy from shared memory to tensor memory, asynchronously.
+        - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_cp_cta_group__32x128b:
+    warpx4: Tcgen05_cp_cta_group__32x128b_warpx4
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_cp_cta_group__32x128b_warpx4:
+    def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy from shared memory to tensor memory, asynchronously.
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    b8x16: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16
+class Tcgen05_cp_cta_group__32x128b_warpx4_b8x16:
+    b4x16_p64: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    b6x16_p32: Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_cp_cta_group__32x128b_warpx4_b8x16_format:
+    def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy from shared memory to tensor memory, asynchronously.
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_cp_cta_group__64x128b:
+    warpx2__01_23: Tcgen05_cp_cta_group__64x128b_multicast
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    warpx2__02_13: Tcgen05_cp_cta_group__64x128b_multicast
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_cp_cta_group__64x128b_multicast:
+    def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy from shared memory to tensor memory, asynchronously.
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    b8x16: Tcgen05_cp_cta_group__64x128b_multicast_b8x16
+class Tcgen05_cp_cta_group__64x128b_multicast_b8x16:
+    b4x16_p64: Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    b6x16_p32: Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format
+    """Copy from shared memory to tensor memory, asynchronously.
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_cp_cta_group__64x128b_multicast_b8x16_format:
+    def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy from shared memory to tensor memory, asynchronously.
+        - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_dealloc:
+    cta_group__1: Tcgen05_dealloc_cta_group
+    cta_group__2: Tcgen05_dealloc_cta_group
+    exclusive: Tcgen05_dealloc_exclusive
+class Tcgen05_dealloc_cta_group:
+    sync: Tcgen05_dealloc_cta_group_sync
+class Tcgen05_dealloc_cta_group_sync:
+    aligned: Tcgen05_dealloc_cta_group_sync_aligned
+class Tcgen05_dealloc_cta_group_sync_aligned:
+    b32: Tcgen05_dealloc_cta_group_sync_aligned_b32
+    """Free columns of tensor memory.
+    - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_dealloc_cta_group_sync_aligned_b32:
+    def __call__(self, taddr: Value, columns: Value, /, *, pred: Reg | None = None) -> None:
+        """Free columns of tensor memory.
+        - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_dealloc_exclusive:
+    cta_group__1: Tcgen05_dealloc_exclusive_cta_group
+    cta_group__2: Tcgen05_dealloc_exclusive_cta_group
+class Tcgen05_dealloc_exclusive_cta_group:
+    sync: Tcgen05_dealloc_exclusive_cta_group_sync
+class Tcgen05_dealloc_exclusive_cta_group_sync:
+    aligned: Tcgen05_dealloc_exclusive_cta_group_sync_aligned
+class Tcgen05_dealloc_exclusive_cta_group_sync_aligned:
+    b32: Tcgen05_dealloc_exclusive_cta_group_sync_aligned_b32
+    """Free columns of tensor memory.
+    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_dealloc_exclusive_cta_group_sync_aligned_b32:
+    def __call__(self, taddr: Value, columns512: Value, /, *, pred: Reg | None = None) -> None:
+        """Free columns of tensor memory.
+        - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_order:
+    def __call__(self, *, pred: Reg | None = None) -> None:
+        """Order tensor-memory operations with the thread synchronization before or after.
+        - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_ld:
+    red: Tcgen05_ld_red
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+    spcompress: Tcgen05_ld_spcompress
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
+    """
+    sync: Tcgen05_ld_sync
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_ld_red:
+    spcompress: Tcgen05_ld_red_spcompress
+    sync: Tcgen05_ld_red_sync
+class Tcgen05_ld_red_spcompress:
+    sync: Tcgen05_ld_red_spcompress_sync
+class Tcgen05_ld_red_spcompress_sync:
+    aligned: Tcgen05_ld_red_spcompress_sync_aligned
+class Tcgen05_ld_red_spcompress_sync_aligned:
+    _32x32b: Tcgen05_ld_red_spcompress_sync_aligned__32x32b
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b:
+    x128: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128
+    x16: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
+    x32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
+    x4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
+    x64: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64
+    x8: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128:
+    max: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op
+    min: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op:
+    sp__2___4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4:
+    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN
+    abs: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN:
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32:
+    b2: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32_b2
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32_b2:
+    def __call__(self, mdata: Values, cdata: Values, redval: Reg, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory, with the minimum or maximum of what was loaded.
+        - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs:
+    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num:
+    max: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op
+    min: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op:
+    sp__2___4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4:
+    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN
+    abs: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN:
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32:
+    b2: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32_b2
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32_b2:
+    def __call__(self, mdata: Values, cdata: Values, redval: Reg, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory, with the minimum or maximum of what was loaded.
+        - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs:
+    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_num_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64:
+    max: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op
+    min: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op:
+    sp__2___4: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4:
+    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN
+    abs: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN:
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32:
+    b2: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32_b2
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32_b2:
+    def __call__(self, mdata: Values, cdata: Values, redval: Reg, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory, with the minimum or maximum of what was loaded.
+        - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs:
+    NaN: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN
+    f32: Tcgen05_ld_red_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_NaN_f32
+class Tcgen05_ld_red_sync:
+    aligned: Tcgen05_ld_red_sync_aligned
+class Tcgen05_ld_red_sync_aligned:
+    _16x32bx2: Tcgen05_ld_red_sync_aligned__16x32bx2
+    _32x32b: Tcgen05_ld_red_sync_aligned__32x32b
+class Tcgen05_ld_red_sync_aligned__16x32bx2:
+    x128: Tcgen05_ld_red_sync_aligned__16x32bx2_num
+    x16: Tcgen05_ld_red_sync_aligned__16x32bx2_num
+    x2: Tcgen05_ld_red_sync_aligned__16x32bx2_num
+    x32: Tcgen05_ld_red_sync_aligned__16x32bx2_num
+    x4: Tcgen05_ld_red_sync_aligned__16x32bx2_num
+    x64: Tcgen05_ld_red_sync_aligned__16x32bx2_num
+    x8: Tcgen05_ld_red_sync_aligned__16x32bx2_num
+class Tcgen05_ld_red_sync_aligned__16x32bx2_num:
+    max: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op
+    min: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op
+class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op:
+    NaN: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN
+    abs: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_abs
+    f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+    s32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+    u32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN:
+    f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32:
+    def __call__(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory, with the minimum or maximum of what was loaded.
+        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        """
+class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_abs:
+    NaN: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN
+    f32: Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_NaN_f32
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+class Tcgen05_ld_red_sync_aligned__16x32bx2_num_op_type:
+    def __call__(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory, with the minimum or maximum of what was loaded.
+        - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        """
+class Tcgen05_ld_red_sync_aligned__32x32b:
+    x128: Tcgen05_ld_red_sync_aligned__32x32b_num
+    x16: Tcgen05_ld_red_sync_aligned__32x32b_num
+    x2: Tcgen05_ld_red_sync_aligned__32x32b_num
+    x32: Tcgen05_ld_red_sync_aligned__32x32b_num
+    x4: Tcgen05_ld_red_sync_aligned__32x32b_num
+    x64: Tcgen05_ld_red_sync_aligned__32x32b_num
+    x8: Tcgen05_ld_red_sync_aligned__32x32b_num
+class Tcgen05_ld_red_sync_aligned__32x32b_num:
+    max: Tcgen05_ld_red_sync_aligned__32x32b_num_op
+    min: Tcgen05_ld_red_sync_aligned__32x32b_num_op
+class Tcgen05_ld_red_sync_aligned__32x32b_num_op:
+    NaN: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN
+    abs: Tcgen05_ld_red_sync_aligned__32x32b_num_op_abs
+    f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+    s32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_type
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+    u32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_type
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+class Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN:
+    f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+class Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32:
+    def __call__(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory, with the minimum or maximum of what was loaded.
+        - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        """
+class Tcgen05_ld_red_sync_aligned__32x32b_num_op_abs:
+    NaN: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN
+    f32: Tcgen05_ld_red_sync_aligned__32x32b_num_op_NaN_f32
+    """Load from tensor memory, with the minimum or maximum of what was loaded.
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    """
+class Tcgen05_ld_red_sync_aligned__32x32b_num_op_type:
+    def __call__(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory, with the minimum or maximum of what was loaded.
+        - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+        """
+class Tcgen05_ld_spcompress:
+    sync: Tcgen05_ld_spcompress_sync
+class Tcgen05_ld_spcompress_sync:
+    aligned: Tcgen05_ld_spcompress_sync_aligned
+class Tcgen05_ld_spcompress_sync_aligned:
+    _32x32b: Tcgen05_ld_spcompress_sync_aligned__32x32b
+class Tcgen05_ld_spcompress_sync_aligned__32x32b:
+    x128: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128
+    x16: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
+    x32: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
+    x4: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
+    x64: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64
+    x8: Tcgen05_ld_spcompress_sync_aligned__32x32b_num
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128:
+    max: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op
+    min: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op:
+    sp__2___4: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4:
+    abs: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs
+    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs:
+    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32:
+    b2: Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32_b2
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x128_op_sp__2___4_abs_f32_b2:
+    def __call__(self, mdata: Values, cdata: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_num:
+    max: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op
+    min: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op:
+    sp__2___4: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4:
+    abs: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs
+    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs:
+    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32:
+    b2: Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32_b2
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_num_op_sp__2___4_abs_f32_b2:
+    def __call__(self, mdata: Values, cdata: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64:
+    max: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op
+    min: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op:
+    sp__2___4: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4:
+    abs: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs
+    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs:
+    f32: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32:
+    b2: Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32_b2
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_ld_spcompress_sync_aligned__32x32b_x64_op_sp__2___4_abs_f32_b2:
+    def __call__(self, mdata: Values, cdata: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}.f32.b2 mdata, cdata, [taddr]` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_ld_sync:
+    aligned: Tcgen05_ld_sync_aligned
+class Tcgen05_ld_sync_aligned:
+    _16x128b: Tcgen05_ld_sync_aligned__16x128b
+    _16x256b: Tcgen05_ld_sync_aligned__16x256b
+    _16x32bx2: Tcgen05_ld_sync_aligned__16x32bx2
+    _16x64b: Tcgen05_ld_sync_aligned__16x64b
+    _32x32b: Tcgen05_ld_sync_aligned__32x32b
+class Tcgen05_ld_sync_aligned__16x128b:
+    x1: Tcgen05_ld_sync_aligned__16x128b_num
+    x16: Tcgen05_ld_sync_aligned__16x128b_num
+    x2: Tcgen05_ld_sync_aligned__16x128b_num
+    x32: Tcgen05_ld_sync_aligned__16x128b_num
+    x4: Tcgen05_ld_sync_aligned__16x128b_num
+    x64: Tcgen05_ld_sync_aligned__16x128b_num
+    x8: Tcgen05_ld_sync_aligned__16x128b_num
+class Tcgen05_ld_sync_aligned__16x128b_num:
+    b32: Tcgen05_ld_sync_aligned__16x128b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    pack__16b: Tcgen05_ld_sync_aligned__16x128b_num_pack__16b
+class Tcgen05_ld_sync_aligned__16x128b_num_b32:
+    def __call__(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_ld_sync_aligned__16x128b_num_pack__16b:
+    b32: Tcgen05_ld_sync_aligned__16x128b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_ld_sync_aligned__16x256b:
+    x1: Tcgen05_ld_sync_aligned__16x256b_num
+    x16: Tcgen05_ld_sync_aligned__16x256b_num
+    x2: Tcgen05_ld_sync_aligned__16x256b_num
+    x32: Tcgen05_ld_sync_aligned__16x256b_num
+    x4: Tcgen05_ld_sync_aligned__16x256b_num
+    x8: Tcgen05_ld_sync_aligned__16x256b_num
+class Tcgen05_ld_sync_aligned__16x256b_num:
+    b32: Tcgen05_ld_sync_aligned__16x256b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    pack__16b: Tcgen05_ld_sync_aligned__16x256b_num_pack__16b
+class Tcgen05_ld_sync_aligned__16x256b_num_b32:
+    def __call__(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_ld_sync_aligned__16x256b_num_pack__16b:
+    b32: Tcgen05_ld_sync_aligned__16x256b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_ld_sync_aligned__16x32bx2:
+    x1: Tcgen05_ld_sync_aligned__16x32bx2_num
+    x128: Tcgen05_ld_sync_aligned__16x32bx2_num
+    x16: Tcgen05_ld_sync_aligned__16x32bx2_num
+    x2: Tcgen05_ld_sync_aligned__16x32bx2_num
+    x32: Tcgen05_ld_sync_aligned__16x32bx2_num
+    x4: Tcgen05_ld_sync_aligned__16x32bx2_num
+    x64: Tcgen05_ld_sync_aligned__16x32bx2_num
+    x8: Tcgen05_ld_sync_aligned__16x32bx2_num
+class Tcgen05_ld_sync_aligned__16x32bx2_num:
+    b32: Tcgen05_ld_sync_aligned__16x32bx2_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    pack__16b: Tcgen05_ld_sync_aligned__16x32bx2_num_pack__16b
+class Tcgen05_ld_sync_aligned__16x32bx2_num_b32:
+    def __call__(self, r: Values, taddr: Name, offset: Constant, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_ld_sync_aligned__16x32bx2_num_pack__16b:
+    b32: Tcgen05_ld_sync_aligned__16x32bx2_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_ld_sync_aligned__16x64b:
+    x1: Tcgen05_ld_sync_aligned__16x64b_num
+    x128: Tcgen05_ld_sync_aligned__16x64b_num
+    x16: Tcgen05_ld_sync_aligned__16x64b_num
+    x2: Tcgen05_ld_sync_aligned__16x64b_num
+    x32: Tcgen05_ld_sync_aligned__16x64b_num
+    x4: Tcgen05_ld_sync_aligned__16x64b_num
+    x64: Tcgen05_ld_sync_aligned__16x64b_num
+    x8: Tcgen05_ld_sync_aligned__16x64b_num
+class Tcgen05_ld_sync_aligned__16x64b_num:
+    b32: Tcgen05_ld_sync_aligned__16x64b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    pack__16b: Tcgen05_ld_sync_aligned__16x64b_num_pack__16b
+class Tcgen05_ld_sync_aligned__16x64b_num_b32:
+    def __call__(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_ld_sync_aligned__16x64b_num_pack__16b:
+    b32: Tcgen05_ld_sync_aligned__16x64b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_ld_sync_aligned__32x32b:
+    x1: Tcgen05_ld_sync_aligned__32x32b_num
+    x128: Tcgen05_ld_sync_aligned__32x32b_num
+    x16: Tcgen05_ld_sync_aligned__32x32b_num
+    x2: Tcgen05_ld_sync_aligned__32x32b_num
+    x32: Tcgen05_ld_sync_aligned__32x32b_num
+    x4: Tcgen05_ld_sync_aligned__32x32b_num
+    x64: Tcgen05_ld_sync_aligned__32x32b_num
+    x8: Tcgen05_ld_sync_aligned__32x32b_num
+class Tcgen05_ld_sync_aligned__32x32b_num:
+    b32: Tcgen05_ld_sync_aligned__32x32b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    pack__16b: Tcgen05_ld_sync_aligned__32x32b_num_pack__16b
+class Tcgen05_ld_sync_aligned__32x32b_num_b32:
+    def __call__(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from tensor memory into the registers of a warp, asynchronously.
+        - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_ld_sync_aligned__32x32b_num_pack__16b:
+    b32: Tcgen05_ld_sync_aligned__32x32b_num_b32
+    """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_relinquish_alloc_permit:
+    cta_group__1: Tcgen05_relinquish_alloc_permit_cta_group
+    cta_group__2: Tcgen05_relinquish_alloc_permit_cta_group
+class Tcgen05_relinquish_alloc_permit_cta_group:
+    sync: Tcgen05_relinquish_alloc_permit_cta_group_sync
+class Tcgen05_relinquish_alloc_permit_cta_group_sync:
+    aligned: Tcgen05_relinquish_alloc_permit_cta_group_sync_aligned
+    """Promise that this block allocates no more tensor memory.
+    - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_relinquish_alloc_permit_cta_group_sync_aligned:
+    def __call__(self, *, pred: Reg | None = None) -> None:
+        """Promise that this block allocates no more tensor memory.
+        - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_shift:
+    cta_group__1: Tcgen05_shift_cta_group
+    cta_group__2: Tcgen05_shift_cta_group
+class Tcgen05_shift_cta_group:
+    down: Tcgen05_shift_cta_group_down
+    """Move the rows of a matrix in tensor memory down by one.
+    - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_shift_cta_group_down:
+    def __call__(self, taddr: Name, /, *, pred: Reg | None = None) -> None:
+        """Move the rows of a matrix in tensor memory down by one.
+        - `tcgen05.shift.cta_group.down [taddr]` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+class Tcgen05_st:
+    sync: Tcgen05_st_sync
+class Tcgen05_st_sync:
+    aligned: Tcgen05_st_sync_aligned
+class Tcgen05_st_sync_aligned:
+    _16x128b: Tcgen05_st_sync_aligned__16x128b
+    _16x256b: Tcgen05_st_sync_aligned__16x256b
+    _16x32bx2: Tcgen05_st_sync_aligned__16x32bx2
+    _16x64b: Tcgen05_st_sync_aligned__16x64b
+    _32x32b: Tcgen05_st_sync_aligned__32x32b
+class Tcgen05_st_sync_aligned__16x128b:
+    x1: Tcgen05_st_sync_aligned__16x128b_num
+    x16: Tcgen05_st_sync_aligned__16x128b_num
+    x2: Tcgen05_st_sync_aligned__16x128b_num
+    x32: Tcgen05_st_sync_aligned__16x128b_num
+    x4: Tcgen05_st_sync_aligned__16x128b_num
+    x64: Tcgen05_st_sync_aligned__16x128b_num
+    x8: Tcgen05_st_sync_aligned__16x128b_num
+class Tcgen05_st_sync_aligned__16x128b_num:
+    b32: Tcgen05_st_sync_aligned__16x128b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    unpack__16b: Tcgen05_st_sync_aligned__16x128b_num_unpack__16b
+class Tcgen05_st_sync_aligned__16x128b_num_b32:
+    def __call__(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
+        """Store registers of a warp to tensor memory, asynchronously.
+        - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_st_sync_aligned__16x128b_num_unpack__16b:
+    b32: Tcgen05_st_sync_aligned__16x128b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_st_sync_aligned__16x256b:
+    x1: Tcgen05_st_sync_aligned__16x256b_num
+    x16: Tcgen05_st_sync_aligned__16x256b_num
+    x2: Tcgen05_st_sync_aligned__16x256b_num
+    x32: Tcgen05_st_sync_aligned__16x256b_num
+    x4: Tcgen05_st_sync_aligned__16x256b_num
+    x8: Tcgen05_st_sync_aligned__16x256b_num
+class Tcgen05_st_sync_aligned__16x256b_num:
+    b32: Tcgen05_st_sync_aligned__16x256b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    unpack__16b: Tcgen05_st_sync_aligned__16x256b_num_unpack__16b
+class Tcgen05_st_sync_aligned__16x256b_num_b32:
+    def __call__(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
+        """Store registers of a warp to tensor memory, asynchronously.
+        - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_st_sync_aligned__16x256b_num_unpack__16b:
+    b32: Tcgen05_st_sync_aligned__16x256b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_st_sync_aligned__16x32bx2:
+    x1: Tcgen05_st_sync_aligned__16x32bx2_num
+    x128: Tcgen05_st_sync_aligned__16x32bx2_num
+    x16: Tcgen05_st_sync_aligned__16x32bx2_num
+    x2: Tcgen05_st_sync_aligned__16x32bx2_num
+    x32: Tcgen05_st_sync_aligned__16x32bx2_num
+    x4: Tcgen05_st_sync_aligned__16x32bx2_num
+    x64: Tcgen05_st_sync_aligned__16x32bx2_num
+    x8: Tcgen05_st_sync_aligned__16x32bx2_num
+class Tcgen05_st_sync_aligned__16x32bx2_num:
+    b32: Tcgen05_st_sync_aligned__16x32bx2_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    unpack__16b: Tcgen05_st_sync_aligned__16x32bx2_num_unpack__16b
+class Tcgen05_st_sync_aligned__16x32bx2_num_b32:
+    def __call__(self, taddr: Name, offset: Constant, r: Values, /, *, pred: Reg | None = None) -> None:
+        """Store registers of a warp to tensor memory, asynchronously.
+        - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_st_sync_aligned__16x32bx2_num_unpack__16b:
+    b32: Tcgen05_st_sync_aligned__16x32bx2_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_st_sync_aligned__16x64b:
+    x1: Tcgen05_st_sync_aligned__16x64b_num
+    x128: Tcgen05_st_sync_aligned__16x64b_num
+    x16: Tcgen05_st_sync_aligned__16x64b_num
+    x2: Tcgen05_st_sync_aligned__16x64b_num
+    x32: Tcgen05_st_sync_aligned__16x64b_num
+    x4: Tcgen05_st_sync_aligned__16x64b_num
+    x64: Tcgen05_st_sync_aligned__16x64b_num
+    x8: Tcgen05_st_sync_aligned__16x64b_num
+class Tcgen05_st_sync_aligned__16x64b_num:
+    b32: Tcgen05_st_sync_aligned__16x64b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    unpack__16b: Tcgen05_st_sync_aligned__16x64b_num_unpack__16b
+class Tcgen05_st_sync_aligned__16x64b_num_b32:
+    def __call__(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
+        """Store registers of a warp to tensor memory, asynchronously.
+        - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_st_sync_aligned__16x64b_num_unpack__16b:
+    b32: Tcgen05_st_sync_aligned__16x64b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_st_sync_aligned__32x32b:
+    x1: Tcgen05_st_sync_aligned__32x32b_num
+    x128: Tcgen05_st_sync_aligned__32x32b_num
+    x16: Tcgen05_st_sync_aligned__32x32b_num
+    x2: Tcgen05_st_sync_aligned__32x32b_num
+    x32: Tcgen05_st_sync_aligned__32x32b_num
+    x4: Tcgen05_st_sync_aligned__32x32b_num
+    x64: Tcgen05_st_sync_aligned__32x32b_num
+    x8: Tcgen05_st_sync_aligned__32x32b_num
+class Tcgen05_st_sync_aligned__32x32b_num:
+    b32: Tcgen05_st_sync_aligned__32x32b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    unpack__16b: Tcgen05_st_sync_aligned__32x32b_num_unpack__16b
+class Tcgen05_st_sync_aligned__32x32b_num_b32:
+    def __call__(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
+        """Store registers of a warp to tensor memory, asynchronously.
+        - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_st_sync_aligned__32x32b_num_unpack__16b:
+    b32: Tcgen05_st_sync_aligned__32x32b_num_b32
+    """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
 class Tcgen05_operation:
     sync: Tcgen05_operation_sync
 class Tcgen05_operation_sync:

@@ -26,12 +26,23 @@ READ: dict[str, str] = {
     "pointer": "Value",
     "predicate": "Value",
     "imm": "Constant",
+    "predicate": "Value",
     "address": "Name",
+    "tmem": "Name",
     "tensor": "Name",
     "label": "Name",
     "function": "Name",
     "targets": "Name",
-    "*": "Vector",
+    "list": "Values",
+    "registers": "Values",
+    "*": "Values",
+}
+# What a parameter of one type takes besides: every operand of another type.
+WIDER: dict[str, frozenset[str]] = {
+    "object": frozenset((*READ.values(), "Reg", "TwoResults", "Reg | TwoResults", "Reg | NoResult")),
+    "Value": frozenset(("Name", "Constant", "Reg", "Reg | NoResult")),
+    "Reg | NoResult": frozenset(("Reg",)),
+    "Reg | TwoResults": frozenset(("Reg", "TwoResults")),
 }
 SCALARS = frozenset(name for name, type_name in READ.items() if type_name == "Value")
 
@@ -53,18 +64,24 @@ def signatures(threads: Iterable[Thread]) -> tuple[Signature, ...]:
     ways = {way for thread in threads for way in _ways(thread)}
     ordered = sorted(ways, key=lambda way: (len(way), [parameter.name for parameter in way], way_types(way)))
     merged: list[Signature] = []
-    seen: set[tuple[str, ...]] = set()
     for way in ordered:
-        if way_types(way) in seen:
-            continue
-        seen.add(way_types(way))
         shorter = next((each for each in merged if way_types(each) == way_types(way)[: len(each)]), None)
         if shorter is None:
             merged.append(way)
             continue
         longer = (*shorter, *(Parameter(each.name, each.type, optional=True) for each in way[len(shorter) :]))
         merged[merged.index(shorter)] = _distinct(longer)
-    return tuple(merged)
+    return tuple(way for way in merged if not any(_covers(each, way) for each in merged if each is not way))
+
+
+def _covers(wide: Signature, narrow: Signature) -> bool:
+    """Tell whether every call of one signature is one of the other, wider one."""
+    if len(narrow) > len(wide) or any(not each.optional for each in wide[len(narrow) :]):
+        return False
+    pairs = list(zip(wide, narrow, strict=False))
+    if any(inner.optional and not outer.optional for outer, inner in pairs):
+        return False
+    return all(inner.type == outer.type or inner.type in WIDER.get(outer.type, ()) for outer, inner in pairs)
 
 
 def way_types(way: Signature) -> tuple[str, ...]:
@@ -100,10 +117,10 @@ def _type(place: Place, filled: Mapping[str, str]) -> str:
     kind, argument = split_kind(place.kind)
     if kind == "vec":
         if VECTORS.intersection(filled.values()):
-            return "Vector"
+            return "Values"
         kind, _ = split_kind(argument)
     if not place.written or kind not in SCALARS:
         return READ.get(kind, "object")
     if place.second:
-        return "Reg | Pair" if place.optional_second else "Pair"
-    return "Reg | Sink" if place.sink else "Reg"
+        return "Reg | TwoResults" if place.optional_second else "TwoResults"
+    return "Reg | NoResult" if place.sink else "Reg"

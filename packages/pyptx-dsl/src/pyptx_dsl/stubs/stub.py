@@ -45,9 +45,9 @@ from pyptx_ir.syntax.operands import Operand
 Name: TypeAlias = PtxValue | Operand | str
 Constant: TypeAlias = SupportsIndex | Operand | str
 Value: TypeAlias = PtxValue | Operand | str | SupportsIndex | SupportsFloat
-Vector: TypeAlias = Sequence[Value] | RegArray | Operand
-Pair: TypeAlias = PipeRef | Operand | str
-Sink: TypeAlias = Operand | str
+Values: TypeAlias = Sequence[Value] | RegArray | Operand
+TwoResults: TypeAlias = PipeRef | Operand | str
+NoResult: TypeAlias = Operand | str
 
 '''
 FOOT = '''
@@ -143,11 +143,13 @@ def _class(stub: Stub, state: State) -> Iterator[str]:
 def _calls(stub: Stub, state: State) -> Iterator[str]:
     """Yield `__call__`, overloaded if the forms differ in their operands."""
     ways = signatures(state.accepted)
+    results = {_result(way) for way in ways}
+    result = results.pop() if len(results) == 1 else "Reg | None"
     text = _documentation_of_forms(stub, _accepted(state))
     for way in ways:
         if len(ways) > 1:
             yield "    @overload"
-        yield f"    def __call__(self, {_parameters(way)}pred: Reg | None = None) -> {_result(way)}:"
+        yield f"    def __call__(self, {_parameters(way)}pred: Reg | None = None) -> {result}:"
         yield _docstring(text, "        ")
         text = "As above, with other operands."
 
@@ -161,7 +163,7 @@ def _parameters(way: Signature) -> str:
 
 def _result(way: Signature) -> str:
     first = way[0].type if way else ""
-    return {"Reg": "Reg", "Reg | Pair": "Reg | None", "Reg | Sink": "Reg | None"}.get(first, "None")
+    return {"Reg": "Reg", "Reg | TwoResults": "Reg | None", "Reg | NoResult": "Reg | None"}.get(first, "None")
 
 
 def _accepted(state: State) -> tuple[Pattern, ...]:

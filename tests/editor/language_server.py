@@ -1,0 +1,107 @@
+"""A client of a language server, as small as a test of documentation and completion needs.
+
+The protocol is JSON-RPC over pipes: https://microsoft.github.io/language-server-protocol (version 3.17).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Message = dict[str, Any]
+
+
+class LanguageServer:
+    """A running server, with one workspace folder and the documents opened in it; leave it to end the process."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._numbers = itertools.count(1)
+        self._diagnostics: dict[str, list[Message]] = {}
+        text: Message = {"hover": {"contentFormat": ["markdown"]}, "completion": {"completionItem": {}}}
+        self._ask(
+            "initialize",
+            processId=None,
+            rootUri=folder.as_uri(),
+            workspaceFolders=[{"uri": folder.as_uri(), "name": folder.name}],
+            capabilities={"textDocument": text, "workspace": {"configuration": True}},
+        )
+        self._tell("initialized")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ask("shutdown")
+        self._tell("exit")
+        self._process.communicate(timeout=10)
+
+    def open(self, path: Path) -> None:
+        """Open a file as an editor does."""
+        document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text("utf-8")}
+        self._tell("textDocument/didOpen", textDocument=document)
+
+    def hover(self, path: Path, line: int, column: int) -> str:
+        """Return what is shown for the word at a position, in Markdown; lines and columns count from 0."""
+        found = self._ask("textDocument/hover", **_position(path, line, column))
+        return str(found["contents"]["value"])
+
+    def completions(self, path: Path, line: int, column: int) -> list[str]:
+        """Return what may follow at a position."""
+        found = self._ask("textDocument/completion", **_position(path, line, column))
+        return [str(item["label"]) for item in found["items"]]
+
+    def signatures(self, path: Path, line: int, column: int) -> list[Message]:
+        """Return the ways to write the call around a position."""
+        signatures: list[Message] = self._ask("textDocument/signatureHelp", **_position(path, line, column))[
+            "signatures"
+        ]
+        return signatures
+
+    def diagnostics(self, path: Path) -> list[Message]:
+        """Wait until the server has judged an open file, and return what it found."""
+        while path.as_uri() not in self._diagnostics:
+            self._receive()
+        return self._diagnostics[path.as_uri()]
+
+    def _tell(self, method: str, **parameters: object) -> None:
+        self._send({"method": method, "params": parameters})
+
+    def _ask(self, method: str, **parameters: object) -> Message:
+        number = next(self._numbers)
+        self._send({"id": number, "method": method, "params": parameters})
+        while True:
+            message = self._receive()
+            if message.get("id") == number and "method" not in message:
+                assert "error" not in message, message
+                return message["result"] or {}
+
+    def _send(self, message: Message) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._process.stdin.flush()
+
+    def _receive(self) -> Message:
+        """Read one message; answer it if it is a question, keep it if it brings diagnostics."""
+        assert self._process.stdout is not None
+        length = 0
+        while line := self._process.stdout.readline().strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        assert length, "the language server has ended"
+        message: Message = json.loads(self._process.stdout.read(length))
+        if message.get("method") == "textDocument/publishDiagnostics":
+            self._diagnostics[message["params"]["uri"]] = message["params"]["diagnostics"]
+        elif "method" in message and "id" in message:
+            self._send({"id": message["id"], "result": [{}] * len(message["params"].get("items", ()))})
+        return message
+
+
+def _position(path: Path, line: int, column: int) -> Message:
+    return {"textDocument": {"uri": path.as_uri()}, "position": {"line": line, "character": column}}

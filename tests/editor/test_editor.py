@@ -1,0 +1,99 @@
+"""What an editor shows of `ptx.inst`: asked of pyright's language server, as an editor asks it."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .language_server import LanguageServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVER = Path(sysconfig.get_path("scripts")) / "pyright-langserver"
+SOURCE = """\
+from pyptx import ptx, reg
+from pyptx.types import u32, u64
+
+value, pointer = reg.scalar(u32), reg.scalar(u64)
+ptx.inst.shfl.sync.bfly.b32(value, value, 1, 31, -1)
+ptx.inst.ld.global_.v2.u32([value, value], ptx.addr(pointer))
+ptx.inst.shfl.synch.bfly.b32(value, value, 1, 31, -1)
+ptx.inst.mad.lo.u32(value, value, 3)
+ptx.inst["shfl.b32.sync.bfly"](value, value, 1, 31, -1)
+ptx.inst.cp.async_.
+"""
+LINES = SOURCE.splitlines()
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's file, in a project of its own."""
+    folder = tmp_path_factory.mktemp("project")
+    sources = [str(path) for path in sorted(ROOT.glob("packages/*/src"))]
+    settings = f'[tool.pyright]\ntypeCheckingMode = "strict"\nextraPaths = {sources}\n'
+    (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
+    path = folder / "user.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(document: Path) -> Iterator[LanguageServer]:
+    """A server that has the file open."""
+    with LanguageServer([sys.executable, str(SERVER), "--stdio"], document.parent) as running:
+        running.open(document)
+        yield running
+
+
+def place(line: int, word: str) -> tuple[int, int]:
+    """Return the position of a word in a line of the file, from 0."""
+    return line, LINES[line].index(word)
+
+
+def end(line: int) -> tuple[int, int]:
+    """Return the position behind a line."""
+    return line, len(LINES[line])
+
+
+def test_every_word_that_can_follow_is_offered_and_no_other(server: LanguageServer, document: Path) -> None:
+    offered = [name for name in server.completions(document, *end(9)) if not name.startswith("__")]
+    assert {"ca", "cg", "commit_group", "wait_group", "wait_all", "mbarrier"} <= set(offered)
+    assert not {"add", "u32", "sync"} & set(offered)
+
+
+@pytest.mark.parametrize("word", ["sync", "b32("])
+def test_a_word_shows_summary_syntax_version_and_targets(server: LanguageServer, document: Path, word: str) -> None:
+    shown = server.hover(document, *place(4, word))
+    assert "Exchange values between the lanes of a warp that a mask names." in shown
+    assert "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`" in shown
+    assert "PTX 6.0" in shown
+
+
+def test_an_opcode_of_several_instructions_says_what_each_does(server: LanguageServer, document: Path) -> None:
+    shown = server.hover(document, *place(9, "cp"))
+    assert "`cp.async.wait_group`: Wait until" in shown
+
+
+def test_a_call_shows_its_operands_by_the_names_of_the_manual(server: LanguageServer, document: Path) -> None:
+    line, column = place(4, "value, value")
+    (signature,) = server.signatures(document, line, column)
+    assert signature["label"].startswith(
+        "(d: TwoResults | Reg, a: Value, b: Value, c: Value, membermask: Value, /, *, pred:"
+    )
+    assert "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`" in str(signature["documentation"])
+
+
+def test_what_is_wrong_is_flagged_where_it_stands_and_nothing_else(server: LanguageServer, document: Path) -> None:
+    found = {(each["range"]["start"]["line"], each["code"]) for each in server.diagnostics(document) if "code" in each}
+    assert (6, "reportAttributeAccessIssue") in found
+    assert (7, "reportCallIssue") in found
+    assert {line for line, _ in found} <= {6, 7, 9}
+    (typo,) = (each for each in server.diagnostics(document) if each.get("code") == "reportAttributeAccessIssue")
+    assert typo["range"]["start"] == {"line": 6, "character": LINES[6].index("synch")}
+    assert "synch" in typo["message"]
