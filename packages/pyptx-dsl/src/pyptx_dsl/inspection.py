@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.advice import advice_on
 from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
 from pyptx_dsl.origin import show
 
@@ -50,7 +51,9 @@ def _advise(declaration: Declaration, traced: Traced, remark: Diagnostic) -> Non
     frames = _frames(traced, remark)
     file, line = (frames[0].file, frames[0].line) if frames else (code.co_filename, code.co_firstlineno)
     number = f" ({remark.code})" if remark.code else ""
-    warnings.warn_explicit(f"{declaration.name}: ptxas: {remark.message}{number}", PtxasAdvisory, file, line)
+    advice = advice_on(remark.message)
+    hint = f"\nhint: {advice.remedy}" if advice else ""
+    warnings.warn_explicit(f"{declaration.name}: ptxas: {remark.message}{number}{hint}", PtxasAdvisory, file, line)
 
 
 def _frames(traced: Traced, remark: Diagnostic) -> tuple[Frame, ...]:
@@ -62,6 +65,14 @@ def disassembled(cubin: bytes) -> str:
     from pyptx_ir.toolchain import disassemble
 
     return disassemble(cubin)
+
+
+def explained(declaration: Declaration, traced: Traced) -> str:
+    """Return what ptxas made of the kernel, as comments, and the PTX with the Python that wrote it."""
+    from pyptx_dsl.explanation import explanation
+
+    head = [f"// {line}".rstrip() for line in explanation(declaration, traced)]
+    return "\n".join([*head, "", interleaved(traced)])
 
 
 def interleaved(traced: Traced) -> str:

@@ -165,10 +165,14 @@ class Kernel:
         return inspection.assembled(self._declaration, self._trace(kwargs)).resources[self.name]
 
     def explain(self, **kwargs: object) -> str:
-        """Return the PTX with the line of Python in front of the instructions that it wrote."""
+        """Return what ptxas made of the kernel and what to do about it, then the PTX with the Python that wrote it.
+
+        The report stands in comments: registers and spills, each of ptxas's advisories at its line of Python with its
+        meaning and a remedy, and the lines whose code goes through local memory (found with nvdisasm).
+        """
         from pyptx_dsl import inspection
 
-        return inspection.interleaved(self._trace(kwargs))
+        return inspection.explained(self._declaration, self._trace(kwargs))
 
     # --- running it ---------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"^ptxas(?: (?P<file>.*), line (?P<line>\d+);)? (?P<severity>error|fatal|warning|info) *: (?P<text>.*)$"
 )
-_ON_LINE = re.compile(r" encountered on line (\d+)$")  # of the one remark that names its line in words
+# Of the remarks that name their line in words.
+_ON_LINE = re.compile(r" (?:encountered on|in the function '[^']*' in) line (\d+)$")
 _CODE = re.compile(r"^\((?P<code>C\d+)\) *")
 _QUOTED = re.compile(r"'([^']+)'")
 # What `-v` reports on every run: measurements, no advice. `resources` reads them.

@@ -7,13 +7,19 @@ from pyptx_ir.toolchain.finder import Tool, find_tool
 from pyptx_ir.toolchain.runner import run
 
 
-def disassemble(cubin: bytes) -> str:
-    """Return the SASS of `cubin`, through nvdisasm or, if that is missing, cuobjdump."""
+def disassemble(cubin: bytes, *, lines: bool = False) -> str:
+    """Return the SASS of `cubin`, through nvdisasm or, if that is missing, cuobjdump.
+
+    With `lines`, which needs nvdisasm, a comment `//## File "…", line N` stands in front of the code of each line that
+    `.loc` told the assembler of, with `inlined at "…", line N` where it was inlined; callers' lines follow.
+    """
     import tempfile
     from pathlib import Path
 
-    tool = _disassembler()
+    tool = find_tool("nvdisasm") if lines else _disassembler()
     arguments = ["--print-code"] if tool.name == "nvdisasm" else ["--dump-sass"]
+    if lines:
+        arguments.append("--print-line-info-inline")
     with tempfile.TemporaryDirectory(prefix="pyptx-") as name:
         folder = Path(name)
         (folder / "module.cubin").write_bytes(cubin)
