@@ -464,4 +464,32 @@ STRONG = (
     ),
 )
 
-PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *STRONG)
+INSIDE = """
+setp.ne.u32 %p2, %r6, 0;
+@%p2 ret;
+@!%p1 bra receive;
+st.global.u32 [%rd2+8], 7; // !
+FAULT
+ret;
+receive:
+ld.acquire.cta.global.u32 %r10, [%rd2];
+setp.eq.u32 %p4, %r10, 0;
+@%p4 bra receive;
+ld.global.u32 %r11, [%rd2+8];
+"""
+RAISED = "st.relaxed.gpu.global.u32 [%rd2], 1;"
+
+# Manual: "Memory Consistency Model", "Scope": a fence orders the threads of its scope, and no others.
+SCOPES = (
+    message("a fence of the block between blocks", f"fence.acq_rel.cta;\n{RAISED}", f"fence.acq_rel.gpu;\n{RAISED}"),
+    message("a fence of the cluster between clusters", f"fence.sc.cluster;\n{RAISED}", f"fence.sc.sys;\n{RAISED}"),
+    message("a membar of the block between blocks", f"membar.cta;\n{RAISED}", f"membar.gl;\n{RAISED}"),
+    message(
+        "a flag raised by a release of the block",
+        "st.release.cta.global.u32 [%rd2], 1;",
+        "fence.acq_rel.cta;\nst.release.gpu.global.u32 [%rd2], 1;",
+    ),
+    swap("no fence inside a block", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
+)
+
+PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *STRONG, *SCOPES)

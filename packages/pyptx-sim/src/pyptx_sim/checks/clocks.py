@@ -2,9 +2,9 @@
 
 Warp `w` stands at time `now[w]`; it knows the work of warp `v` up to `known[w, v]`. A barrier makes all its warps know
 what each of them knew. A release through memory takes a fence and a strong access: the fence freezes what the warp
-knows, the access leaves it at the location, and a strong access of another warp there picks it up. (Manual: "Memory
-Consistency Model", "Release and Acquire Patterns". The fence on the acquiring side is not asked for: nvcc's own idioms
-leave it out.)
+knows, the access leaves it at the location, and a strong access of another warp there picks it up, if the fence's scope
+holds both warps. (Manual: "Memory Consistency Model", "Release and Acquire Patterns", "Scope". The fence on the
+acquiring side is not asked for: nvcc's own idioms leave it out.)
 
 Lanes of one warp are ordered by `bar.warp.sync`, by barriers, and by every other instruction with `.sync` and both
 lanes in its mask; by nothing else, however converged the warp is. A full mask raises the warp's `floor`; a partial one
@@ -13,7 +13,7 @@ is kept in a table of pairs, made when the first one is seen.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -29,25 +29,34 @@ LANES = 32
 LOCATIONS_PER_STEP = 64
 
 
-class WarpClocks:
-    """The vector clocks of the warps of a wave."""
+Place: TypeAlias = "tuple[int | None, int, int]"
+"""Where a warp leaves what it released: a location (None where they are crowded), the scope, and the group in it."""
 
-    def __init__(self, warps: int) -> None:
+_SCOPES: Final = {"cta": 0, "cluster": 1}
+_WIDEST: Final = 2  # gpu and sys: all warps of a launch
+
+
+class WarpClocks:
+    """The vector clocks of the warps of a wave, of which `cta` make a block and `cluster` a cluster."""
+
+    def __init__(self, warps: int, cta: int, cluster: int) -> None:
         """Start with warps that know nothing of each other."""
+        self._sizes = (cta, cluster, max(warps, 1))
         self.known: NDArray[np.int32] = np.zeros((warps, warps), np.int32)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
-        self._fenced: NDArray[np.int32] = np.zeros((warps, warps), np.int32)
-        self._left: dict[int | None, NDArray[np.int32]] = {}
+        # What was frozen for each scope; the narrow ones only once a fence has named them.
+        self._fenced: dict[int, NDArray[np.int32]] = {_WIDEST: np.zeros((warps, warps), np.int32)}
+        self._left: dict[Place, NDArray[np.int32]] = {}
         self.knows_earlier_waves: NDArray[np.bool_] = np.zeros(warps, np.bool_)
         self._earlier: set[int | None] = set()
 
     def next_wave(self) -> None:
         """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
-        self._earlier |= set(self._left)
+        self._earlier |= {location for location, scope, _ in self._left if scope == _WIDEST}
         self._left.clear()
         self.known[:] = 0
         self.now[:] = 1
-        self._fenced[:] = 0
+        self._fenced = {_WIDEST: np.zeros_like(self.known)}
         self.knows_earlier_waves[:] = False
 
     def orders(self, warps: Offsets, others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
@@ -62,10 +71,15 @@ class WarpClocks:
         self.knows_earlier_waves[warps] = self.knows_earlier_waves[warps].any()
         self.now[warps] += 1
 
-    def fence(self, warps: Offsets) -> None:
-        """Freeze what `warps` know and have done, for the next strong access to leave behind."""
+    def fence(self, warps: Offsets, scope: str) -> None:
+        """Freeze what `warps` know and have done, for the next strong access to leave to the warps of `scope`."""
         self.known[warps, warps] = self.now[warps]
-        self._fenced[warps] = self.known[warps]
+        level = _SCOPES.get(scope, _WIDEST)
+        if level not in self._fenced:
+            self._fenced[level] = self._fenced[_WIDEST].copy()
+        for narrower, fenced in self._fenced.items():
+            if narrower <= level:
+                fenced[warps] = self.known[warps]
         self.now[warps] += 1
 
     def exchange(self, warps: Offsets, locations: Offsets, *, leaves: bool) -> None:
@@ -78,16 +92,23 @@ class WarpClocks:
         for place, visitors in places.items():
             self._exchange_at(place, np.unique(np.asarray(visitors)), leaves=leaves)
 
-    def _exchange_at(self, place: int | None, visitors: Offsets, *, leaves: bool) -> None:
-        left = self._fenced[visitors].max(axis=0) if leaves else np.zeros_like(self.now)
-        for known in (self._left.get(place), self._left.get(None)):
+    def _exchange_at(self, location: int | None, visitors: Offsets, *, leaves: bool) -> None:
+        for scope, fenced in tuple(self._fenced.items()):
+            groups = visitors // self._sizes[scope]
+            for group in np.unique(groups).tolist():
+                self._exchange_in((location, scope, group), visitors[groups == group], fenced if leaves else None)
+        if location in self._earlier or None in self._earlier:
+            self.knows_earlier_waves[visitors] = True
+
+    def _exchange_in(self, place: Place, visitors: Offsets, fenced: NDArray[np.int32] | None) -> None:
+        """Let warps of one group take what was left for it, and leave what they froze for it."""
+        left = np.zeros_like(self.now) if fenced is None else fenced[visitors].max(axis=0)
+        for known in (self._left.get(place), self._left.get((None, *place[1:]))):
             if known is not None:
                 left = np.maximum(left, known)
-        if leaves:
+        if fenced is not None:
             self._left[place] = left
         self.known[visitors] = np.maximum(self.known[visitors], left)
-        if place in self._earlier or None in self._earlier:
-            self.knows_earlier_waves[visitors] = True
 
 
 class LaneClocks:

@@ -56,7 +56,7 @@ class RaceChecker:
     def __init__(self, view: RunView) -> None:
         """Watch the run behind `view`."""
         self._view = view
-        self._warp_clocks = WarpClocks(view.warps)
+        self._warp_clocks = WarpClocks(view.warps, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
         self._lane_clocks = LaneClocks(self._warp_clocks.now)
         self._shadows: dict[Space, Shadow] = {}
         self._first_warp = 1 - view.warps  # of this wave, in the numbering through all waves
@@ -83,8 +83,8 @@ class RaceChecker:
         self._lane_clocks.meet(warps, masks)
 
     def fence(self, warps: Offsets, scope: str, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
-        """Freeze what the warps know, for a release."""
-        self._warp_clocks.fence(np.unique(warps))
+        """Freeze what the warps know, for a release to the warps of the scope."""
+        self._warp_clocks.fence(np.unique(warps), scope)
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
