@@ -217,6 +217,10 @@ class EmptyKernelWarning(UserWarning):
     """A kernel whose body emits no instruction."""
 
 
+class UnknownInstructionWarning(UserWarning):
+    """An instruction that the instruction table does not know, and that nothing has checked."""
+
+
 class PtxasAdvisory(UserWarning):
     """What ptxas advises about one line of a kernel."""
 

@@ -83,9 +83,9 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
         declaration.extern_symbol is None and declaration.shared_bytes > declaration.target.shared_static
     )
     for name in (*declaration.tensors, *(parameter.name for parameter in declaration.raw)):
-        trace.claim_symbol(name)
+        trace.claim_symbol(name, "param")
     if declaration.extern_symbol is not None and not trace.has_symbol(declaration.extern_symbol):
-        trace.claim_symbol(declaration.extern_symbol)
+        trace.claim_symbol(declaration.extern_symbol, "shared")
     with _collector_paused():
         with tracing(trace):
             declaration.function(*_tensors(declaration, env), **templates)

@@ -63,7 +63,7 @@ class TensorSpec:
 
     def _load(self, trace: Trace) -> Reg:
         symbol = self.name + TMA_SUFFIX
-        trace.claim_symbol(symbol)
+        trace.claim_symbol(symbol, "param")
         with trace.in_prologue():
             descriptor = trace.fresh(u64)
             if trace.tma_slots == "pointer":

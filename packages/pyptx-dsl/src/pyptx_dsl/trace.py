@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.banks import Banks
+from pyptx_dsl.checker import Checker
 from pyptx_dsl.errors import (
     DuplicateNameError,
-    InstructionUseError,
     NoTraceError,
     OperandError,
     RegisterTypeError,
@@ -27,9 +27,6 @@ from pyptx_dsl.origin import Recorder, Site
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_dsl.shared import SharedLayout
 from pyptx_dsl.trace_context import ACTIVE, active, current
-from pyptx_ir.isa.check import check_instruction
-from pyptx_ir.isa.errors import InstructionError
-from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
@@ -68,8 +65,7 @@ class Trace:
         self.recorder = Recorder()
         self.shared = SharedLayout()
         self.offsets: dict[str, OffsetSlot] = {}
-        self.register_types: dict[str, str] = {}
-        self._accepted: set[tuple[object, ...]] = set()
+        self.checker = Checker(target, version)
         self.globals: list[nodes.Statement] = []
         self.tensor_maps: dict[str, Reg] = {}
         self.array_parameters: frozenset[str] = frozenset()
@@ -113,7 +109,7 @@ class Trace:
         node = nodes.Instruction(
             opcode=opcode, operands=lowered, guard=None if guard is None else self._guard(guard), lead=self._lead
         )
-        self._check(node)
+        self.checker.check(node)
         self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
             self._written(lowered[0])
@@ -133,7 +129,7 @@ class Trace:
                 node = _placed(node, "\n" + "\t" * (len(self._scopes) - 1))
             case nodes.Variable(declarators=declarators):
                 for declarator in declarators:
-                    self.claim_symbol(declarator.name)
+                    self.claim_symbol(declarator.name, node.space)
                 node = _placed(node, self._lead)
             case _:
                 node = _placed(node, self._lead)
@@ -158,26 +154,6 @@ class Trace:
     def comment(self, text: str) -> None:
         """Put a `// text` line in front of what comes next."""
         self._comment += f"{self._lead}// {text}"
-
-    def _check(self, node: nodes.Instruction) -> None:
-        """Hold an instruction against the table; raise InstructionUseError at the user's line if it is wrong."""
-        types = self.register_types.get
-        key: list[object] = [node.opcode]
-        for operand in node.operands:
-            if isinstance(operand, tree.Register):
-                key.append(types(operand.name, operand.name))
-            elif isinstance(operand, tree.Immediate) and operand.text.isdecimal():
-                key.append(0)
-            else:
-                key.append(shape_of(operand, types))
-        form = tuple(key)
-        if form in self._accepted:
-            return
-        try:
-            check_instruction(node, types, self.target, self.version)
-        except InstructionError as error:
-            raise InstructionUseError(error.message, hint=error.hint) from None
-        self._accepted.add(form)
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
@@ -248,7 +224,7 @@ class Trace:
             self.banks.named(name, type)
             if not name.startswith("%"):
                 self.claim_symbol(name)
-        self.register_types[name] = type.checked
+        self.checker.declared[name] = type.checked
         return Reg(name, type, self)
 
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> RegArray:
@@ -257,7 +233,7 @@ class Trace:
         if not registers.base.startswith("%"):
             for register in registers:
                 self.claim_symbol(register.raw_name)
-        self.register_types.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
+        self.checker.declared.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
         return registers
 
     def new_label(self, hint: str = "L") -> str:
@@ -271,11 +247,13 @@ class Trace:
         self._hints[hint] = number
         return name
 
-    def claim_symbol(self, name: str) -> None:
-        """Take a name for a variable or parameter; raise DuplicateNameError when it is held."""
+    def claim_symbol(self, name: str, space: str = "") -> None:
+        """Take a name for a variable or parameter in `space`; raise DuplicateNameError when it is held."""
         if name in self._symbols or name in self._labels:
             raise DuplicateNameError(f"the name {name!r} is taken in kernel {self.name!r}", hint="choose another name")
         self._symbols.add(name)
+        if space:
+            self.checker.declared[name] = f".{space}"
 
     def fresh_symbol(self, stem: str) -> str:
         """Take the next free `stem_N`."""

@@ -61,7 +61,7 @@ def var(
     if linking is None and space not in {"global", "const"}:
         trace.append(node)
     else:
-        trace.claim_symbol(name)
+        trace.claim_symbol(name, space)
         trace.globals.append(node)
     return name
 

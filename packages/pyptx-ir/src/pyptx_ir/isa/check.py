@@ -82,22 +82,22 @@ def verdict_on(
     shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
     judgement = judge(instruction.opcode, shapes, target, version)
     if judgement.refusal is not None:
-        return _worded(judgement.refusal, instruction)
-    return _out_of_all(instruction, judgement.limits) if judgement.limits else None
+        return worded(judgement.refusal, instruction)
+    return out_of_range(instruction, judgement.limits) if judgement.limits else None
 
 
-def _out_of_all(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
+def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
     """Return the verdict if constants keep to none of these; the form that they fit the longest was meant."""
     verdicts: list[Verdict] = []
     for limits in choices:
-        verdict = out_of_range(instruction, limits)
+        verdict = _outside(instruction, limits)
         if verdict is None:
             return None
         verdicts.append(verdict)
     return max(verdicts, key=lambda verdict: verdict.operand or 0)
 
 
-def out_of_range(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -> Verdict | None:
+def _outside(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -> Verdict | None:
     """Return the verdict on the first constant operand that is outside its limits."""
     for index, limit in limits:
         value = constant_value(instruction.operands[index])
@@ -111,7 +111,8 @@ def out_of_range(instruction: Instruction, limits: tuple[tuple[int, Limits], ...
     return None
 
 
-def _worded(refusal: Refusal, instruction: Instruction) -> Verdict:
+def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
+    """Return the verdict on one instruction that is refused."""
     message = refusal.message
     if refusal.operand is not None:
         from pyptx_ir.syntax.spelling import spell

@@ -1,0 +1,77 @@
+"""Holding each instruction of a trace against the instruction table.
+
+What has been accepted once is accepted again by its form alone: opcode, types of the registers, shapes of the rest.
+Only constants that have limits are looked at every time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.errors import InstructionUseError, UnknownInstructionWarning
+from pyptx_dsl.origin import user_frame
+from pyptx_ir.isa.check import Verdict, judge, out_of_range, worded
+from pyptx_ir.isa.shapes import shape_of
+from pyptx_ir.syntax.operands import Immediate, Register
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.limits import Limits
+    from pyptx_ir.syntax.nodes import Instruction
+
+# The limits of an instruction's constants, one set for each form that it fits.
+Choices: TypeAlias = "tuple[tuple[tuple[int, Limits], ...], ...]"
+
+
+class Checker:
+    """The checks of one trace. `declared` says what each of its names is, as `pyptx_ir.isa.shapes.shape_of` asks."""
+
+    __slots__ = ("_accepted", "declared", "target", "version")
+
+    def __init__(self, target: str, version: tuple[int, int]) -> None:
+        """Start with nothing declared."""
+        self.target = target
+        self.version = version
+        self.declared: dict[str, str] = {}
+        self._accepted: dict[tuple[object, ...], Choices] = {}
+
+    def check(self, node: Instruction) -> None:
+        """Raise InstructionUseError at the user's line for an instruction that is wrong; warn of an unknown one."""
+        declared = self.declared.get
+        key: list[object] = [node.opcode]
+        for operand in node.operands:
+            if isinstance(operand, Register):
+                key.append(declared(operand.name, operand.name))
+            elif isinstance(operand, Immediate) and operand.text.isdecimal():
+                key.append(0)
+            else:
+                key.append(shape_of(operand, declared))
+        form = tuple(key)
+        limits = self._accepted.get(form)
+        if limits is None:
+            limits = self._accepted[form] = self._judge(node)
+        if limits:
+            verdict = out_of_range(node, limits)
+            if verdict is not None:
+                raise InstructionUseError(verdict.message, hint=verdict.hint)
+
+    def _judge(self, node: Instruction) -> Choices:
+        """Return the limits of the constants of an instruction that is right but for them."""
+        shapes = tuple([shape_of(operand, self.declared.get) for operand in node.operands])
+        judgement = judge(node.opcode, shapes, self.target, self.version)
+        if judgement.refusal is None:
+            return judgement.limits
+        verdict = worded(judgement.refusal, node)
+        if verdict.severity == "error":
+            raise InstructionUseError(verdict.message, hint=verdict.hint)
+        _warn(verdict)
+        return ()
+
+
+def _warn(verdict: Verdict) -> None:
+    frame = user_frame()
+    message = f"{verdict.message}, and is not checked\nhint: {verdict.hint}"
+    if frame is None:
+        warnings.warn(message, UnknownInstructionWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, UnknownInstructionWarning, frame.f_code.co_filename, frame.f_lineno)
