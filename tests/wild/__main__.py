@@ -1,13 +1,13 @@
-"""Hold laws L1 and L2 on the PTX inside published wheels.
+"""Hold laws L1 and L2 on the PTX inside published wheels, and check it: what ptxas accepts has no error.
 
     python -m tests.wild                       five wheels, at most 100 modules of each
     python -m tests.wild --all                 every module of them
     python -m tests.wild xgboost warp-lang     these wheels
     … --cache FOLDER                           where wheels are kept (default: .cache/wild)
-    … --keep FOLDER                            write every module that breaks a law there
+    … --keep FOLDER                            write every module that breaks a law, or has an error, there
 
-Needs pip, the packages lz4 and zstandard, and a network for what isn't cached. Exits with 1 if a law is broken, a wheel
-can't be had, or a wheel holds no PTX.
+Needs pip, ptxas, the packages lz4 and zstandard, and a network for what isn't cached. Exits with 1 if a law is broken,
+ptxas accepts what the check refuses, a wheel can't be had, or a wheel holds no PTX.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from .checks import Checked, check
 from .laws import judge
 from .wheels import FetchError, Sample, fetch, take
 
@@ -30,7 +31,7 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def check(requirement: str, options: argparse.Namespace) -> int:
+def examine(requirement: str, options: argparse.Namespace) -> int:
     """Hold the laws on one wheel, print what came of it, and return the number of faults."""
     try:
         wheel = fetch(requirement, options.cache)
@@ -52,26 +53,40 @@ def described(wheel: Path, sample: Sample) -> str:
 
 
 def report(sample: Sample, keep: Path | None) -> int:
-    """Hold the laws on every module of a sample, print faults and figures, and return the number of faults."""
+    """Hold the laws on every module of a sample, and check it; print figures and return the number of faults."""
     faults = 0
     size = parsing = emitting = 0.0
+    checked: list[Checked] = []
     for module in sample.modules:
-        outcome = judge(module.text, f"{module.file}#{module.digest[:12]}")
+        name = f"{module.file}#{module.digest[:12]}"
+        outcome = judge(module.text, name)
+        checked.append(check(module.text, name))
         size += len(module.text) / 1e6
         parsing += outcome.parsing
         emitting += outcome.emitting
-        if outcome.fault:
+        for fault in filter(None, (outcome.fault, checked[-1].fault)):
             faults += 1
-            say(f"  {module.file} {module.digest[:12]}: {outcome.fault}")
+            say(f"  {module.file} {module.digest[:12]}: {fault}")
             if keep is not None:
                 keep.mkdir(parents=True, exist_ok=True)
                 (keep / f"{module.digest[:12]}.ptx").write_bytes(module.text)
     rates = f"parsed at {size / (parsing or 1e-9):.1f} MB/s, emitted at {size / (emitting or 1e-9):.0f} MB/s"
-    say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} break a law; {rates}")
+    say(f"  {len(sample.modules)} modules, {size:.1f} MB, {faults} faults; {rates}")
+    say(f"  {checks(checked, size)}")
     if not sample.modules:
         say("  a wheel without PTX proves nothing: name another version")
         return 1
     return faults
+
+
+def checks(checked: list[Checked], size: float) -> str:
+    """Return the line that says what the checks found."""
+    wrong = [one for one in checked if one.errors]
+    refused = sum(one.refused for one in wrong)
+    seconds = sum(one.seconds for one in checked)
+    warnings = sum(one.warnings for one in checked)
+    line = f"checked at {size / (seconds or 1e-9):.1f} MB/s: {len(wrong)} modules with errors"
+    return f"{line}, {refused} of them refused by ptxas too; {warnings} warnings"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -83,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "wild")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args(argv)
-    return 1 if sum([check(requirement, options) for requirement in options.wheels]) else 0
+    return 1 if sum([examine(requirement, options) for requirement in options.wheels]) else 0
 
 
 if __name__ == "__main__":

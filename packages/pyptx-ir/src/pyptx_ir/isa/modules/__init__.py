@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from pyptx_ir.isa.modules.check import check_module, check_text
 from pyptx_ir.isa.modules.diagnostic import Diagnostic, shown
+from pyptx_ir.isa.modules.portability import Portability, portability
 
-__all__ = ["Diagnostic", "check_module", "check_text", "shown"]
+__all__ = ["Diagnostic", "Portability", "check_module", "check_text", "portability", "shown"]

@@ -22,7 +22,7 @@ _NO_NAMES = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
     """Declare the names of a `.reg`."""
-    if walk.routine is None:
+    if walk.routine is None and not walk.unreadable:
         message = "registers are declared inside functions"
         walk.report(Finding("misplaced-directive", message, "move the .reg into the function that uses it"))
     kind = "" if node.vector else node.type
@@ -37,7 +37,7 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
 
 def variable(walk: Walk, node: Variable) -> None:
     """Declare the names of a variable, and look up the names in its initialiser."""
-    if walk.routine is None and node.space.partition("::")[0] in ("local", "param"):
+    if walk.routine is None and node.space in ("local", "param") and not walk.unreadable:
         message = f".{node.space} variables are declared inside functions"
         walk.report(Finding("misplaced-directive", message, "move it into the function that uses it"))
     space = node.space.partition("::")[0].partition("[")[0]
@@ -109,6 +109,7 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
 
 def unreadable(walk: Walk, node: Invalid) -> None:
     """Take every name in text that is no PTX for declared: what is wrong there is reported once, not at each use."""
+    walk.unreadable = True
     for name, count in _INVALID_NAME.findall(_NO_NAMES.sub(" ", node.raw or "")):
         if count:
             walk.scope.ranges.setdefault(name, []).append((int(count), UNKNOWN, walk.at))

@@ -79,7 +79,7 @@ def header(walk: Walk, node: Function) -> None:
     if "minnctapersm" in given and not given.keys() & {"maxntid", "reqntid"} and node.kind == "entry":
         message = "ptxas ignores .minnctapersm where neither .maxntid nor .reqntid is given"
         hint = "add .maxntid N, 1, 1, the most threads that a block will have"
-        walk.report(Finding("ignored-directive", message, hint, severity="warning", word=".minnctapersm"))
+        walk.report(Finding("ignored-directive", message, hint, word=".minnctapersm"))
 
 
 def _arguments(walk: Walk, found: HeaderDirective) -> None:

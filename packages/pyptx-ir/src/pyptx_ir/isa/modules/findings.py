@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.diagnostic import Diagnostic
 from pyptx_ir.syntax.nodes import Function, Instruction
 from pyptx_ir.syntax.spans import Span, positions
@@ -39,7 +40,6 @@ class Finding:
     code: str
     message: str
     hint: str = ""
-    severity: str = "error"
     word: str = ""
     operand: int | None = None
     at: int | None = None
@@ -64,7 +64,7 @@ def _located(finding: Finding, entries: list[tuple[Statement, Span]], at: int, s
         line = str(source.line_column(entries[finding.other][1].start)[0])
         message, hint = message.replace("{line}", line), hint.replace("{line}", line)
     row, column = source.line_column(place.start)
-    return Diagnostic(row, column, finding.severity, finding.code, message, hint, place)
+    return Diagnostic(row, column, codes()[finding.code].severity, finding.code, message, hint, place)
 
 
 def _own_text(node: Statement, text: str) -> str:
@@ -81,7 +81,8 @@ def _place(text: str, node: Statement, finding: Finding) -> tuple[int, int]:
         if not finding.word:
             return start, end
     if finding.word:
-        found = re.compile(rf"(?<![\w$%]){re.escape(finding.word)}(?![\w$])").search(text, start, end)
+        begins = "" if finding.word.startswith(".") else r"(?<![\w$%])"
+        found = re.compile(rf"{begins}{re.escape(finding.word)}(?![\w$]|::)").search(text, start, end)
         if found:
             return found.span()
         return _first_word(text, node) if finding.operand is None else (start, end)

@@ -23,7 +23,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
     if routine.ended and not ending:
         message = f"{'.'.join(node.opcode)} is never reached: the instruction before it does not continue"
         hint = "remove it, put a label in front of it, or guard the instruction before it"
-        walk.report(Finding("unreachable", message, hint, severity="warning"))
+        walk.report(Finding("unreachable", message, hint))
         routine.ended = False  # one warning for the whole stretch
     if ending and node.guard is None:
         routine.ended = True

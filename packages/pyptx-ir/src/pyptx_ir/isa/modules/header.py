@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Statement
 
 # The newest minor version of each major one. Manual: "Release Notes"; each was asked of ptxas 13.5.
-_LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 0, 6: 5, 7: 8, 8: 8, 9: 5}
-NEWEST = max((major, minor) for major, minor in _LAST_MINOR.items())
+_LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 1, 6: 5, 7: 8, 8: 8, 9: 5}
+VERSIONS = tuple((major, minor) for major, last in _LAST_MINOR.items() for minor in range(last + 1))
+NEWEST = VERSIONS[-1]
 # Devices from before the lattice: ptxas 13.5 still accepts their names.
 _RETIRED = frozenset(f"sm_{number}" for number in (10, 11, 12, 13, 20, 21, 30, 32, 35, 37))
 _OPTIONS = ("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32")
@@ -36,18 +37,22 @@ def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
         hint = "add .target sm_90a behind the .version"
         walk.report(Finding("missing-target", "a module names its target behind .version", hint, at=first))
     for i, node in enumerate(head):
-        _read(walk, node, first + i, first)
+        _read(walk, node, first + i, head[:i])
     return count
 
 
-def _read(walk: Walk, node: Statement, at: int, first: int) -> None:
-    if isinstance(node, Version) and walk.version is None:
-        _read_version(walk, node, at)
-        if at != first:
+def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> None:
+    seen = {type(other) for other in above}
+    if isinstance(node, Version):
+        if Version in seen:
+            walk.report(Finding("misplaced-directive", ".version stands only once in a module", "remove it", at=at))
+            return
+        if above:
             walk.report(Finding("misplaced-directive", ".version stands above everything else", "move it up", at=at))
-    elif isinstance(node, Version):
-        walk.report(Finding("misplaced-directive", ".version stands only once in a module", "remove it", at=at))
+        _read_version(walk, node, at)
     elif isinstance(node, Target):
+        if AddressSize in seen and Target not in seen:
+            walk.report(Finding("misplaced-directive", ".target stands above .address_size", "move it up", at=at))
         _read_target(walk, node, at)
     elif isinstance(node, AddressSize) and node.bits not in (32, 64):
         message = f".address_size is 32 or 64, not {node.bits}"
@@ -69,11 +74,12 @@ def _read_version(walk: Walk, node: Version, at: int) -> None:
     if version > NEWEST:
         hint = f"what PTX {spelt} adds is unknown here and may be reported; the newest known is {NEWEST[0]}.{NEWEST[1]}"
         message = f"PTX {spelt} is newer than the instruction table"
-        walk.report(Finding("unknown-version", message, hint, severity="warning", word=spelt, at=at))
+        walk.report(Finding("newer-version", message, hint, word=spelt, at=at))
     elif node.minor > _LAST_MINOR.get(node.major, -1):
         last = _LAST_MINOR.get(node.major)
         hint = f"the last version {node.major} is {node.major}.{last}" if last is not None else "write .version 9.0"
         walk.report(Finding("unknown-version", f"there is no PTX {spelt}", hint, word=spelt, at=at))
+        return
     walk.version = version
     if walk.forced is not None:
         _compare(walk, walk.forced, spelt, at)
@@ -85,7 +91,7 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
         if name in _RETIRED:
             message = f"{name} is older than the instruction table"
             hint = "its instructions are not judged; give --target sm_75 to judge them for a present device"
-            walk.report(Finding("unknown-target", message, hint, severity="warning", word=name, at=at))
+            walk.report(Finding("retired-target", message, hint, word=name, at=at))
             continue
         try:
             find_target(name)

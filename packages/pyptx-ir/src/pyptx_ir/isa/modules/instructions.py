@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.check import verdict_on
+from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
 from pyptx_ir.isa.modules.undeclared import undeclared
-from pyptx_ir.isa.modules.verdicts import verdict_on
+from pyptx_ir.isa.modules.wording import finding_of
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def instruction(walk: Walk, node: Instruction) -> None:
-    """Check one instruction; what names of it mean must be known before the table is asked."""
+    """Check one instruction: its guard, what its names stand for, and, if these are sound, ask the table."""
     sound = node.guard is None or _guard(walk, node.guard)
     scope, memo = walk.scope, walk.names
     for index, operand in enumerate(node.operands):
@@ -38,10 +40,9 @@ def instruction(walk: Walk, node: Instruction) -> None:
     if sound and walk.target is not None:
         verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version)
         if verdict is not None:
-            finding = Finding(
-                verdict.code, verdict.message, verdict.hint or "", severity=verdict.severity, operand=verdict.operand
-            )
-            walk.report(finding)
+            walk.report(finding_of(verdict, node.opcode))
+            sound = verdict.severity != ERROR
+    walk.sound = sound
 
 
 def _guard(walk: Walk, guard: Guard) -> bool:

@@ -52,8 +52,8 @@ def _layout(walk: Walk, node: Instruction, storage: Storage, access: tuple[str, 
     if storage.size is not None and not 0 <= offset <= storage.size - size:
         message = f"{opcode} reaches bytes {offset} to {offset + size - 1} of '{name}', which has {storage.size}"
         hint = "correct the offset, or the size of the parameter"
-        walk.report(Finding("parameter-bounds", message, hint, severity="warning", operand=index))
+        walk.report(Finding("parameter-bounds", message, hint, operand=index))
     elif offset % size or storage.alignment % min(size, 16):
         message = f"{opcode} takes {size} bytes at offset {offset} of '{name}', which is aligned to {storage.alignment}"
         hint = f"align the parameter and the offset to {size} bytes, or read it in smaller pieces"
-        walk.report(Finding("parameter-alignment", message, hint, severity="warning", operand=index))
+        walk.report(Finding("parameter-alignment", message, hint, operand=index))

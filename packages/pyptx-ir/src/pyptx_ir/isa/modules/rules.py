@@ -47,11 +47,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A check of one kind of statement, or of the instructions that begin with one of `opcodes`."""
+    """A check: of some kinds of statements, or of the instructions that begin with one of `opcodes` and are sound.
 
+    `codes` are all that it may report.
+    """
+
+    codes: frozenset[str]
     on: tuple[type[Statement], ...]
     check: Callable[[Any, Any], None]
     opcodes: tuple[str, ...] = ()
+
+
+def _rule(codes: str, on: tuple[type[Statement], ...], check: Callable[[Any, Any], None], *opcodes: str) -> Rule:
+    return Rule(frozenset(codes.split()), on, check, opcodes)
 
 
 _WITH_DIRECTIVES = (
@@ -70,22 +78,33 @@ _WITH_DIRECTIVES = (
     Variable,
 )
 
-# In the order in which they are applied to a statement: a name is looked up before it is declared.
+_EARLY = "version target removed"
+_TABLE = (
+    "unknown-instruction modifier missing-modifier operand-count operand-kind operand-type vector-length "
+    f"immediate-range address-space {_EARLY}"
+)
+_UNDEFINED = "undefined-register undefined-variable undefined-label undefined-function"
+_LISTS = (BranchTargets, CallTargets, CallPrototype)
+
+# In the order in which they are applied to a statement: a name is looked up before it is declared. What looks at a
+# module as a whole, its header and its shared memory, is called by `check`.
 RULES: tuple[Rule, ...] = (
-    Rule((Version, Target, AddressSize), header.late),
-    Rule(_WITH_DIRECTIVES, directives.directive),
-    Rule((Function,), directives.header),
-    Rule((Function,), functions.function),
-    Rule((Alias,), functions.alias),
-    Rule((RegisterDeclaration,), declarations.registers),
-    Rule((Variable,), declarations.variable),
-    Rule((Label,), declarations.label),
-    Rule((BranchTargets, CallTargets, CallPrototype), declarations.targets),
-    Rule((Invalid,), declarations.unreadable),
-    Rule((Label, Loc, Invalid), flow.reached),
-    Rule((Instruction,), flow.instruction),
-    Rule((Instruction,), instructions.instruction),
-    Rule((Instruction,), calls.call, opcodes=("call",)),
-    Rule((Instruction,), parameters.access, opcodes=("ld", "st")),
-    Rule((Instruction,), register_budget.setmaxnreg, opcodes=("setmaxnreg",)),
+    _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
+    _rule(_EARLY, _WITH_DIRECTIVES, directives.directive),
+    _rule(
+        "misplaced-directive directive-argument directive-conflict ignored-directive", (Function,), directives.header
+    ),
+    _rule("redefined-function redefined-variable parameter-space", (Function,), functions.function),
+    _rule("undefined-function", (Alias,), functions.alias),
+    _rule("redefined-register misplaced-directive", (RegisterDeclaration,), declarations.registers),
+    _rule("redefined-variable undefined-variable misplaced-directive", (Variable,), declarations.variable),
+    _rule("redefined-label", (Label,), declarations.label),
+    _rule("undefined-label undefined-function", _LISTS, declarations.targets),
+    _rule("", (Invalid,), declarations.unreadable),
+    _rule("", (Label, Loc, Invalid), flow.reached),
+    _rule("unreachable", (Instruction,), flow.instruction),
+    _rule(f"guard {_UNDEFINED} {_TABLE}", (Instruction,), instructions.instruction),
+    _rule("call-target call-arguments call-argument", (Instruction,), calls.call, "call"),
+    _rule("parameter-write parameter-bounds parameter-alignment", (Instruction,), parameters.access, "ld", "st"),
+    _rule("ignored-setmaxnreg", (Instruction,), register_budget.setmaxnreg, "setmaxnreg"),
 )

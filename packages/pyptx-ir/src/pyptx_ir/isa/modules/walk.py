@@ -46,6 +46,7 @@ class Walk:
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
         self.at = -1
+        self.sound = True  # whether the present instruction is right by itself; what looks further asks first
         self.module_scope = self.scope = Scope()
         self.routine: Routine | None = None
         self.routines: list[Routine] = []
@@ -53,6 +54,7 @@ class Walk:
         self.variables: dict[str, Variable] = {}
         self.names: dict[int, tuple[str, ...]] = {}
         self.last_label = ""
+        self.unreadable = False  # a brace or a header may be missing: what stands where is guesswork from here on
         self.header_end = 0
         self.early: dict[str, Finding] = {}
         self.early_registers: dict[str, Finding] = {}
@@ -83,8 +85,9 @@ class Walk:
             if isinstance(node, Instruction):
                 for check in instruction_checks:
                     check(self, node)
-                for check in of_opcode.get(node.opcode[0], ()):
-                    check(self, node)
+                if self.sound and node.opcode[0] in of_opcode:
+                    for check in of_opcode[node.opcode[0]]:
+                        check(self, node)
                 continue
             for check in checks.get(type(node), ()):
                 check(self, node)

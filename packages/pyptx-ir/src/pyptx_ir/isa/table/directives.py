@@ -1,7 +1,7 @@
 """Directives, and what else a declaration can ask for: the first PTX version and target of each.
 
-Versions and targets are those of ptxas 13.5, which a test asks for every row; targets begin with sm_50, as the lattice
-does. Manual: chapter "Directives", and the sections that the rows name.
+Versions and targets are those of ptxas 13.5, which a test asks for every row; every device of the lattice has those
+without a target. Manual: chapter "Directives", and the sections that the rows name.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("managed", ptx(4, 0), manual="Variable and Function Attribute Directive: .attribute"),
     DirectiveRow("unified", ptx(8, 0), "sm_90", manual="Variable and Function Attribute Directive: .attribute"),
     # Control flow
-    DirectiveRow("branchtargets", ptx(6, 0), manual="Control Flow Directives: .branchtargets"),
+    DirectiveRow("branchtargets", ptx(5, 1), manual="Control Flow Directives: .branchtargets"),
     DirectiveRow("calltargets", ptx(2, 1), manual="Control Flow Directives: .calltargets"),
     DirectiveRow("callprototype", ptx(2, 1), manual="Control Flow Directives: .callprototype"),
     # Debugging
@@ -87,7 +87,7 @@ ROWS: tuple[DirectiveRow, ...] = (
     # Parameters and types
     DirectiveRow("ptr", ptx(2, 2), manual="Kernel Parameter Attribute: .ptr"),
     DirectiveRow("param of func", ptx(2, 0), manual="Device Function Parameters"),
-    DirectiveRow("param array of unknown size", ptx(6, 0), manual="Variadic Functions"),
+    DirectiveRow("param array of unknown size", ptx(5, 1), manual="Variadic Functions"),
     DirectiveRow("entry declaration", ptx(3, 0), manual="Kernel and Function Directives: .entry"),
     DirectiveRow("texref", ptx(1, 5), manual="Texture, Sampler and Surface Types"),
     DirectiveRow("samplerref", ptx(1, 5), manual="Texture, Sampler and Surface Types"),

@@ -1,0 +1,81 @@
+"""How fast PTX is checked: 1 MB/s is promised, parsing included.
+
+    python benchmarks/bench_check.py [--repeat N] [FILE ...]
+
+Reads corpus/ by default. Each module's best of N runs counts, in CPU time, summed by producer. Beside it stand the
+first run, which also loads the table and judges every form for the first time, and what parsing alone takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyptx_ir.isa.modules import check_text
+from pyptx_ir.syntax import decode, parse_recovering
+
+CORPUS = Path(__file__).resolve().parents[1] / "corpus"
+PROMISED = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What some text costs: its bytes, seconds to parse, to check the first time, and to check at best."""
+
+    size: int = 0
+    parsing: float = 0.0
+    first: float = 0.0
+    best: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        """Sum up."""
+        return Cost(
+            self.size + other.size, self.parsing + other.parsing, self.first + other.first, self.best + other.best
+        )
+
+    def rate(self, seconds: float) -> float:
+        """Return MB/s."""
+        return self.size / max(seconds, 1e-9) / 1e6
+
+
+def measure(path: Path, repeat: int) -> Cost:
+    """Measure one module."""
+    data = path.read_bytes()
+    text = decode(data)
+    checks: list[float] = []
+    parses: list[float] = []
+    for _ in range(max(2, repeat)):
+        started = time.process_time()
+        check_text(text, str(path))
+        checked = time.process_time()
+        parse_recovering(text)
+        checks.append(checked - started)
+        parses.append(time.process_time() - checked)
+    return Cost(len(data), min(parses), checks[0], min(checks))
+
+
+def main() -> int:
+    """Print a line for each producer and one for all; return 1 if the promise is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+    groups: dict[str, list[Cost]] = defaultdict(list)
+    for path in options.files or sorted(CORPUS.glob("*/*.ptx")):
+        groups[path.parent.name].append(measure(path, options.repeat))
+    print(f"{'':14} {'modules':>7} {'MB':>6} {'parse MB/s':>10} {'first MB/s':>10} {'check MB/s':>10}")
+    every = [cost for costs in groups.values() for cost in costs]
+    for name, costs in [*groups.items(), ("all", every)]:
+        total = sum(costs, Cost())
+        rates = f"{total.rate(total.parsing):10.1f} {total.rate(total.first):10.2f} {total.rate(total.best):10.2f}"
+        print(f"{name:14} {len(costs):7} {total.size / 1e6:6.2f} {rates}")
+    total = sum(every, Cost())
+    return int(min(total.rate(total.first), total.rate(total.best)) < PROMISED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""`pyptx check` on one module, against ptxas: what ptxas accepts has no error."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyptx_ir.isa.modules import check_text
+from pyptx_ir.syntax import decode
+from pyptx_ir.toolchain.finder import find_tool
+from pyptx_ir.toolchain.runner import run
+
+_TARGET = re.compile(rb"\.target[ \t]+sm_(\d+)([af]?)")
+_OLDEST = 75  # what a present ptxas generates code for; it reads PTX for older devices
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How a check fared: errors and warnings, the first error, whether ptxas refuses the module too, and seconds.
+
+    `refused` is asked only where there are errors.
+    """
+
+    errors: int
+    warnings: int
+    first: str
+    refused: bool
+    seconds: float
+
+    @property
+    def fault(self) -> str:
+        """The first error that ptxas does not know of, or an empty string."""
+        return "" if self.refused else self.first
+
+
+def check(data: bytes, name: str) -> Checked:
+    """Check a module, and ask ptxas about it if there is an error."""
+    started = time.perf_counter()
+    found = check_text(decode(data), name)
+    seconds = time.perf_counter() - started
+    errors = [one for one in found if one.is_error]
+    first = ""
+    if errors:
+        first = f"line {errors[0].line}: {errors[0].code}: {errors[0].message}"
+    return Checked(len(errors), len(found) - len(errors), first, bool(errors) and not ptxas_takes(data), seconds)
+
+
+def ptxas_takes(data: bytes) -> bool:
+    """Tell whether ptxas assembles a module, for its own target or the oldest that there is."""
+    target = _TARGET.search(data)
+    number, suffix = (int(target[1]), target[2].decode()) if target else (_OLDEST, "")
+    arch = f"sm_{number}{suffix}" if number >= _OLDEST else f"sm_{_OLDEST}"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "m.ptx").write_bytes(data)
+        arguments = [f"-arch={arch}", "-O0", "-c", "m.ptx", "-o", "m.o"]
+        return run(find_tool("ptxas"), arguments, Path(folder)).status == 0
