@@ -96,7 +96,7 @@ def install_frameworks(session: nox.Session) -> None:
 def install_for_tests(session: nox.Session) -> None:
     """Install the packages, the third-party plugin of the contract tests, and what the tests need."""
     plugin = [str(ACME)] if ACME.is_dir() else []
-    install(session, *plugin, *group("test"), *test_needs(*PACKAGES), *toolchain())
+    install(session, *plugin, *group("test", "editor"), *test_needs(*PACKAGES), *toolchain())
 
 
 def build_wheels(session: nox.Session, *packages: str) -> list[str]:
@@ -247,6 +247,13 @@ def demo(session: nox.Session) -> None:
     """Run rms_norm on real data on the simulator; print its error, time, PTX and registers."""
     install(session, "numpy>=1.26", *toolchain())
     session.run("python", "tools/demo.py", *session.posargs)
+
+
+@nox.session
+def generate(session: nox.Session) -> None:
+    """Write what is derived from the instruction table: the stub of ptx.inst and the reference pages."""
+    install(session)
+    session.run("python", "-m", "tools.generate_isa", *session.posargs)
 
 
 @nox.session
