@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_arch_blackwell.table.tcgen05 import GROUPS, TARGETS, tcgen05
+from pyptx_ir.isa.rows import InstructionRow, ptx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-TARGETS = ("sm_100a", "sm_100f", "sm_110a", "sm_110f")
 REDUCING = ("sm_103a", "sm_103f", "sm_110a", "sm_110f")
-GROUPS = ("cta_group::1", "cta_group::2")
 
 # How often a shape is repeated, and the registers that each repetition takes. Manual: "Various combinations of .num and
 # .shape" of tcgen05.ld. The last shape is two accesses, an offset apart.
@@ -45,32 +44,6 @@ MULTICASTS = (
 )
 
 
-def _tcgen05(
-    line: str,
-    manual: str,
-    *,
-    access: str,
-    operands: Mapping[str, str],
-    since: tuple[int, int] = ptx(8, 6),
-    targets: Sequence[str] = TARGETS,
-    lengths: Mapping[str, Sequence[int]] | None = None,
-    leading: int = 1,
-    slots: Mapping[str, Sequence[str]] | None = None,
-    **more: Sequence[str],
-) -> InstructionRow:
-    return row(
-        f"tcgen05.{line}",
-        access=access,
-        operands=operands,
-        since=since,
-        targets=targets,
-        leading=leading,
-        manual=f"tcgen05.{manual}",
-        lengths=lengths,
-        slots={**(slots or {}), **more},
-    )
-
-
 def _repeats(per_repeat: int, *, least: int = 1) -> dict[str, int]:
     """Return the numbers of repetitions, and how many registers each takes; 128 are the most."""
     counts = {name: int(name[1:]) * per_repeat for name in REPEATS if int(name[1:]) >= least}
@@ -89,7 +62,7 @@ def _loads_and_stores() -> tuple[InstructionRow, ...]:
             (f"st.sync.aligned.{shape}.num{{.unpack::16b}}.b32 [taddr]{offset}, r", "st", "wrr"),
         )
         found += [
-            _tcgen05(
+            tcgen05(
                 line,
                 manual,
                 access=access if more else access[:2],
@@ -106,7 +79,7 @@ def _reductions() -> tuple[InstructionRow, ...]:
     """Return tcgen05.ld.red: a load that also reduces the columns of a lane."""
     counts = _repeats(1, least=2)
     return tuple(
-        _tcgen05(
+        tcgen05(
             f"ld.red.sync.aligned.{shape}.num.op{words} r, redval, [taddr]{', offset' if shape == SPLIT else ''}",
             "ld",
             access="wwrr" if shape == SPLIT else "wwr",
@@ -134,7 +107,7 @@ def _compressions() -> tuple[InstructionRow, ...]:
         ("ld.red.spcompress", "{.abs}{.NaN}", "mdata, cdata, redval, [taddr]", "wwwr"),
     )
     return tuple(
-        _tcgen05(
+        tcgen05(
             f"{name}.sync.aligned.32x32b.num.op.sp::2:4{flags}.f32.b2 {places}",
             "ld",
             access=access,
@@ -158,7 +131,7 @@ def _allocations() -> tuple[InstructionRow, ...]:
         ("dealloc{}.cta_group.sync.aligned.b32 taddr, {}", {"taddr": "int32"}, "rr"),
     )
     shared = [
-        _tcgen05(
+        tcgen05(
             line.format("", "columns"),
             "alloc",
             access=access,
@@ -168,7 +141,7 @@ def _allocations() -> tuple[InstructionRow, ...]:
         for line, operands, access in lines
     ]
     exclusive = [
-        _tcgen05(
+        tcgen05(
             line.format(".exclusive", name),
             "alloc",
             access=access,
@@ -186,7 +159,7 @@ def _allocations() -> tuple[InstructionRow, ...]:
 def _copies() -> tuple[InstructionRow, ...]:
     """Return tcgen05.cp, which may unpack elements of 4 or 6 bits into bytes."""
     return tuple(
-        _tcgen05(
+        tcgen05(
             f"cp.cta_group.shape{'.multicast' if multicasts else ''}{{.b8x16.format}} [taddr], descriptor",
             "cp",
             access="wr",
@@ -204,7 +177,7 @@ def _commits() -> tuple[InstructionRow, ...]:
     """Return tcgen05.commit, which waits for all of its thread's work, or until the A matrices have been read."""
     read = ".sync_restrict::shared::read::mma::a"
     return tuple(
-        _tcgen05(
+        tcgen05(
             f"commit.cta_group.mbarrier::arrive::one{until}{{.shared::cluster}}{word}.b64 {places}",
             "commit",
             access="rr" if mask else "r",
@@ -221,7 +194,7 @@ def _commits() -> tuple[InstructionRow, ...]:
 
 ROWS = (
     *_allocations(),
-    _tcgen05(
+    tcgen05(
         "relinquish_alloc_permit.cta_group.sync.aligned",
         "relinquish_alloc_permit",
         access="",
@@ -231,9 +204,9 @@ ROWS = (
     *_loads_and_stores(),
     *_reductions(),
     *_compressions(),
-    _tcgen05("operation.sync.aligned", "wait", access="", operands={}, operation=("wait::ld", "wait::st")),
+    tcgen05("operation.sync.aligned", "wait", access="", operands={}, operation=("wait::ld", "wait::st")),
     *_copies(),
-    _tcgen05(
+    tcgen05(
         "shift.cta_group.down [taddr]",
         "shift",
         access="x",
@@ -241,6 +214,6 @@ ROWS = (
         targets=("sm_100a", "sm_103a", "sm_107a", "sm_110a"),
         cta_group=GROUPS,
     ),
-    _tcgen05("order", "fence", access="", operands={}, order=("fence::before_thread_sync", "fence::after_thread_sync")),
+    tcgen05("order", "fence", access="", operands={}, order=("fence::before_thread_sync", "fence::after_thread_sync")),
     *_commits(),
 )

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 _TIMES = next(kind for kind in vectors.KINDS if kind.name == "*")
 
 
-def _unfit_tmem(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
-    """Judge an address in tensor memory: 32 bits of lane and column, never a variable."""
+def _unfit_tmem(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    """Judge an address in tensor memory: 32 bits of lane and column, never a variable; `argument` is the one type."""
     if shape[0] != "address":
         return Misfit("an address in tensor memory, in brackets")
     base = str(shape[1])
     if base.startswith(".") or (base and (is_float(base) or SIZES.get(base) != SIZES["b32"])):
         return Misfit("an address of tensor memory, in an integer or untyped register of 32 bits", OPERAND_TYPE)
+    if base and argument and base != argument:
+        return Misfit(f"an address of tensor memory, in a register declared .{argument}", OPERAND_TYPE)
     return None
 
 
@@ -44,7 +46,12 @@ def _registers(argument: str, use: Use, index: int) -> tuple[str, ...]:
 
 
 KINDS = (
-    Kind("tmem", "an address in tensor memory", _unfit_tmem, lambda _argument, _use, index: (f"[%u32_{index}]",)),
+    Kind(
+        "tmem",
+        "an address in tensor memory",
+        _unfit_tmem,
+        lambda argument, _use, index: (f"[%{argument or 'u32'}_{index}]",),
+    ),
     Kind(
         "registers",
         "{} registers of 32 bits in braces",

@@ -1,0 +1,15 @@
+"""tcgen05.mma: products of matrices in tensor and shared memory."""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {
+    r"^tcgen05\.mma.*, `!?%pred_\d`, is (negated|a \.pred register); .*(a vector of|without `!`)": (
+        "ptxas takes a predicate for the vector of lanes"
+    ),
+}
+
+LAXER: dict[str, str] = {
+    r"^tcgen05\.mma\S*kind::mxf\w+\.block_scale[. ].*'\.block32' requires PTX": (
+        "ptxas 13.0 reads a size that is left out as .block32, and asks for its version; 13.5 does not"
+    ),
+}
