@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from pyptx import Kernel, Tile, kernel, reg
+from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, f32, u32
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Simulation, Specialization
@@ -50,6 +50,18 @@ def copy(X: object, Y: object) -> None:
 @kernel
 def bare() -> None:
     """Stand for a kernel without a contract."""
+
+
+def instructions(d: Reg, pointer: Reg) -> None:
+    """An instruction is spelt in words that exist, takes as many operands as it has, and returns what it writes."""
+    assert_type(ptx.inst.mad.lo.u32(d, d, 2, d), Reg)
+    assert_type(ptx.inst.fma.rn.f32(d, d, 0.5, "%f1", pred=d), Reg)
+    assert_type(ptx.inst.ld.global_.v2.f32([d, d], ptx.addr(pointer)), None)
+    assert_type(ptx.inst.bar.sync(0), None)
+    ptx.inst.mad.low.u32(d, d, d, d)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
+    ptx.inst.mad.lo.u32(d, d, d)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  an operand is missing
+    ptx.inst.add.u32(3, d, d)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a literal is no result
+    ptx.inst["mad.u32.lo"](d, d, d, d)
 
 
 def writing() -> None:

@@ -411,10 +411,10 @@ class Instructions:
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
     - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
-    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
     - and 21 more forms
     """
     setmaxnreg: Setmaxnreg
@@ -511,6 +511,10 @@ class Instructions:
     - `tcgen05.dealloc`: Free columns of tensor memory.
     - `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of what was loaded.
     - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.mma`: Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.sp`: Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.ws`: Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.sp`: Multiply a sparse matrix, weight stationary, into tensor memory.
     - `tcgen05.wait`: Wait for the thread's loads from, or stores to, tensor memory.
     - `tcgen05.fence`: Order tensor-memory operations with the thread synchronization before or after.
     - `tcgen05.relinquish_alloc_permit`: Promise that this block allocates no more tensor memory.
@@ -17694,7 +17698,7 @@ class Set_cmp_boolop_bf16:
     """
     f16: Set_cmp_boolop_bf16_f16
     """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
     """
     f32: Set_cmp_boolop_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -17741,7 +17745,7 @@ class Set_cmp_boolop_bf16_bf16:
 class Set_cmp_boolop_bf16_f16:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
-        - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+        - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_boolop_bf16_f32:
     def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -17942,10 +17946,6 @@ class Set_cmp_boolop_ftz:
     u16: Set_cmp_boolop_ftz_dtype
     u32: Set_cmp_boolop_ftz_dtype_2
 class Set_cmp_boolop_ftz_bf16:
-    f16: Set_cmp_boolop_bf16_f16
-    """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
-    """
     f32: Set_cmp_boolop_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
@@ -18086,7 +18086,7 @@ class Set_cmp_bf16:
     """
     f16: Set_cmp_bf16_f16
     """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+    - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
     """
     f32: Set_cmp_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -18133,7 +18133,7 @@ class Set_cmp_bf16_bf16:
 class Set_cmp_bf16_f16:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two values, and write the truth as an integer or a number.
-        - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+        - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_bf16_f32:
     def __call__(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -18334,10 +18334,6 @@ class Set_cmp_ftz:
     u16: Set_cmp_ftz_dtype
     u32: Set_cmp_ftz_dtype_2
 class Set_cmp_ftz_bf16:
-    f16: Set_cmp_bf16_f16
-    """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
-    """
     f32: Set_cmp_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
     - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
@@ -18501,7 +18497,7 @@ class Set_cmp_2_boolop_bf16:
     """
     f16: Set_cmp_boolop_bf16_f16
     """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
     """
     f32: Set_cmp_boolop_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -18565,7 +18561,7 @@ class Set_cmp_2_bf16:
     """
     f16: Set_cmp_bf16_f16
     """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+    - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
     """
     f32: Set_cmp_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -18670,7 +18666,7 @@ class Set_cmp_3_boolop_bf16:
     """
     f16: Set_cmp_boolop_bf16_f16
     """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
     """
     f32: Set_cmp_boolop_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -18830,7 +18826,7 @@ class Set_cmp_3_bf16:
     """
     f16: Set_cmp_bf16_f16
     """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
+    - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
     """
     f32: Set_cmp_bf16_f32
     """Compare two values, and write the truth as an integer or a number.
@@ -25642,6 +25638,12 @@ class Tcgen05:
     """- `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of what was loaded.
     - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
     """
+    mma: Tcgen05_mma
+    """- `tcgen05.mma`: Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.sp`: Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.ws`: Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.sp`: Multiply a sparse matrix, weight stationary, into tensor memory.
+    """
     relinquish_alloc_permit: Tcgen05_relinquish_alloc_permit
     """Promise that this block allocates no more tensor memory.
     - `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -26371,6 +26373,3442 @@ class Tcgen05_ld_sync_aligned__32x32b_num_pack__16b:
     """Load from tensor memory into the registers of a warp, asynchronously.
     - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
+class Tcgen05_mma:
+    cta_group__1: Tcgen05_mma_cta_group
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 48 more forms
+    """
+    cta_group__2: Tcgen05_mma_cta_group
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 48 more forms
+    """
+    sp: Tcgen05_mma_sp
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 40 more forms
+    """
+    ws: Tcgen05_mma_ws
+    """- `tcgen05.mma.ws`: Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.sp`: Multiply a sparse matrix, weight stationary, into tensor memory.
+    """
+class Tcgen05_mma_cta_group:
+    kind__f16: Tcgen05_mma_cta_group_kind
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    kind__f8f6f4: Tcgen05_mma_cta_group_kind__f8f6f4
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__i8: Tcgen05_mma_cta_group_kind__i8
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    kind__mxf4: Tcgen05_mma_cta_group_kind__mxf4
+    kind__mxf4nvf4: Tcgen05_mma_cta_group_kind__mxf4nvf4
+    kind__mxf8f6f4: Tcgen05_mma_cta_group_kind__mxf8f6f4
+    kind__tf32: Tcgen05_mma_cta_group_kind
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    kind__ti16: Tcgen05_mma_cta_group_kind__ti16
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_cta_group_kind_ashift
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    """
+    collector__a__discard: Tcgen05_mma_cta_group_kind_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+class Tcgen05_mma_cta_group_kind_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_cta_group_kind_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind_ashift_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+class Tcgen05_mma_cta_group_kind_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind__f8f6f4:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_cta_group_kind__f8f6f4_ashift
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    decompress__lut__b: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__f8f6f4_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__f8f6f4_ashift_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind__f8f6f4_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__f8f6f4_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__f8f6f4_decompress__lut__b_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind__i8:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_cta_group_kind__i8_ashift
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__i8_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__i8_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__i8_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__i8_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_cta_group_kind__i8_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_cta_group_kind__i8_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__i8_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_cta_group_kind__i8_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind__i8_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind__mxf4:
+    block_scale: Tcgen05_mma_cta_group_kind__mxf4_block_scale
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    block32: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    scale_vec__2X: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_cta_group_kind__mxf4nvf4:
+    block_scale: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale
+class Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale:
+    block16: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    block32: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    scale_vec__2X: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    scale_vec__4X: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4:
+    block_scale: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    block32: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    decompress__lut__b: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    scale_vec__1X: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    decompress__lut__b: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_block32_decompress__lut__b_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_cta_group_kind__ti16:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_cta_group_kind__ti16_ashift
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__discard: Tcgen05_mma_cta_group_kind__ti16_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__fill: Tcgen05_mma_cta_group_kind__ti16_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__ti16_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__use: Tcgen05_mma_cta_group_kind__ti16_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__ti16_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__lastuse: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__discard: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__ti16_ashift_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_cta_group_kind__ti16_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_cta_group_kind__ti16_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp:
+    cta_group__1: Tcgen05_mma_sp_cta_group
+    cta_group__2: Tcgen05_mma_sp_cta_group
+class Tcgen05_mma_sp_cta_group:
+    kind__f16: Tcgen05_mma_sp_cta_group_kind
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    kind__f8f6f4: Tcgen05_mma_sp_cta_group_kind__f8f6f4
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__i8: Tcgen05_mma_sp_cta_group_kind__i8
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    kind__mxf4: Tcgen05_mma_sp_cta_group_kind__mxf4
+    kind__mxf4nvf4: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4
+    kind__mxf8f6f4: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4
+    kind__tf32: Tcgen05_mma_sp_cta_group_kind
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    kind__ti16: Tcgen05_mma_sp_cta_group_kind__ti16
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_sp_cta_group_kind_ashift
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    - and 2 more forms
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+class Tcgen05_mma_sp_cta_group_kind_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind_ashift_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp_cta_group_kind_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+    - and 2 more forms
+    """
+class Tcgen05_mma_sp_cta_group_kind_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp_cta_group_kind__f8f6f4:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__f8f6f4_ashift_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__f8f6f4_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp_cta_group_kind__i8:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_sp_cta_group_kind__i8_ashift
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__i8_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__i8_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__i8_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__i8_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__i8_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__i8_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__i8_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__i8_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp_cta_group_kind__i8_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp_cta_group_kind__mxf4:
+    block_scale: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    block32: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    scale_vec__2X: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_block32_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4_block_scale_scale_vec__2X_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4:
+    block_scale: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale:
+    block16: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    block32: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    scale_vec__2X: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    scale_vec__4X: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf4nvf4_block_scale_size_2_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4:
+    block_scale: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    block32: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    scale_vec__1X: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_block32_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+    """
+class Tcgen05_mma_sp_cta_group_kind__mxf8f6f4_block_scale_scale_vec__1X_collector_a_collector_b:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        """
+class Tcgen05_mma_sp_cta_group_kind__ti16:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    ashift: Tcgen05_mma_sp_cta_group_kind__ti16_ashift
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__fill: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__use: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__ti16_ashift:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__a__discard: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__a__lastuse: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__ti16_ashift_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_sp_cta_group_kind__ti16_collector_a:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    collector__b__discard: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__fill: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__lastuse: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b__use: Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b
+    """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_sp_cta_group_kind__ti16_collector_a_collector_b:
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+        """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+class Tcgen05_mma_ws:
+    cta_group__1: Tcgen05_mma_ws_cta_group__1
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    sp: Tcgen05_mma_ws_sp
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_ws_cta_group__1:
+    kind__f16: Tcgen05_mma_ws_cta_group__1_kind
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__f8f6f4: Tcgen05_mma_ws_cta_group__1_kind
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__i8: Tcgen05_mma_ws_cta_group__1_kind__i8
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    kind__tf32: Tcgen05_mma_ws_cta_group__1_kind
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__ti16: Tcgen05_mma_ws_cta_group__1_kind__ti16
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_ws_cta_group__1_kind:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b0__discard: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b0__fill: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b0__lastuse: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b0__use: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__discard: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__fill: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__lastuse: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__use: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__discard: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__fill: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__lastuse: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__use: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__discard: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__fill: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__lastuse: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__use: Tcgen05_mma_ws_cta_group__1_kind_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_ws_cta_group__1_kind_collector:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_mma_ws_cta_group__1_kind__i8:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    collector__b0__discard: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b0__fill: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b0__lastuse: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b0__use: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__discard: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__fill: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__lastuse: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__use: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__discard: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__fill: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__lastuse: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__use: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__discard: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__fill: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__lastuse: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__use: Tcgen05_mma_ws_cta_group__1_kind__i8_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_ws_cta_group__1_kind__i8_collector:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        """
+class Tcgen05_mma_ws_cta_group__1_kind__ti16:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        """
+    collector__b0__discard: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b0__fill: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b0__lastuse: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b0__use: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__discard: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__fill: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__lastuse: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__use: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__discard: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__fill: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__lastuse: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__use: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__discard: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__fill: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__lastuse: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__use: Tcgen05_mma_ws_cta_group__1_kind__ti16_collector
+    """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_ws_cta_group__1_kind__ti16_collector:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        """
+class Tcgen05_mma_ws_sp:
+    cta_group__1: Tcgen05_mma_ws_sp_cta_group__1
+class Tcgen05_mma_ws_sp_cta_group__1:
+    kind__f16: Tcgen05_mma_ws_sp_cta_group__1_kind
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__f8f6f4: Tcgen05_mma_ws_sp_cta_group__1_kind
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__i8: Tcgen05_mma_ws_sp_cta_group__1_kind__i8
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    kind__tf32: Tcgen05_mma_ws_sp_cta_group__1_kind
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    kind__ti16: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_ws_sp_cta_group__1_kind:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, weight stationary, into tensor memory.
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    collector__b0__discard: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b0__fill: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b0__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b0__use: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__discard: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__fill: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b1__use: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__discard: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__fill: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b2__use: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__discard: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__fill: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+    collector__b3__use: Tcgen05_mma_ws_sp_cta_group__1_kind_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_ws_sp_cta_group__1_kind_collector:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, weight stationary, into tensor memory.
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+class Tcgen05_mma_ws_sp_cta_group__1_kind__i8:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, weight stationary, into tensor memory.
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        """
+    collector__b0__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b0__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b0__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b0__use: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b1__use: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b2__use: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+    collector__b3__use: Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    """
+class Tcgen05_mma_ws_sp_cta_group__1_kind__i8_collector:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, weight stationary, into tensor memory.
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        """
+class Tcgen05_mma_ws_sp_cta_group__1_kind__ti16:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, weight stationary, into tensor memory.
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        """
+    collector__b0__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b0__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b0__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b0__use: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b1__use: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b2__use: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__discard: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__fill: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__lastuse: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+    collector__b3__use: Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector
+    """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    """
+class Tcgen05_mma_ws_sp_cta_group__1_kind__ti16_collector:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, weight stationary, into tensor memory.
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        """
 class Tcgen05_relinquish_alloc_permit:
     cta_group__1: Tcgen05_relinquish_alloc_permit_cta_group
     cta_group__2: Tcgen05_relinquish_alloc_permit_cta_group

@@ -24,7 +24,6 @@ READ: dict[str, str] = {
     "any": "Value",
     "int32": "Value",
     "pointer": "Value",
-    "predicate": "Value",
     "imm": "Constant",
     "predicate": "Value",
     "address": "Name",
