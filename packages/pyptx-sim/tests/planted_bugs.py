@@ -492,4 +492,51 @@ SCOPES = (
     swap("no fence inside a block", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
 )
 
-PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *STRONG, *SCOPES)
+# The reader that races is not the last one: between the two, somebody reads whom the writer is ordered behind.
+READERS = (
+    swap(
+        "a store behind the reader next to it, and not behind the one before",
+        "global-race",
+        """
+        setp.ne.u32 %p2, %r6, 0;
+        @%p2 ret;
+        setp.eq.u32 %p3, %r2, 0;
+        @%p3 bra first;
+        setp.ge.u32 %p4, %r1, 64;
+        FAULT
+        ld.acquire.gpu.global.u32 %r11, [%rd2+8];
+        setp.eq.u32 %p5, %r11, 0;
+        @%p5 bra second;
+        @!%p4 ld.global.u32 %r10, [%rd2];
+        @!%p4 st.global.u32 [%rd2], 1; // !
+        ret;
+        first:
+        ld.global.u32 %r10, [%rd2];
+        st.relaxed.gpu.global.u32 [%rd2+8], 1;
+        """,
+        "second:",
+        "second: mov.pred %p4, 1;",
+        blocks=2,
+        threads=32,
+    ),
+    swap(
+        "a store behind one lane that read, and not behind another",
+        "lane-race",
+        """
+        @!%p1 ret;
+        setp.eq.u32 %p2, %r6, 3;
+        setp.eq.u32 %p3, %r6, 5;
+        setp.eq.u32 %p4, %r6, 7;
+        @%p2 ld.global.u32 %r10, [%rd2];
+        bar.warp.sync 0xf0;
+        @%p3 ld.global.u32 %r11, [%rd2];
+        bar.warp.sync 0xf0;
+        FAULT
+        @%p4 st.global.u32 [%rd2], 1; // !
+        """,
+        "",
+        "bar.warp.sync -1;",
+    ),
+)
+
+PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *STRONG, *SCOPES, *READERS)

@@ -5,8 +5,9 @@ that are volatile, relaxed, acquire or release), and neither happens before the 
 Model", "Data-races").
 `clocks` says what happens before what, `shadow` remembers the last write, read and strong read of each granule.
 
-What it can miss: a read of global memory, or by another lane of the same warp, that a later read of the same bytes has
-overwritten in the shadow before the racing write came. Of shared memory the last read of every warp is kept.
+What it can miss: of several reads of the same global bytes, or by lanes of one warp, that nothing orders among each
+other, only the first and the last are kept; a write that is ordered behind these two is not held against the others.
+Of shared memory the last read of every warp is kept.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ _HINTS = {
     "global-race": "order the two: a barrier inside a block; across blocks a fence and an atomic, or two launches",
     "lane-race": "lanes of a warp are not ordered by running together: put bar.warp.sync between the two",
 }
-Earlier: TypeAlias = Literal["write", "read", "poll"]
-_DONE = {"write": "wrote", "read": "read", "poll": "read"}
+Earlier: TypeAlias = Literal["write", "read", "first", "poll"]
+_DONE = {"write": "wrote", "read": "read", "first": "read", "poll": "read"}
+_READS = frozenset({"read", "first"})
 _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
 _STRONG = frozenset({"atomic", "strong-read"})
 
@@ -98,13 +100,19 @@ class RaceChecker:
             self._warp_clocks.exchange(warps, offsets, leaves=kind == "atomic")
         self._judge(shadow, step, "write")
         if kind == "strong-read":
-            self._enter_read(shadow.poll, step)
+            self._enter_read(shadow.poll, step, shadow.poll.touched(step.at))
             return
         if kind == "read":
-            self._enter_read(shadow.read, step)
+            last = shadow.read.touched(step.at)
+            winner = self._enter_read(shadow.read, step, last)
+            if last is not None:
+                self._keep_first(shadow, step, last, winner)
+            if winner is not None and not shadow.readers:
+                self._keep_together(shadow, step, winner)
             self._enter_reader(shadow, step)
             return
         self._judge(shadow, step, "read")
+        self._judge(shadow, step, "first")
         if kind == "write":
             self._judge(shadow, step, "poll")
         self._judge_readers(shadow, step)
@@ -155,17 +163,21 @@ class RaceChecker:
         if not touched.any():
             return
         at = np.flatnonzero(touched)
-        warps, last = step.warps[at], last[at]
-        others = last[:, WARP].astype(np.int64) - self._first_warp
-        if earlier != "read" or not shadow.readers:
-            ordered = np.where(
-                others >= 0,
-                self._warp_clocks.orders(warps, np.maximum(others, 0), last[:, TIME]),
-                self._warp_clocks.knows_earlier_waves[warps],
-            )
+        last = last[at]
+        if earlier not in _READS or not shadow.readers:
+            ordered = self._ordered(step.warps[at], last)
             if not ordered.all():
                 self._report_last(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _ordered(self, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for each row of `last` whether its warp's work then happens before what `warps` do now."""
+        others = last[:, WARP].astype(np.int64) - self._first_warp
+        return np.where(
+            others >= 0,
+            self._warp_clocks.orders(warps, np.maximum(others, 0), last[:, TIME]),
+            self._warp_clocks.knows_earlier_waves[warps],
+        )
 
     def _judge_lanes(
         self, step: _Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
@@ -207,18 +219,65 @@ class RaceChecker:
         them = self._name(int(group[bad[0], reader]), SEVERAL)
         self._report(step, bad, "read", f"{step.space}-race", them, pc, shadow.granule)
 
-    def _enter_read(self, table: Table, step: _Step) -> None:
-        """Enter a read or a poll; a granule that several lanes have read since they last met is marked as such."""
+    def _enter_read(self, table: Table, step: _Step, last: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
+        """Enter a read or a poll; a granule that several lanes have read since they last met is marked as such.
+
+        `last` is what the table held, if anything. Return what it holds now if lanes of the step may have met there.
+        """
         at, entries = step.at, step.entries
-        again = None if table.misses(at) else self._read_again(table.get(at), entries)
+        again = None if last is None else self._read_again(last, entries)
         table.put(at, entries)
+        winner = None
         if not bool((at[1:] > at[:-1]).all()):  # some granules may be read by several lanes at once
-            together = self._read_again(table.get(at), entries)
+            winner = table.get(at)
+            together = self._read_again(winner, entries)
             again = together if again is None else again | together
         if again is not None and again.any():
             entries = entries[again]
             entries[:, LANE] = SEVERAL
             table.put(at[again], entries)
+        return winner
+
+    def _keep_first(
+        self, shadow: Shadow, step: _Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
+    ) -> None:
+        """Keep those of the `last` reads that nothing orders before these, where no older one is kept.
+
+        Of several reads of one granule in this step, the one that is in the table, `winner`, speaks for all.
+        """
+        new = step.entries
+        other = (last[:, WARP] != NOBODY) & ((last[:, WARP] != new[:, WARP]) | (last[:, LANE] != new[:, LANE]))
+        if winner is not None:
+            other &= (winner[:, WARP] == new[:, WARP]) & (winner[:, LANE] == new[:, LANE])
+        at = np.flatnonzero(other)
+        if not len(at):
+            return
+        first = shadow.first.touched(step.at[at])
+        if first is not None:
+            at = at[(first[:, WARP] == NOBODY) | ~self._unordered(step, at, first)]
+        at = at[self._unordered(step, at, last[at])]
+        if len(at):
+            shadow.first.put(step.at[at], last[at])
+
+    def _unordered(self, step: _Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for the entries `at` whether `last`, of another warp or lane, is not ordered before them."""
+        warps, lanes = step.warps[at], step.lanes[at]
+        same = last[:, WARP] == step.entries[at, WARP]
+        apart = same & ~self._lane_clocks.orders(warps, lanes, last[:, LANE].astype(np.int64), last[:, TIME])
+        return apart | ~self._ordered(warps, last)
+
+    def _keep_together(self, shadow: Shadow, step: _Step, winner: NDArray[np.int32]) -> None:
+        """Keep one more of several warps that read the same granule in this step, of which `winner` is in the table."""
+        lost = winner[:, WARP] != step.entries[:, WARP]
+        if not lost.any():
+            return
+        at, entries = step.at[lost], step.entries[lost]
+        first = shadow.first.touched(at)
+        if first is not None:
+            free = first[:, WARP] == NOBODY
+            at, entries = at[free], entries[free]
+        if len(at):
+            shadow.first.put(at, entries)
 
     def _enter_reader(self, shadow: Shadow, step: _Step) -> None:
         """Enter a read under the warp that reads, where the last one of each warp is kept."""

@@ -50,6 +50,13 @@ class Table:
         """Return the rows of the granules `at`, `[n, COLUMNS]`."""
         return self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
 
+    def touched(self, at: NDArray[np.int64]) -> NDArray[np.int32] | None:
+        """Return the rows of the granules `at`, or None if nobody has touched any of them."""
+        if self.misses(at):
+            return None
+        rows = self.get(at)
+        return rows if rows[:, WARP].any() else None
+
     def put(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
         """Set the rows of the granules `at`; of equal granules the last wins."""
         self._rows[at] = entries.view(np.complex128)[:, 0]
@@ -66,6 +73,7 @@ class Table:
 class Shadow:
     """The last write, the last read and the last poll (strong read) of each granule of one arena.
 
+    `first` is a read before the last one that nothing ordered before it: the oldest such read that is known.
     `atomic` says that the last write was a strong access. Where `readers` is not 0 (shared memory, whose possible
     readers are few), `reader_time[granule, reader]` and `reader_pc` keep the last read of each of them.
     """
@@ -75,6 +83,7 @@ class Shadow:
     granule: int = WIDEST_ACCESS
     write: Table = field(init=False)
     read: Table = field(init=False)
+    first: Table = field(init=False)
     poll: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
     reader_time: NDArray[np.int32] = field(init=False)
@@ -87,7 +96,7 @@ class Shadow:
     def clear(self) -> None:
         """Forget every access."""
         count = -(-self.arena_bytes // self.granule)
-        self.write, self.read, self.poll = Table(count), Table(count), Table(count)
+        self.write, self.read, self.first, self.poll = Table(count), Table(count), Table(count), Table(count)
         self.atomic = np.zeros(count, np.bool_)
         self.reader_time = np.zeros((count if self.readers else 0, self.readers), np.int32)
         self.reader_pc = np.zeros((count if self.readers else 0, self.readers), np.int32)
@@ -108,6 +117,7 @@ class Shadow:
         """Make `factor` granules of each."""
         self.write.split(factor)
         self.read.split(factor)
+        self.first.split(factor)
         self.poll.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
         self.reader_time = np.repeat(self.reader_time, factor, axis=0)
