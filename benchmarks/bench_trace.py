@@ -1,8 +1,11 @@
 """How long tracing takes: it must be linear, with 100,000 instructions in 1.5 s and 8,000 pairs of `setp` in 0.3 s.
 
+Holding every instruction against the table may cost 30 % of that at most: the last column compares with traces in the
+same run that check nothing.
+
     python benchmarks/bench_trace.py [--repeat N] [--older PYTHON]
 
-Prints the best wall time of N runs, in seconds, for tracing and emitting together. `--older` (or PYPTX_OLDER_PYTHON) is
+Prints the best CPU time of N runs, in seconds, for tracing and emitting together. `--older` (or PYPTX_OLDER_PYTHON) is
 the interpreter of another environment with `pyptx==0.1.1`, which is then measured in the same run.
 """
 
@@ -14,12 +17,14 @@ import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
+from unittest import mock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SIZES = {"fma": (10_000, 100_000), "setp": (1_000, 8_000), "pointer": (10_000, 50_000), "straight": (1_000, 16_000)}
 LIMITS = {("fma", 100_000): 1.5, ("setp", 8_000): 0.3}
+MOST_FOR_CHECKS = 0.30
 
 
 def fma(count: int) -> Callable[[], str]:
@@ -84,11 +89,27 @@ def seconds(case: str, count: int, repeat: int) -> float:
     best = float("inf")
     for _ in range(repeat):
         trace = CASES[case](count)
-        started = time.perf_counter()
+        started = time.process_time()
         text = trace()
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
         assert text.count("\n") > count
     return best
+
+
+def _pass(*_: object) -> None:
+    """Check nothing."""
+
+
+def cost_of_checks(case: str, count: int, repeat: int) -> float:
+    """Return what checking adds to a trace, as a share of the trace without it; the two are measured by turns."""
+    from pyptx_dsl.checker import Checker
+
+    checked = unchecked = float("inf")
+    for _ in range(repeat):
+        checked = min(checked, seconds(case, count, 1))
+        with mock.patch.object(Checker, "check", new=_pass):
+            unchecked = min(unchecked, seconds(case, count, 1))
+    return checked / unchecked - 1
 
 
 def older_seconds(python: str, case: str, count: int) -> float:
@@ -118,6 +139,10 @@ def main() -> int:
             line += f"   limit {limit} s" if limit else ""
             if options.older and count <= 8_000:
                 line += f"   older {older_seconds(options.older, case, count):8.3f} s"
+            if count == max(sizes):
+                share = cost_of_checks(case, count, options.repeat)
+                line += f"   checks add {share:.0%}"
+                broken += share > MOST_FOR_CHECKS
             print(line)
             broken += bool(limit and taken > limit)
     return int(broken > 0)
