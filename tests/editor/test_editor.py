@@ -75,6 +75,12 @@ def test_a_word_shows_summary_syntax_version_and_targets(server: LanguageServer,
     assert "PTX 6.0" in shown
 
 
+def test_the_last_word_shows_the_operands_too(server: LanguageServer, document: Path) -> None:
+    shown = server.hover(document, *place(7, "u32("))
+    assert all(each in shown for each in ("d: Reg", "a: Value", "b: Value", "c: Value", "-> Reg"))
+    assert "`mad.mode.type d, a, b, c` (PTX 1.0, any target)" in shown
+
+
 def test_an_opcode_of_several_instructions_says_what_each_does(server: LanguageServer, document: Path) -> None:
     shown = server.hover(document, *place(9, "cp"))
     assert "`cp.async.wait_group`: Wait until" in shown

@@ -116,31 +116,58 @@ def test_operands_become_parameters(form: InstructionRow, expected: list[str]) -
     assert parameters_of(form) == expected
 
 
-def attributes() -> Iterator[tuple[str, ast.AnnAssign]]:
-    for name, node in CLASSES.items():
-        yield from ((name, each) for each in node.body if isinstance(each, ast.AnnAssign))
+def members(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
+    """Yield each member of a class: its name, what it is (a class, a method, another name), and what is told."""
+    for each, following in zip(node.body, [*node.body[1:], None], strict=True):
+        match each:
+            case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name(type_name)):
+                told = following.value if isinstance(following, ast.Expr) else None
+                yield name, type_name, str(told.value) if isinstance(told, ast.Constant) else ""
+            case ast.FunctionDef(name=name):
+                yield name, "method", ast.get_docstring(each) or ""
+            case ast.Assign(targets=[ast.Name(name)], value=ast.Name(first)):
+                yield name, first, "another name"
 
 
-def test_the_stub_is_python_whose_attributes_are_words_and_whose_types_exist() -> None:
+def test_the_stub_is_python_and_has_a_member_for_every_word() -> None:
     compile(STUB, "instruction_set.pyi", "exec")
+    named = {state.spelling: state for state in STATES if state.following}
+    assert len(CLASSES) == len(named)
     words = {word for state in STATES for word in state.following}
-    for owner, each in attributes():
-        assert isinstance(each.target, ast.Name)
-        assert isinstance(each.annotation, ast.Name)
-        assert not keyword.iskeyword(each.target.id)
-        assert to_ptx(each.target.id) in words, owner
-        assert each.annotation.id in CLASSES, owner
-    assert len(CLASSES) == len(STATES)
+    for owner, node in CLASSES.items():
+        names = {name for name, _, _ in members(node)} - {"__call__", "__getitem__"}
+        assert {to_ptx(name) for name in names} <= words, owner
+        assert not [name for name in names if keyword.iskeyword(name) or not name.isidentifier()]
+        for name, what, _ in members(node):
+            assert what == "method" or what in CLASSES or what in names, (owner, name)
 
 
-def test_a_word_that_completes_an_instruction_is_explained() -> None:
-    for name, node in CLASSES.items():
-        for each, following in zip(node.body, [*node.body[1:], None], strict=True):
-            if isinstance(each, ast.AnnAssign) and isinstance(each.annotation, ast.Name):
-                leaf = CLASSES[each.annotation.id]
-                callable_now = any(isinstance(inner, ast.FunctionDef) for inner in leaf.body)
-                told = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-                assert told or not callable_now, (name, each.annotation.id)
+def in_stub(words: tuple[str, ...]) -> tuple[str, bool]:
+    """Follow an opcode through the stub; return what is told of its last word, and whether it can be called."""
+    what, told = "Instructions", ""
+    for word in words:
+        found: dict[str, tuple[str, str]] = {}
+        for name, sort, text in members(CLASSES[what]):
+            found.setdefault(to_ptx(name), (sort, text))
+        what, told = found[word]
+        if what not in CLASSES and what != "method":  # another name of a method
+            what, told = found[to_ptx(what)]
+    return told, what == "method" or "__call__" in {name for name, _, _ in members(CLASSES[what])}
+
+
+def test_every_instruction_can_be_called_and_is_explained_at_its_last_word() -> None:
+    for each in ROWS:
+        opcode = parse_instruction(next(forms(each))).opcode
+        told, callable_here = in_stub(opcode)
+        assert callable_here, opcode
+        assert each.syntax.partition(" ")[0].partition("{")[0] in told or "more forms" in told, (opcode, told)
+
+
+def test_what_is_told_is_summary_syntax_version_and_targets() -> None:
+    told, _ = in_stub(("elect", "sync"))
+    assert told == "Choose one lane of a warp as leader.\n- `elect.sync d|p, membermask` (PTX 8.0, sm_90 or later)"
+    told, _ = in_stub(("cp", "async"))
+    assert "- `cp.async.wait_group`: Wait until" in told
 
 
 def test_the_stub_does_not_depend_on_the_order_of_rows() -> None:

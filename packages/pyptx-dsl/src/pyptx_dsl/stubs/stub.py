@@ -1,4 +1,9 @@
-"""Writing the stub: a class for each state of the graph, an attribute for each word that can follow."""
+"""Writing the stub: a class for each state of the graph, in it a member for each word that can follow.
+
+A word behind which nothing can follow is a method; others that lead to the same state are further names of that method,
+so that what there is to say of it is said once. Any other word is an attribute: of a class that is callable if the
+instruction may end here.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +24,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-# How many forms a docstring shows, of an instruction and at a word that completes one; the reference page has all.
+# How many forms a docstring shows, of a call and at a word that is not the last; the reference page has all.
 SHOWN = 6
 SHOWN_AT_WORD = 2
 
-HEAD = '''# ruff: noqa: D205, D400, D415, E501, N801, N803, PYI021
+HEAD = '''# ruff: noqa: D205, D400, D415, E501, N801, N802, N803, N815, PYI021
 # fmt: off
 """What a type checker and an editor see of `ptx.inst`.
 
@@ -80,12 +85,12 @@ def write_stub(rows: Iterable[InstructionRow], marker: str) -> str:
 
 
 def _states(root: State) -> Iterator[State]:
-    """Yield every state once, those that follow a state behind it, by the alphabet of their first spellings."""
+    """Yield every state that has a class, by the alphabet of their first spellings."""
     found: dict[int, State] = {}
     pending = [root]
     while pending:
         state = pending.pop()
-        if id(state) not in found:
+        if id(state) not in found and state.following:
             found[id(state)] = state
             pending += state.following.values()
     yield from sorted(found.values(), key=lambda state: state.spelling)
@@ -102,7 +107,7 @@ def _class_names(root: State) -> dict[int, str]:
 
     def visit(state: State, prefix: str) -> None:
         for word, following in state.following.items():
-            if id(following) in names:
+            if id(following) in names or not following.following:
                 continue
             name = _capitalized(f"{prefix}{to_python(_token(state, word, following))}")
             numbered = (f"{name}_{number}" for number in itertools.count(2))
@@ -133,15 +138,23 @@ def _class(stub: Stub, state: State) -> Iterator[str]:
     if not state.spelling:
         yield "    def __getitem__(self, spelling: str, /) -> Inst:"
         yield '        """Spell an instruction as text, checked when it is called: `ptx.inst["add.f32.rn"]`."""'
+    methods: dict[int, str] = {}
     for word, following in state.following.items():
-        yield f"    {to_python(word)}: {stub.class_of(following)}"
-        text = _documentation(stub, state, following)
-        if text:
-            yield _docstring(text, "    ")
+        name = to_python(word)
+        if following.following:
+            yield f"    {name}: {stub.class_of(following)}"
+            text = _documentation(stub, state, following)
+            if text:
+                yield _docstring(text, "    ")
+        elif id(following) in methods:
+            yield f"    {name} = {methods[id(following)]}"
+        else:
+            methods[id(following)] = name
+            yield from _calls(stub, following, name)
 
 
-def _calls(stub: Stub, state: State) -> Iterator[str]:
-    """Yield `__call__`, overloaded if the forms differ in their operands."""
+def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
+    """Yield the method that emits an instruction, overloaded if the forms differ in their operands."""
     ways = signatures(state.accepted)
     results = {_result(way) for way in ways}
     result = results.pop() if len(results) == 1 else "Reg | None"
@@ -149,7 +162,7 @@ def _calls(stub: Stub, state: State) -> Iterator[str]:
     for way in ways:
         if len(ways) > 1:
             yield "    @overload"
-        yield f"    def __call__(self, {_parameters(way)}pred: Reg | None = None) -> {result}:"
+        yield f"    def {name}(self, {_parameters(way)}pred: Reg | None = None) -> {result}:"
         yield _docstring(text, "        ")
         text = "As above, with other operands."
 
@@ -175,10 +188,9 @@ def _documentation(stub: Stub, state: State, following: State) -> str:
     if following.accepted:
         return _documentation_of_forms(stub, _accepted(following), SHOWN_AT_WORD)
     names = _names(following.ahead)
-    if state.spelling and names == _names(state.ahead):
-        return ""
     if len(names) == 1:
-        return _documentation_of_forms(stub, following.ahead)
+        told_before = state.spelling and names == _names(state.ahead)
+        return "" if told_before else _documentation_of_forms(stub, following.ahead)
     return "\n".join(f"- `{name}`: {stub.summaries[name]}" for name in names)
 
 
