@@ -99,10 +99,7 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
     check_block(block, target)
     cluster = three("cluster", options.cluster)
     check_cluster(cluster, target)
-    if not isinstance(cast("object", options.lineinfo), bool):
-        raise SpecError(f"lineinfo={options.lineinfo!r}", hint="True emits .file and .loc, False leaves them out")
-    if options.tma_slots not in {"value", "pointer"}:
-        raise SpecError(f"tma_slots={options.tma_slots!r}", hint='"value" (by value) or "pointer" (ld.param.u64)')
+    _check_switches(options)
     return Declaration(
         name=name,
         function=function,
@@ -123,6 +120,14 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
         lineinfo=options.lineinfo,
         tma_slots=options.tma_slots,
     )
+
+
+def _check_switches(options: Options) -> None:
+    """Raise SpecError for a switch that is set to none of its values."""
+    if not isinstance(cast("object", options.lineinfo), bool):
+        raise SpecError(f"lineinfo={options.lineinfo!r}", hint="True emits .file and .loc, False leaves them out")
+    if options.tma_slots not in {"value", "pointer"}:
+        raise SpecError(f"tma_slots={options.tma_slots!r}", hint='"value" (by value) or "pointer" (ld.param.u64)')
 
 
 def _target(arch: str) -> TargetRow:
