@@ -7288,7 +7288,7 @@ class Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype:
     s4: Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype_btype
     u4: Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype_btype
 class Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7306,7 +7306,7 @@ class Mma_sp_sync_aligned_m16n8k16_row_col_f16:
 class Mma_sp_sync_aligned_m16n8k16_row_col_f16_f16:
     f16: Mma_sp_sync_aligned_m16n8k16_row_col_f16_f16_f16
 class Mma_sp_sync_aligned_m16n8k16_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7317,21 +7317,21 @@ class Mma_sp_sync_aligned_m16n8k16_row_col_f32:
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_bf16:
     bf16: Mma_sp_sync_aligned_m16n8k16_row_col_f32_bf16_bf16
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_f16:
     f16: Mma_sp_sync_aligned_m16n8k16_row_col_f32_f16_f16
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_tf32:
     tf32: Mma_sp_sync_aligned_m16n8k16_row_col_f32_tf32_tf32
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7349,7 +7349,7 @@ class Mma_sp_sync_aligned_m16n8k32_row_col_f16:
 class Mma_sp_sync_aligned_m16n8k32_row_col_f16_f16:
     f16: Mma_sp_sync_aligned_m16n8k32_row_col_f16_f16_f16
 class Mma_sp_sync_aligned_m16n8k32_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7359,14 +7359,14 @@ class Mma_sp_sync_aligned_m16n8k32_row_col_f32:
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_bf16:
     bf16: Mma_sp_sync_aligned_m16n8k32_row_col_f32_bf16_bf16
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_f16:
     f16: Mma_sp_sync_aligned_m16n8k32_row_col_f32_f16_f16
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7377,7 +7377,7 @@ class Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype:
     s8: Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype_btype
     u8: Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype_btype
 class Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7398,7 +7398,7 @@ class Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype:
     e4m3: Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype_btype
     e5m2: Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype_btype
 class Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
         """
@@ -7411,7 +7411,7 @@ class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype:
     s4: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_btype
     u4: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_btype
 class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7419,7 +7419,7 @@ class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2:
     s8: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
     u8: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
 class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7436,7 +7436,7 @@ class Mma_sp_sync_aligned_m16n8k8_row_col_f32:
 class Mma_sp_sync_aligned_m16n8k8_row_col_f32_tf32:
     tf32: Mma_sp_sync_aligned_m16n8k8_row_col_f32_tf32_tf32
 class Mma_sp_sync_aligned_m16n8k8_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k8.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7471,7 +7471,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_s
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
@@ -7491,7 +7491,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_blo
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
@@ -7504,11 +7504,11 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_blo
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32:
-    def ue4m3(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue4m3(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
         """
@@ -7519,7 +7519,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype:
     s4: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype_btype
     u4: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7537,7 +7537,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7548,21 +7548,21 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_bf16:
     bf16: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_bf16_bf16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_tf32:
     tf32: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_tf32_tf32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7580,7 +7580,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7590,14 +7590,14 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_bf16:
     bf16: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_bf16_bf16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7608,7 +7608,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype:
     s8: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype_btype
     u8: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7631,7 +7631,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype:
     e4m3: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype_btype
     e5m2: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
         """
@@ -7651,7 +7651,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_at
     e4m3: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_atype_btype
     e5m2: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_atype_btype:
-    def f16(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
@@ -7668,7 +7668,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_at
     e4m3: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_atype_btype
     e5m2: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
@@ -7692,7 +7692,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_bloc
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -7707,7 +7707,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype:
     s4: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_btype
     u4: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7715,7 +7715,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2:
     s8: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
     u8: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7732,7 +7732,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32_tf32:
     tf32: Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32_tf32_tf32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7947,7 +7947,7 @@ class Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype:
 class Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype:
     f32: Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32
 class Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -8005,7 +8005,7 @@ class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1:
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1:
     f32: Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -8025,7 +8025,7 @@ class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1:
     f32: Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -8038,11 +8038,11 @@ class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1:
     f32: Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32:
-    def ue4m3(self, d: object, a: object, b: object, c: object, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue4m3(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: Value, byte_a: object, scale_b: Value, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
         """
@@ -8306,7 +8306,7 @@ class Movmatrix_sync_aligned:
 class Movmatrix_sync_aligned_m8n8:
     trans: Movmatrix_sync_aligned_m8n8_trans
 class Movmatrix_sync_aligned_m8n8_trans:
-    def b16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Transpose an 8x8 matrix in the registers of a warp.
         - `movmatrix.sync.aligned.m8n8.trans.b16 d, a` (PTX 7.8, sm_75 or later)
         """
@@ -16630,7 +16630,7 @@ class Wgmma_mma_async_sp_sync_aligned_shape:
 class Wgmma_mma_async_sp_sync_aligned_shape_f32:
     tf32: Wgmma_mma_async_sp_sync_aligned_shape_f32_tf32
 class Wgmma_mma_async_sp_sync_aligned_shape_f32_tf32:
-    def tf32(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def tf32(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.tf32.tf32 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.tf32.tf32 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
@@ -16642,36 +16642,36 @@ class Wgmma_mma_async_sp_sync_aligned_shape_2_f16:
     f16: Wgmma_mma_async_sp_sync_aligned_shape_2_f16_f16
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f16_f16:
     @overload
-    def f16(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
     @overload
-    def f16(self, d: object, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a_desc: Value, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f32:
     bf16: Wgmma_mma_async_sp_sync_aligned_shape_2_f32_bf16
     f16: Wgmma_mma_async_sp_sync_aligned_shape_2_f32_f16
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f32_bf16:
     @overload
-    def bf16(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def bf16(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.bf16.bf16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.bf16.bf16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
     @overload
-    def bf16(self, d: object, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def bf16(self, d: object, a_desc: Value, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f32_f16:
     @overload
-    def f16(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.f16.f16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
     @overload
-    def f16(self, d: object, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: object, a_desc: Value, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_3:
     f16: Wgmma_mma_async_sp_sync_aligned_shape_3_f16
@@ -16680,7 +16680,7 @@ class Wgmma_mma_async_sp_sync_aligned_shape_3_f16:
     e4m3: Wgmma_mma_async_sp_sync_aligned_shape_3_f16_atype
     e5m2: Wgmma_mma_async_sp_sync_aligned_shape_3_f16_atype
 class Wgmma_mma_async_sp_sync_aligned_shape_3_f16_atype:
-    def e4m3(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def e4m3(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
@@ -16690,7 +16690,7 @@ class Wgmma_mma_async_sp_sync_aligned_shape_3_f32:
     e4m3: Wgmma_mma_async_sp_sync_aligned_shape_3_f32_atype
     e5m2: Wgmma_mma_async_sp_sync_aligned_shape_3_f32_atype
 class Wgmma_mma_async_sp_sync_aligned_shape_3_f32_atype:
-    def e4m3(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def e4m3(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
@@ -16715,23 +16715,23 @@ class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_s8:
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
     """
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_s8_s8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_s8_u8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
@@ -16748,23 +16748,23 @@ class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8:
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     """
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8_s8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8_u8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
