@@ -36,9 +36,14 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "e2m3x4": ("b32",),
     "e3m2x4": ("b32",),
     "e2m1x4": ("b16",),
+    "e2m1p4x4": ("b32",),
+    "ue8m0x4": ("b32",),
 }
 
-TYPES: frozenset[str] = frozenset(SIZES) | frozenset(HELD_BY)
+# Types of a matrix's elements that no register has, alone or packed; and those of the scales of its blocks.
+ELEMENTS = ("b1", "u4", "s4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
+
+TYPES: frozenset[str] = frozenset(SIZES) | frozenset(HELD_BY) | frozenset(ELEMENTS)
 
 _INTEGERS = ("u", "s")
 

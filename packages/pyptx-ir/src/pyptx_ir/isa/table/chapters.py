@@ -11,14 +11,20 @@ from pyptx_ir.isa.table import (
     floating_point,
     integer,
     logic,
-    matrix,
+    matrix_moves,
     memory,
+    mixed_precision,
+    mma,
+    mma_sparse,
     synchronization,
+    video,
+    wmma,
 )
 
 CHAPTERS = (
     integer,
     floating_point,
+    mixed_precision,
     comparison,
     logic,
     data_movement,
@@ -27,7 +33,11 @@ CHAPTERS = (
     async_copy,
     control_flow,
     synchronization,
-    matrix,
+    matrix_moves,
+    mma,
+    mma_sparse,
+    wmma,
+    video,
 )
 
 ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)
@@ -36,7 +46,6 @@ ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)
 PARTIAL: tuple[tuple[str, ...], ...] = (
     *async_copy.PARTIAL,
     *conversion.PARTIAL,
-    *matrix.PARTIAL,
     *memory.PARTIAL,
     *synchronization.PARTIAL,
 )

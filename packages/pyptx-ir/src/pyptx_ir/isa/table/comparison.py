@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyptx_ir.isa.rows import InstructionRow, ptx, row
 from pyptx_ir.isa.table.type_sets import BITS
 
@@ -10,11 +12,17 @@ ORDER = ("eq", "ne", "lt", "le", "gt", "ge")
 UNSIGNED = (*ORDER, "lo", "ls", "hi", "hs")
 FLOATING = (*ORDER, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 BOOLEAN = ("and", "or", "xor")
-RESULTS = ("u32", "s32", "f32")
+BOOLEANS: tuple[dict[str, tuple[str, ...]], ...] = ({}, {"boolop": BOOLEAN})
+# What set writes, from which PTX version and on which targets.
+RESULTS: tuple[tuple[tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
+    (("u32", "s32", "f32"), ptx(1, 0), ()),
+    (("f16",), ptx(4, 2), ("sm_53",)),
+    (("bf16",), ptx(7, 8), ("sm_90",)),
+)
 BOTH = {"c": "pred or !"}
 RESULT = {"p": "pred or _"}
 
-# The comparisons that each family of types has, with what else its forms take.
+# The comparisons that each family of types has, with what else its forms take: `{.ftz}`, comparisons, types.
 FAMILIES = (
     ("", EQUALITY, BITS),
     ("", UNSIGNED, ("u16", "u32", "u64")),
@@ -24,18 +32,36 @@ FAMILIES = (
 )
 
 
-def _families(name: str, operands: str, *, result: bool) -> tuple[InstructionRow, ...]:
-    """Return the forms of set or setp, without and with a Boolean operation."""
-    found: list[InstructionRow] = []
-    for ftz, comparisons, types in FAMILIES:
-        for boolean in ("", ".boolop"):
-            syntax = f"{name}.cmp{boolean}{ftz}{'.dtype.stype' if result else '.type'} {operands}"
-            syntax += ", c" if boolean else ""
-            slots: dict[str, tuple[str, ...]] = {"cmp": comparisons, **({"boolop": BOOLEAN} if boolean else {})}
-            slots |= {"dtype": RESULTS, "stype": types} if result else {"type": types}
-            kinds = {"a": "stype", "b": "stype"} if result else RESULT
-            found.append(row(syntax, operands={**kinds, **(BOTH if boolean else {})}, manual=name, slots=slots))
-    return tuple(found)
+def _setp() -> tuple[InstructionRow, ...]:
+    """Return the forms of setp, without and with a Boolean operation."""
+    return tuple(
+        row(
+            f"setp.cmp{'.boolop' if boolean else ''}{ftz}.type p{{|q}}, a, b{', c' if boolean else ''}",
+            operands={**RESULT, **BOTH} if boolean else RESULT,
+            manual="setp",
+            slots={"cmp": comparisons, **boolean, "type": types},
+        )
+        for ftz, comparisons, types in FAMILIES
+        for boolean in BOOLEANS
+    )
+
+
+def _set() -> tuple[InstructionRow, ...]:
+    """Return the forms of set with sources of ordinary types, without and with a Boolean operation."""
+    return tuple(
+        row(
+            f"set.cmp{'.boolop' if boolean else ''}{'' if 'bf16' in results else ftz}.dtype.stype d, a, b"
+            f"{', c' if boolean else ''}",
+            operands={"a": "stype", "b": "stype", **(BOTH if boolean else {})},
+            since=since,
+            targets=targets,
+            manual="set",
+            slots={"cmp": comparisons, **boolean, "dtype": results, "stype": types},
+        )
+        for results, since, targets in RESULTS
+        for ftz, comparisons, types in FAMILIES
+        for boolean in BOOLEANS
+    )
 
 
 def _half_set(boolean: str) -> tuple[InstructionRow, ...]:
@@ -46,6 +72,7 @@ def _half_set(boolean: str) -> tuple[InstructionRow, ...]:
     lines = (
         # Result and source types; PTX version; target.
         (".dtype.f16", "{.ftz}", ("f16",), "f16", ptx(4, 2), "sm_53"),
+        (".dtype.f16", "", ("bf16",), "f16", ptx(7, 8), "sm_90"),
         (".dtype.f16", "{.ftz}", ("u16", "s16", "u32", "s32"), "f16", ptx(6, 5), "sm_53"),
         (".dtype.f16x2", "{.ftz}", ("u32", "s32"), "f16x2", ptx(6, 5), "sm_53"),
         (".dtype.bf16x2", "", ("u32", "s32"), "bf16x2", ptx(7, 8), "sm_90"),
@@ -90,11 +117,15 @@ def _half_setp(boolean: str) -> tuple[InstructionRow, ...]:
     )
 
 
+PACKED: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",), "manual": "set"}
+
 ROWS = (
-    *_families("set", "d, a, b", result=True),
+    *_set(),
+    row("set.cmp.type d, a, b", cmp=UNSIGNED, type=("u8x4", "u16x2"), **PACKED),
+    row("set.cmp.type d, a, b", cmp=ORDER, type=("s8x4", "s16x2"), **PACKED),
     *_half_set(""),
     *_half_set(".boolop"),
-    *_families("setp", "p{|q}, a, b", result=False),
+    *_setp(),
     *_half_setp(""),
     *_half_setp(".boolop"),
     row(

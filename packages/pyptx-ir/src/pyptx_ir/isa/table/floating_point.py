@@ -1,4 +1,4 @@
-"""Manual: "Floating Point Instructions", "Half Precision Floating Point Instructions", "Mixed Precision …"."""
+"""Manual: "Floating Point Instructions", "Half Precision Floating Point Instructions"."""
 
 from __future__ import annotations
 
@@ -16,17 +16,6 @@ def _sum(name: str) -> tuple[InstructionRow, ...]:
         row(f"{name}{{.rnd}}.f64 d, a, b", rnd=ROUNDINGS, manual=name),
         row(f"{name}{{.rnd}}{{.ftz}}.f32x2 d, a, b", rnd=ROUNDINGS, since=ptx(8, 6), targets=("sm_100",), manual=name),
         *_half_product(name),
-        # Mixed precision: f16 or bf16 with f32.
-        row(
-            f"{name}{{.rnd}}{{.sat}}.dtype.atype d, a, c",
-            rnd=ROUNDINGS,
-            dtype=("f32",),
-            atype=("f16", "bf16"),
-            operands={"c": "f32"},
-            since=ptx(8, 6),
-            targets=("sm_100",),
-            manual=f"{name} (mixed precision)",
-        ),
     )
 
 
@@ -113,16 +102,6 @@ ROWS = (
         since=ptx(8, 1),
         targets=("sm_90",),
         manual="fma (half)",
-    ),
-    row(
-        "fma.rnd{.sat}.dtype.abtype d, a, b, c",
-        rnd=ROUNDINGS,
-        dtype=("f32",),
-        abtype=("f16", "bf16"),
-        operands={"a": "abtype", "b": "abtype", "c": "f32"},
-        since=ptx(8, 6),
-        targets=("sm_100",),
-        manual="fma (mixed precision)",
     ),
     row("mad.rnd{.ftz}{.sat}.f32 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
     row("mad.rnd.f64 d, a, b, c", rnd=ROUNDINGS, manual="mad"),
