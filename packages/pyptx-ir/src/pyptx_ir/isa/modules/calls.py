@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
 from pyptx_ir.isa.modules.sizes import storage_of, type_bytes
+from pyptx_ir.syntax.nodes import BranchTargets, CallTargets
 from pyptx_ir.syntax.operands import CallList, Immediate, Register, Sink, Symbol
 
 if TYPE_CHECKING:
@@ -17,11 +19,18 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
+# A pointer to a function is a number of the module's address size.
+_POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
+_DIRECT = "call{.uni} (returns), function, (arguments)"
+_INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototype or .calltargets"
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The parts of a call, each list with its place among the operands."""
+    """The parts of a call, each list with its place among the operands; `prototype` is the label behind them."""
 
     callee: Operand | None
+    callee_at: int = 0
     returns: tuple[Operand, ...] = ()
     arguments: tuple[Operand, ...] = ()
     returns_at: int = 0
@@ -30,22 +39,66 @@ class _Call:
 
 
 def call(walk: Walk, node: Instruction) -> None:
-    """Compare a call with the declaration or the prototype of what it calls."""
+    """Check the form of a call, and compare it with the declaration or the prototype of what it calls."""
     parts = _parts(node)
+    finding = _misspelt(node, parts)
+    if finding is None and isinstance(parts.callee, Register | Symbol):
+        finding = _by_name(walk, parts, parts.callee.name)
+    if finding is not None:
+        walk.report(finding)
+
+
+def _misspelt(node: Instruction, parts: _Call) -> Finding | None:
+    unknown = [word for word in node.opcode[1:] if word != "uni"]
+    hint = f"the form is {_DIRECT}"
+    if unknown:
+        return Finding("modifier", f"call has no modifier .{unknown[0]}", hint, word=f".{unknown[0]}")
+    if parts.callee is None:
+        return Finding("operand-count", "call names no function", hint)
     if not isinstance(parts.callee, Register | Symbol):
-        return
-    name = parts.callee.name
+        return Finding(
+            "operand-kind", "what is called is a function, or a pointer to one", hint, operand=parts.callee_at
+        )
+    return None
+
+
+def _by_name(walk: Walk, parts: _Call, name: str) -> Finding | None:
+    """Check a call by what its callee is."""
     kind = walk.scope[name]
-    if kind == ".entry":
-        message = f"'{name}' is an entry; only a .func can be called"
-        walk.report(Finding("call-target", message, "move the code into a .func that both use", word=name))
-        return
+    if kind == ".func" and parts.prototype:
+        message = f"'{name}' is a function of this module, and is called without a prototype"
+        return Finding("operand-count", message, f"remove '{parts.prototype}'", word=parts.prototype)
     if kind == ".func":
         if walk.routine is not None:
             walk.routine.callees.add(name)
         _compare(walk, parts, walk.functions[name][0], name)
-    elif parts.prototype and (prototype := walk.scope.prototype_of(parts.prototype)) is not None:
-        _compare(walk, parts, prototype, parts.prototype)
+        return None
+    if kind not in _POINTERS:
+        what = "an entry" if kind == ".entry" else "neither a function nor a pointer to one"
+        hint = "move the code into a .func that both use" if kind == ".entry" else f"the form is {_DIRECT}"
+        return Finding("call-target", f"'{name}' is {what}: only a .func can be called", hint, word=name)
+    return _through_pointer(walk, parts, name)
+
+
+def _through_pointer(walk: Walk, parts: _Call, name: str) -> Finding | None:
+    hint = f"the form is {_INDIRECT}"
+    if not parts.prototype:
+        message = f"a call through a pointer, as '{name}' is, says with which parameters"
+        return Finding("operand-count", message, hint, word=name)
+    named = walk.scope.list_of(parts.prototype)
+    if isinstance(named, BranchTargets) or walk.scope[parts.prototype] not in (".targets", UNKNOWN):
+        message = f"'{parts.prototype}' is no label of a .callprototype or .calltargets"
+        return Finding("operand-kind", message, hint, word=parts.prototype)
+    for wanted in _wanted(walk, named):
+        _compare(walk, parts, wanted, parts.prototype)
+    return None
+
+
+def _wanted(walk: Walk, named: CallPrototype | CallTargets | None) -> tuple[Function | CallPrototype, ...]:
+    """Return what a list says of the parameters: a prototype itself, or the first function that may be called."""
+    if isinstance(named, CallTargets):
+        return tuple(walk.functions[target][0] for target in named.targets if target in walk.functions)[:1]
+    return () if named is None else (named,)
 
 
 def _parts(node: Instruction) -> _Call:
@@ -57,6 +110,7 @@ def _parts(node: Instruction) -> _Call:
     last = operands[-1] if operands else None
     return _Call(
         callee,
+        callee_at,
         _elements(operands[0]) if returns_at == 0 else (),
         _elements(operands[arguments_at]) if arguments_at > 0 else (),
         0,
@@ -72,11 +126,11 @@ def _elements(operand: Operand) -> tuple[Operand, ...]:
 def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: str) -> None:
     parameters = wanted.parameters or ()
     for what, given, expected, at in (
-        ("arguments", parts.arguments, parameters, parts.arguments_at),
-        ("return values", parts.returns, wanted.returns, parts.returns_at),
+        ("argument", parts.arguments, parameters, parts.arguments_at),
+        ("return value", parts.returns, wanted.returns, parts.returns_at),
     ):
         if len(given) != len(expected):
-            message = f"'{name}' has {len(expected)} {what}; this call has {len(given)}"
+            message = f"'{name}' has {counted(len(expected), what)}; this call has {len(given)}"
             hint = f"it is declared as {_signature(wanted)}"
             walk.report(Finding("call-arguments", message, hint, operand=at))
             continue

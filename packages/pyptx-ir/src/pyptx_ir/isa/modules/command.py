@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.check import check_text
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.diagnostic import shown
 from pyptx_ir.isa.modules.portability import portability, table
 from pyptx_ir.isa.targets import find_target
@@ -71,7 +72,7 @@ def _diagnostics(sources: Sequence[Source], target: str | None, style: str) -> i
     if style == "json":
         _say(json.dumps(rows, indent=2))
     else:
-        _say(f"{_count(len(sources), 'file')}, {_count(errors, 'error')}, {_count(warnings, 'warning')}")
+        _say(f"{counted(len(sources), 'file')}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     return 1 if errors else 0
 
 
@@ -96,7 +97,3 @@ def _portability(sources: Sequence[Source], style: str) -> int:
 
 def _say(*lines: str) -> None:
     sys.stdout.writelines(f"{line}\n" for line in lines)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

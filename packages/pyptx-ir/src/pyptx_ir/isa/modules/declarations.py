@@ -90,8 +90,8 @@ def label(walk: Walk, node: Label) -> None:
 
 def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> None:
     """Look up the names in a list of branch or call targets."""
+    walk.scope.lists[walk.last_label] = node
     if isinstance(node, CallPrototype):
-        walk.scope.prototypes[walk.last_label] = node
         return
     wanted, code = (".label", "undefined-label") if isinstance(node, BranchTargets) else (".func", "undefined-function")
     for entry in node.targets:

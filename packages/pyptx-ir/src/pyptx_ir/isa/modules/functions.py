@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.sizes import storage_of, type_bytes, value_of
 
@@ -62,14 +63,14 @@ def _compare(walk: Walk, node: Function, earlier: Function, before: int) -> None
 
 def _difference(node: Function, earlier: Function) -> str | None:
     for what, ours, theirs in (
-        ("parameters", node.parameters or (), earlier.parameters or ()),
-        ("return values", node.returns, earlier.returns),
+        ("parameter", node.parameters or (), earlier.parameters or ()),
+        ("return value", node.returns, earlier.returns),
     ):
         if len(ours) != len(theirs):
-            return f"{len(ours)} {what} here, {len(theirs)} there"
+            return f"{counted(len(ours), what)} here, {len(theirs)} there"
         for i, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
             if _layout(mine) != _layout(other):
-                return f"number {i + 1} of the {what} is {_spelt(mine)} here, {_spelt(other)} there"
+                return f"{what} {i + 1} is {_spelt(mine)} here, {_spelt(other)} there"
     return None
 
 

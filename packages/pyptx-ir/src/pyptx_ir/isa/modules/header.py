@@ -31,7 +31,7 @@ def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
     )
     head = statements[:count]
     first = walk.at + 1
-    if not head or not isinstance(head[0], Version):
+    if not any(isinstance(node, Version) for node in head):
         walk.report(Finding("missing-version", "a module begins with .version", "add .version 9.0", at=first))
     if not any(isinstance(node, Target) for node in head):
         hint = "add .target sm_90a behind the .version"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Guard, Instruction
 
+# No row could describe them: what they take is in what their operands name. `calls` and `branches` look at the whole.
+BY_NAME = frozenset({"call", "brx"})
+
 
 def instruction(walk: Walk, node: Instruction) -> None:
     """Check one instruction: its guard, what its names stand for, and, if these are sound, ask the table."""
@@ -37,7 +40,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
                 sound = False
             elif kind == ".shared" and walk.routine is not None:
                 walk.routine.shared.add(name)
-    if sound and walk.target is not None:
+    if sound and walk.target is not None and node.opcode[0] not in BY_NAME:
         verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version)
         if verdict is not None:
             walk.report(finding_of(verdict, node.opcode))

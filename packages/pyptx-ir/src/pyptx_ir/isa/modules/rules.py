@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.isa.modules import (
+    branches,
     calls,
     declarations,
     directives,
@@ -83,6 +84,7 @@ _TABLE = (
     "unknown-instruction modifier missing-modifier operand-count operand-kind operand-type vector-length "
     f"immediate-range address-space {_EARLY}"
 )
+_FORM = "modifier operand-count operand-kind"
 _UNDEFINED = "undefined-register undefined-variable undefined-label undefined-function"
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 
@@ -104,7 +106,8 @@ RULES: tuple[Rule, ...] = (
     _rule("", (Label, Loc, Invalid), flow.reached),
     _rule("unreachable", (Instruction,), flow.instruction),
     _rule(f"guard {_UNDEFINED} {_TABLE}", (Instruction,), instructions.instruction),
-    _rule("call-target call-arguments call-argument", (Instruction,), calls.call, "call"),
+    _rule(f"{_FORM} call-target call-arguments call-argument", (Instruction,), calls.call, "call"),
+    _rule(f"{_FORM} operand-type", (Instruction,), branches.indexed, "brx"),
     _rule("parameter-write parameter-bounds parameter-alignment", (Instruction,), parameters.access, "ld", "st"),
     _rule("ignored-setmaxnreg", (Instruction,), register_budget.setmaxnreg, "setmaxnreg"),
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.isa.special_registers import special_registers
 from pyptx_ir.syntax.nodes import BranchTargets, CallPrototype, CallTargets, Label
@@ -28,6 +28,7 @@ UNKNOWN = "!"  # declared in text that could not be read, or complained about al
 
 _DIGITS = re.compile(r"(?<![0-9])[0-9]{1,18}\Z")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
+TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Scope(dict[str, str | None]):
     Names of outer scopes are copied in when they are first asked for, so that most lookups are one step.
     """
 
-    __slots__ = ("at", "labels", "outer", "prototypes", "ranges", "storage")
+    __slots__ = ("at", "labels", "lists", "outer", "ranges", "storage")
 
     def __init__(self, outer: Scope | None = None) -> None:
         """Open a scope inside `outer`."""
@@ -60,7 +61,7 @@ class Scope(dict[str, str | None]):
         self.at: dict[str, int] = {}
         self.ranges: dict[str, list[tuple[int, str, int]]] = {}
         self.storage: dict[str, Storage] = {}
-        self.prototypes: dict[str, CallPrototype] = {}
+        self.lists: dict[str, TargetList] = {}
         self.labels: frozenset[str] = frozenset()
 
     def __missing__(self, name: str) -> str | None:
@@ -111,12 +112,12 @@ class Scope(dict[str, str | None]):
             scope = scope.outer
         return None
 
-    def prototype_of(self, name: str) -> CallPrototype | None:
-        """Return the prototype that a label names."""
+    def list_of(self, name: str) -> TargetList | None:
+        """Return the prototype, or the list of targets, that a label names."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.at:
-                return scope.prototypes.get(name)
+                return scope.lists.get(name)
             scope = scope.outer
         return None
 

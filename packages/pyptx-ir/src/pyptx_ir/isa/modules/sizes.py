@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.limits import constant_value
 from pyptx_ir.isa.modules.scopes import Storage
 from pyptx_ir.isa.scalar_types import SIZES
-from pyptx_ir.syntax.lexemes import integer
-from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,16 +44,5 @@ def storage_of(
 
 
 def value_of(operand: Operand | None) -> int | None:
-    """Return the value of an integer literal; None for anything else."""
-    if not isinstance(operand, Immediate):
-        return None
-    text = operand.text
-    negative = text.startswith("-")
-    digits = text[negative:].lstrip("+")
-    if not digits[:1].isdigit() or digits[:2].lower() in ("0f", "0d") or "." in digits:
-        return None
-    try:
-        value = integer(digits)
-    except ValueError:  # 1e5 is a float
-        return None
-    return -value if negative else value
+    """Return the value of an integer constant; None for anything else, an empty bracket included."""
+    return None if operand is None else constant_value(operand)

@@ -37,12 +37,11 @@ def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
     """Return a hint and the statement that it speaks of: where the name, or one like it, is declared."""
     at = _declared_in_function(walk, name)
     if at is not None and what == "label":
-        return "'{name}' at line {line} stands in another block: a branch leaves blocks, it never enters one".replace(
-            "{name}", name
-        ), at
+        return f"'{name}' at line {{line}} stands in another block: a branch leaves blocks, it never enters one", at
+    if at is not None and at > walk.at:
+        return "it is declared below, at line {line}: move the declaration up", at
     if at is not None:
-        where = "below" if at > walk.at else "in another block,"
-        return f"it is declared {where} at line {{line}}: move the declaration up, or out of its block", at
+        return "it is declared in another block, at line {line}: move the declaration out of it", at
     if what == "function":
         return f"declare it above this function: .extern .func {name} (…);", None
     found = _NUMBERED.match(name)

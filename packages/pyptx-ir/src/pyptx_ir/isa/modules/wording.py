@@ -17,7 +17,7 @@ IN_FILES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"did you mean (\w+)\? The kernel's arch is '\w+'"), r"did you mean .target \1?"),
     (
         re.compile(r"If ptxas knows it, write it with ptx\.raw, which is not checked"),
-        "If ptxas knows it, it assembles all the same, unchecked; in a kernel, write it with ptx.raw",
+        "if ptxas knows it, it assembles all the same, unchecked; in a kernel, write it with ptx.raw",
     ),
 )
 _DOTTED = re.compile(r"\.(\w+(?:::\w+)*)")
@@ -25,7 +25,7 @@ _DOTTED = re.compile(r"\.(\w+(?:::\w+)*)")
 
 def finding_of(verdict: Verdict, opcode: tuple[str, ...]) -> Finding:
     """Return a verdict as a finding, with the modifier at fault as its word where the message names one."""
-    hint = verdict.hint or ""
+    hint = verdict.hint or "write a constant within these limits"  # the one kind of verdict that comes without a hint
     for pattern, words in IN_FILES:
         hint = pattern.sub(words, hint)
     word = "" if verdict.operand is not None else _modifier(verdict.message, opcode)

@@ -1,0 +1,47 @@
+"""`brx.idx`: a branch through a list of labels. Measured on ptxas 13.5; manual: "brx.idx"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.syntax.nodes import BranchTargets
+from pyptx_ir.syntax.operands import Register, Symbol
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
+
+_FORM = "the form is brx.idx{.uni} index, label of a .branchtargets"
+_INDICES = frozenset({"b32", "u32", "s32", ""})
+
+
+def indexed(walk: Walk, node: Instruction) -> None:
+    """Check the form of a `brx.idx`."""
+    finding = _fault(walk, node)
+    if finding is not None:
+        walk.report(finding)
+
+
+def _fault(walk: Walk, node: Instruction) -> Finding | None:
+    words = node.opcode[1:]
+    if words[:1] != ("idx",) or any(word != "uni" for word in words[1:]):
+        wrong = next((word for word in words if word not in ("idx", "uni")), "")
+        return Finding("modifier", f"there is no {'.'.join(node.opcode)}", _FORM, word=f".{wrong}" if wrong else "")
+    if len(node.operands) != 2:
+        return Finding("operand-count", f"brx.idx has {len(node.operands)} operands; it takes 2", _FORM)
+    index, targets = node.operands
+    if not _is_list(walk, targets):
+        return Finding("operand-kind", "operand 2 of brx.idx is no label of a .branchtargets", _FORM, operand=1)
+    if isinstance(index, Register | Symbol):
+        if walk.scope[index.name] not in _INDICES:
+            return Finding("operand-type", f"'{index.name}' is no integer register of 32 bits", _FORM, operand=0)
+    elif constant_value(index) is None:
+        return Finding("operand-kind", "operand 1 of brx.idx is neither register nor integer", _FORM, operand=0)
+    return None
+
+
+def _is_list(walk: Walk, operand: Operand) -> bool:
+    return isinstance(operand, Symbol) and isinstance(walk.scope.list_of(operand.name), BranchTargets)

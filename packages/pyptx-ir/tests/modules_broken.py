@@ -1,0 +1,287 @@
+"""Modules with one thing wrong each, and the place of it between « and »."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
+REGISTERS = "\t.reg .pred %p<4>;\n\t.reg .b32 %r<8>;\n\t.reg .b64 %rd<8>;\n\t.reg .f32 %f<8>;\n"
+PAIR = ".func (.param .b32 sum) pair(.param .b32 a, .param .b64 b)\n{\n\tst.param.b32 [sum], 1;\n\tret;\n}\n"
+ARGUMENTS = "\t.param .b32 x;\n\t.param .b64 y;\n\t.param .b32 z;\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A module whose only fault has this code, at the marked place.
+
+    ptxas refuses it if that is an error and takes it if that is a warning; `exception` says why it doesn't.
+    """
+
+    name: str
+    code: str
+    marked: str
+    exception: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.marked.replace("«", "").replace("»", "")
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Line, column and width."""
+        before, _, rest = self.marked.partition("«")
+        return before.count("\n") + 1, len(before) - before.rfind("\n"), len(rest.partition("»")[0])
+
+
+def entry(body: str, *, parameters: str = "", directives: str = "", above: str = "", head: str = HEAD) -> str:
+    """Return a module of one entry with a few registers."""
+    return f"{head}{above}.visible .entry k({parameters}) {directives}\n{{\n{REGISTERS}\t{body}\n\tret;\n}}\n"
+
+
+def before_hopper(body: str, version: str = "7.0", target: str = "sm_80") -> str:
+    return entry(body, head=f".version {version}\n.target {target}\n.address_size 64\n")
+
+
+BROKEN: tuple[Broken, ...] = (
+    # Syntax
+    Broken("an operand is missing", "syntax", entry("add.s32 %r1, «,» %r2;")),
+    Broken("no semicolon", "syntax", entry("mov.b32 %r1, 1\n\t«mov.b32» %r2, 2;")),
+    Broken("an unknown directive", "syntax", entry("", directives="«.maxntidx» 128")),
+    # The header
+    Broken("no version", "missing-version", "«.target» sm_90a\n.visible .entry k() { ret; }\n"),
+    Broken("no target", "missing-target", "«.version» 9.0\n.visible .entry k() { ret; }\n"),
+    Broken(
+        "an address size in front of the target",
+        "misplaced-directive",
+        ".version 9.0\n.address_size 64\n«.target» sm_90a\n",
+    ),
+    Broken("a version between", "unknown-version", entry("", head=".version «7.9»\n.target sm_90a\n")),
+    Broken("a target that is none", "unknown-target", entry("", head=".version 9.0\n.target «sm_91»\n")),
+    Broken("an option that is none", "unknown-target", entry("", head=".version 9.0\n.target sm_90a, «fast»\n")),
+    Broken("a target newer than the version", "target-version", entry("", head=".version 7.8\n.target «sm_90a»\n")),
+    Broken("a retired target", "retired-target", ".version 3.2\n.target «sm_20»\n.entry k() { exit; }\n"),
+    Broken("a version below code", "misplaced-directive", entry("") + "«.version» 9.0\n"),
+    Broken("a target below code", "misplaced-directive", entry("") + "«.target» sm_90a\n"),
+    Broken(
+        "an address size of 16",
+        "directive-argument",
+        entry("", head=".version 9.0\n.target sm_90a\n.address_size «16»\n"),
+    ),
+    Broken(
+        "two texture modes",
+        "directive-conflict",
+        entry("", head=".version 9.0\n.target sm_90a, texmode_unified, «texmode_independent»\n"),
+    ),
+    # Directives
+    Broken(
+        "a cluster on an early target",
+        "target",
+        before_hopper("", "8.0", "sm_89").replace("() ", "() «.explicitcluster»"),
+    ),
+    Broken(
+        "a cluster in an early version", "version", before_hopper("", "7.0").replace("() ", "() «.maxclusterrank» 8")
+    ),
+    Broken("a removed directive", "removed", entry("", directives=".maxntid 128, 1, 1 «.maxnctapersm» 2")),
+    Broken("an unsized block", "directive-argument", entry("", directives="«.maxntid» 0")),
+    Broken("four dimensions", "directive-argument", entry("", directives="«.reqntid» 8, 8, 2, 1")),
+    Broken("both sizes of a block", "directive-conflict", entry("", directives=".maxntid 128 «.reqntid» 128")),
+    Broken(
+        "both sizes of a cluster",
+        "directive-conflict",
+        entry("", directives=".reqnctapercluster 2 «.maxclusterrank» 8"),
+    ),
+    Broken("clusters without sizes", "directive-conflict", entry("", directives="«.blocksareclusters»")),
+    Broken("an entry that never returns", "misplaced-directive", entry("", directives="«.noreturn»")),
+    Broken("a block size for a function", "misplaced-directive", f"{HEAD}.func f() «.maxntid» 128\n{{\n\tret;\n}}\n"),
+    Broken(
+        "a unified variable too early",
+        "version",
+        before_hopper("").replace(".vis", ".global .attribute(«.unified»(1, 2)) .b32 g;\n.vis"),
+    ),
+    Broken(
+        "a common variable too early",
+        "version",
+        ".version 4.3\n.target sm_50\n«.common» .global .b32 g;\n",
+    ),
+    Broken("128-bit registers too early", "version", before_hopper(".reg «.b128» %q;", "8.2")),
+    Broken("blocks per SM without their size", "ignored-directive", entry("", directives="«.minnctapersm» 2")),
+    # Names
+    Broken("a register nobody declares", "undefined-register", entry("mov.b32 %r1, «%q1»;")),
+    Broken("a register behind the last", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
+    Broken("a special register that is none", "undefined-register", entry("mov.u32 %r1, «%tid.q»;")),
+    Broken(
+        "a register used above its declaration", "undefined-register", entry("mov.b32 «%late», 1;\n\t.reg .b32 %late;")
+    ),
+    Broken(
+        "a register of an inner block",
+        "undefined-register",
+        entry("{ .reg .b32 %in; mov.b32 %in, 1; }\n\tmov.b32 %r1, «%in»;"),
+    ),
+    Broken("a variable nobody declares", "undefined-variable", entry("ld.global.b32 %r1, [«values»];")),
+    Broken("a parameter nobody declares", "undefined-variable", entry("ld.param.b64 %rd1, [«k_param_0»];")),
+    Broken("a variable below its use", "undefined-variable", entry("mov.u64 %rd1, «later»;") + ".global .b32 later;\n"),
+    Broken(
+        "an initialiser of nothing", "undefined-variable", entry("", above=".global .u64 table[2] = {«missing», 0};\n")
+    ),
+    Broken("a branch to nowhere", "undefined-label", entry("bra «DONE»;")),
+    Broken(
+        "a branch into a block", "undefined-label", entry("@%p1 bra «INSIDE»;\n\t{\nINSIDE:\n\tmov.b32 %r1, 1;\n\t}")
+    ),
+    Broken(
+        "a branch into another function",
+        "undefined-label",
+        entry("bra «THERE»;", above=".func f()\n{\nTHERE:\n\tret;\n}\n"),
+    ),
+    Broken(
+        "a branch list of nothing", "undefined-label", entry("L0:\n\tts: .branchtargets L0, «L1»;\n\tbrx.idx %r1, ts;")
+    ),
+    Broken("a call of nothing", "undefined-function", entry("call «f»;")),
+    Broken("a call above the declaration", "undefined-function", entry("call «f»;") + ".func f() { ret; }\n"),
+    Broken("an alias of nothing", "undefined-function", entry("", above=".weak .func a();\n.alias a, «b»;\n")),
+    Broken("a register twice", "redefined-register", entry(".reg .b32 %a;\n\t.reg .b32 «%a»;")),
+    Broken("a register of a range again", "redefined-register", entry(".reg .b32 «%r5»;")),
+    Broken("a range twice", "redefined-register", entry(".reg .f32 «%r»<4>;")),
+    Broken("a parameter and a register", "redefined-register", entry(".reg .b32 «n»;", parameters=".param .u32 n")),
+    Broken("a variable twice", "redefined-variable", entry("", above=".global .b32 g;\n.global .b32 «g»;\n")),
+    Broken("two parameters of a name", "redefined-variable", entry("", parameters=".param .u32 «n», .param .u32 n")),
+    Broken(
+        "an external variable of another type",
+        "redefined-variable",
+        entry("", above=".extern .global .b32 g;\n.visible .global .b64 «g»;\n"),
+    ),
+    Broken("a label twice", "redefined-label", entry("L:\n\tmov.b32 %r1, 1;\n«L»:\n\t@%p1 bra L;")),
+    Broken("a label and a register", "redefined-label", entry(".reg .b32 L;\n«L»:\n\tmov.b32 %r1, 1;")),
+    Broken("a function twice", "redefined-function", f"{HEAD}.func f() {{ ret; }}\n.func «f»() {{ ret; }}\n"),
+    Broken("an entry twice", "redefined-function", f"{HEAD}.entry k() {{ ret; }}\n.entry «k»() {{ ret; }}\n"),
+    Broken(
+        "a function declared with other parameters",
+        "redefined-function",
+        f"{HEAD}.func f(.param .b32 a);\n.func «f»(.param .b64 a) {{ ret; }}\n",
+    ),
+    Broken(
+        "a function declared external and defined",
+        "redefined-function",
+        f"{HEAD}.extern .func f();\n.func «f»() {{ ret; }}\n",
+    ),
+    Broken("a function like a variable", "redefined-function", f"{HEAD}.global .b32 f;\n.func «f»() {{ ret; }}\n"),
+    # Guards and control
+    Broken("a guard of 32 bits", "guard", entry("@«%r1» mov.b32 %r2, 1;")),
+    Broken("a guard nobody declares", "undefined-register", entry("@«%p9» mov.b32 %r2, 1;")),
+    Broken("code behind a branch", "unreachable", entry("bra DONE;\n\t«mov.b32» %r1, 1;\nDONE:")),
+    Broken("code behind an exit", "unreachable", entry("exit;\n\t«mov.b32» %r1, 1;")),
+    Broken("setmaxnreg without a budget", "ignored-setmaxnreg", entry("«setmaxnreg.inc.sync.aligned.u32» 104;")),
+    Broken(
+        "setmaxnreg with half a budget",
+        "ignored-setmaxnreg",
+        entry("«setmaxnreg.inc.sync.aligned.u32» 104;", directives=".maxntid 128, 1, 1"),
+    ),
+    # Functions and memory
+    Broken("a call of an entry", "call-target", entry("call «j»;", above=".entry j() { ret; }\n")),
+    Broken("too few arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x)»;", above=PAIR)),
+    Broken("too many arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x, y, x)»;", above=PAIR)),
+    Broken("no arguments at all", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), «pair»;", above=PAIR)),
+    Broken(
+        "an argument of another size", "call-argument", entry(f"{ARGUMENTS}\tcall (z), pair, (x, «z»);", above=PAIR)
+    ),
+    Broken(
+        "a register of another size", "call-argument", entry(f"{ARGUMENTS}\tcall (z), pair, («%rd1», y);", above=PAIR)
+    ),
+    Broken("a result of another size", "call-argument", entry(f"{ARGUMENTS}\tcall («y»), pair, (x, y);", above=PAIR)),
+    Broken(
+        "a variable as an argument",
+        "call-argument",
+        entry(f"{ARGUMENTS}\tcall (z), pair, («g», y);", above=f".global .b32 g;\n{PAIR}"),
+    ),
+    Broken(
+        "an argument that the prototype lacks",
+        "call-arguments",
+        entry(
+            f"{ARGUMENTS}\tproto: .callprototype (.param .b32 _) _ (.param .b32 _);\n\tcall (z), %rd1, «(x, y)», proto;"
+        ),
+    ),
+    Broken(
+        "an array for a scalar",
+        "call-argument",
+        entry(".param .align 8 .b8 w[8];\n\tcall f, («w»);", above=".func f(.param .b64 a) { ret; }\n"),
+    ),
+    Broken(
+        "an array aligned otherwise",
+        "call-argument",
+        entry(".param .align 4 .b8 w[8];\n\tcall f, («w»);", above=".func f(.param .align 8 .b8 a[8]) { ret; }\n"),
+    ),
+    Broken("parameters of 40,000 bytes", "parameter-space", entry("").replace("k()", "«k»(.param .b8 big[40000])")),
+    Broken(
+        "parameters too large for the version",
+        "parameter-space",
+        before_hopper("").replace("k()", "«k»(.param .b8 big[4356])"),
+    ),
+    Broken("a store into an input", "parameter-write", entry("st.param.b32 «[n]», %r1;", parameters=".param .u32 n")),
+    Broken(
+        "a load behind a parameter", "parameter-bounds", entry("ld.param.b64 %rd1, «[n]»;", parameters=".param .u32 n")
+    ),
+    Broken(
+        "a load far behind a parameter",
+        "parameter-bounds",
+        entry("ld.param.b32 %r1, «[n+8]»;", parameters=".param .u64 n"),
+    ),
+    Broken(
+        "a load across the alignment",
+        "parameter-alignment",
+        entry("ld.param.b32 %r1, «[n+2]»;", parameters=".param .u64 n"),
+    ),
+    Broken(
+        "shared memory of 64 KiB", "shared-memory", before_hopper(".shared .b8 tile[65536];").replace(" k(", " «k»(")
+    ),
+    Broken(
+        "shared memory of a function that is called",
+        "shared-memory",
+        before_hopper("call f;").replace(
+            ".visible .entry k",
+            ".shared .b8 tile[65536];\n.func f() { st.shared.b8 [tile], 1; ret; }\n.visible .entry «k»",
+        ),
+    ),
+    Broken("a special register too early", "version", before_hopper("mov.u32 %r1, «%clusterid.x»;")),
+    Broken("a special register of later devices", "target", before_hopper("mov.u32 %r1, «%cluster_ctarank»;", "8.0")),
+    Broken("a call with a modifier", "modifier", entry("call«.fast» f;", above=".func f() { ret; }\n")),
+    Broken("a call of a register", "call-target", entry("call «%f1»;")),
+    Broken("a call of a variable", "call-target", entry("call «g»;", above=".global .b32 g;\n")),
+    Broken("a pointer without a prototype", "operand-count", entry("call «%rd1», ();")),
+    Broken(
+        "a prototype for a function",
+        "operand-count",
+        entry("p: .callprototype _ ();\n\tcall f, (), «p»;", above=".func f() { ret; }\n"),
+    ),
+    Broken("branch targets for a call", "operand-kind", entry("L: ts: .branchtargets L;\n\tcall %rd1, (), «ts»;")),
+    Broken("call targets for a branch", "operand-kind", entry("p: .callprototype _ ();\n\tbrx.idx %r1, «p»;")),
+    Broken("a list of 64 bits", "operand-type", entry("L: ts: .branchtargets L;\n\tbrx.idx «%rd1», ts;")),
+    Broken("a list without an index", "operand-count", entry("L: ts: .branchtargets L;\n\t«brx.idx» ts;")),
+    Broken("a branch with an odd word", "modifier", entry("L: ts: .branchtargets L;\n\tbrx.idx«.near» %r1, ts;")),
+    # Instructions
+    Broken("a modifier that is none", "modifier", entry("add«.f31» %f1, %f2, %f3;")),
+    Broken("a modifier of another form", "modifier", entry("add«.rm».s32 %r1, %r2, %r3;")),
+    Broken("no rounding mode", "missing-modifier", entry("«fma.f32» %f1, %f2, %f3, %f4;")),
+    Broken("two operands for three", "operand-count", entry("«add.s32» %r1, %r2;")),
+    Broken("four operands for three", "operand-count", entry("«add.s32» %r1, %r2, %r3, %r4;")),
+    Broken("an address for a register", "operand-kind", entry("add.s32 %r1, %r2, «[%rd1]»;")),
+    Broken("a register for an address", "operand-kind", entry("ld.global.b32 %r1, «%rd1»;")),
+    Broken("a float register for an integer", "operand-type", entry("add.s32 %r1, «%f2», %r3;")),
+    Broken("a narrow register for a wide one", "operand-type", entry("add.s64 %rd1, %rd2, «%r3»;")),
+    Broken("a float literal for an integer", "operand-type", entry("add.s32 %r1, %r2, «1.5»;")),
+    Broken("a vector of two for four", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
+    Broken("a bit field from bit 300", "immediate-range", entry("bfe.u32 %r1, %r2, «300», 1;")),
+    Broken(
+        "a parameter for shared memory", "address-space", entry("ld.shared.u32 %r1, «[n]»;", parameters=".param .u32 n")
+    ),
+    Broken("wgmma without the a", "target", before_hopper("«wgmma.fence.sync.aligned»;", "8.0", "sm_90")),
+    Broken(
+        "a cluster's memory before clusters", "target", before_hopper("ld«.shared::cluster».u32 %r1, [%rd1];", "8.0")
+    ),
+    Broken("an instruction of a later version", "version", before_hopper("«szext.wrap.u32» %r1, %r2, %r3;")),
+    Broken("a shuffle without its mask", "removed", entry("«shfl.down.b32» %r1, %r2, 1, 31;")),
+    Broken(
+        "an instruction that is none",
+        "unknown-instruction",
+        entry("«frobnicate.b32» %r1;"),
+        "ptxas refuses it; for one that is newer than the table it would not",
+    ),
+)
