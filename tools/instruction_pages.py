@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.naming import to_python
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
+MARKUP = re.compile(r"[][|*_<>]")
 EXAMPLES = 6  # instructions that a page shows: one of each of its first forms
 
 
@@ -82,7 +84,13 @@ def _forms(alike: list[Pattern], described: list[tuple[str, str]]) -> Iterator[s
     yield "```"
     if described:
         yield from ("", "| operand | |", "|---|---|")
-        yield from (f"| `{name}` | {words.replace('|', chr(92) + '|')} |" for name, words in described)
+        yield from (f"| `{name}` | {cell(words)} |" for name, words in described)
+
+
+def cell(words: str) -> str:
+    """Return words as the cell of a table: what Markdown would read in them is escaped, but for code."""
+    parts = re.split("(`[^`]*`)", words)
+    return "".join(part.replace("|", r"\|") if part[:1] == "`" else MARKUP.sub(r"\\\g<0>", part) for part in parts)
 
 
 def _demands(entry: Entry) -> Iterator[str]:
