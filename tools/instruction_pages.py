@@ -123,8 +123,8 @@ def call(instruction: nodes.Instruction) -> str:
 def expression(operand: tree.Operand) -> str:
     """Return Python for an operand; a register `%u32_1` is the name `u32_1`, and what has no own form is text."""
     match operand:
-        case tree.Register(name):
-            return name.removeprefix("%").replace(".", "_")
+        case tree.Register(name) if "." not in name:
+            return name.removeprefix("%")
         case tree.Immediate(text) if text.lstrip("-").isdecimal():
             return text
         case tree.Vector(elements):

@@ -6596,7 +6596,7 @@ class Ldmatrix_sync_aligned_m16n16:
 class Ldmatrix_sync_aligned_m16n16_num:
     trans: Ldmatrix_sync_aligned_m16n16_num_trans
 class Ldmatrix_sync_aligned_m16n16_num_trans:
-    def b8(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b8(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6604,13 +6604,13 @@ class Ldmatrix_sync_aligned_m16n16_num_trans:
     shared: Ldmatrix_sync_aligned_m16n16_num_trans_ss
     shared__cta: Ldmatrix_sync_aligned_m16n16_num_trans_ss
 class Ldmatrix_sync_aligned_m16n16_num_trans_b8x16:
-    def b4x16_p64(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b4x16_p64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_sync_aligned_m16n16_num_trans_ss:
-    def b8(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b8(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -6625,13 +6625,13 @@ class Ldmatrix_sync_aligned_m8n16_num:
     shared: Ldmatrix_sync_aligned_m8n16_num_ss
     shared__cta: Ldmatrix_sync_aligned_m8n16_num_ss
 class Ldmatrix_sync_aligned_m8n16_num_b8x16:
-    def b4x16_p64(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b4x16_p64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_sync_aligned_m8n16_num_s8:
-    def s4(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def s4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n16.num{.ss}.s8.s4 d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
@@ -6643,7 +6643,7 @@ class Ldmatrix_sync_aligned_m8n8:
     x2: Ldmatrix_sync_aligned_m8n8_num
     x4: Ldmatrix_sync_aligned_m8n8_num
 class Ldmatrix_sync_aligned_m8n8_num:
-    def b16(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
@@ -6651,12 +6651,12 @@ class Ldmatrix_sync_aligned_m8n8_num:
     shared__cta: Ldmatrix_sync_aligned_m8n8_num_ss
     trans: Ldmatrix_sync_aligned_m8n8_num_trans
 class Ldmatrix_sync_aligned_m8n8_num_ss:
-    def b16(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
 class Ldmatrix_sync_aligned_m8n8_num_trans:
-    def b16(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
@@ -7288,7 +7288,7 @@ class Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype:
     s4: Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype_btype
     u4: Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype_btype
 class Mma_sp_sync_aligned_m16n8k128_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7306,7 +7306,7 @@ class Mma_sp_sync_aligned_m16n8k16_row_col_f16:
 class Mma_sp_sync_aligned_m16n8k16_row_col_f16_f16:
     f16: Mma_sp_sync_aligned_m16n8k16_row_col_f16_f16_f16
 class Mma_sp_sync_aligned_m16n8k16_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7317,21 +7317,21 @@ class Mma_sp_sync_aligned_m16n8k16_row_col_f32:
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_bf16:
     bf16: Mma_sp_sync_aligned_m16n8k16_row_col_f32_bf16_bf16
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_f16:
     f16: Mma_sp_sync_aligned_m16n8k16_row_col_f32_f16_f16
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_tf32:
     tf32: Mma_sp_sync_aligned_m16n8k16_row_col_f32_tf32_tf32
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7349,7 +7349,7 @@ class Mma_sp_sync_aligned_m16n8k32_row_col_f16:
 class Mma_sp_sync_aligned_m16n8k32_row_col_f16_f16:
     f16: Mma_sp_sync_aligned_m16n8k32_row_col_f16_f16_f16
 class Mma_sp_sync_aligned_m16n8k32_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7359,14 +7359,14 @@ class Mma_sp_sync_aligned_m16n8k32_row_col_f32:
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_bf16:
     bf16: Mma_sp_sync_aligned_m16n8k32_row_col_f32_bf16_bf16
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_f16:
     f16: Mma_sp_sync_aligned_m16n8k32_row_col_f32_f16_f16
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7377,7 +7377,7 @@ class Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype:
     s8: Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype_btype
     u8: Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype_btype
 class Mma_sp_sync_aligned_m16n8k32_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7398,7 +7398,7 @@ class Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype:
     e4m3: Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype_btype
     e5m2: Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype_btype
 class Mma_sp_sync_aligned_m16n8k64_row_col_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
         """
@@ -7411,7 +7411,7 @@ class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype:
     s4: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_btype
     u4: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_btype
 class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7419,7 +7419,7 @@ class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2:
     s8: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
     u8: Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
 class Mma_sp_sync_aligned_m16n8k64_row_col_s32_atype_2_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7436,7 +7436,7 @@ class Mma_sp_sync_aligned_m16n8k8_row_col_f32:
 class Mma_sp_sync_aligned_m16n8k8_row_col_f32_tf32:
     tf32: Mma_sp_sync_aligned_m16n8k8_row_col_f32_tf32_tf32
 class Mma_sp_sync_aligned_m16n8k8_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k8.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
@@ -7471,7 +7471,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_s
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
@@ -7491,7 +7491,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_blo
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
@@ -7504,11 +7504,11 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_blo
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32:
-    def ue4m3(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue4m3(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
         """
@@ -7519,7 +7519,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype:
     s4: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype_btype
     u4: Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7537,7 +7537,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7548,21 +7548,21 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_bf16:
     bf16: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_bf16_bf16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_tf32:
     tf32: Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_tf32_tf32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k16_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7580,7 +7580,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7590,14 +7590,14 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_bf16:
     bf16: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_bf16_bf16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_f16:
     f16: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_f16_f16
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7608,7 +7608,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype:
     s8: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype_btype
     u8: Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k32_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7631,7 +7631,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype:
     e4m3: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype_btype
     e5m2: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
         """
@@ -7651,7 +7651,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_at
     e4m3: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_atype_btype
     e5m2: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f16_atype_btype:
-    def f16(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
@@ -7668,7 +7668,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_at
     e4m3: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_atype_btype
     e5m2: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
@@ -7692,7 +7692,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_bloc
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype:
     f32: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, e: object, f: Constant, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -7707,7 +7707,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype:
     s4: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_btype
     u4: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7715,7 +7715,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2:
     s8: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
     u8: Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2_btype
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_s32_atype_2_btype:
-    def s32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7732,7 +7732,7 @@ class Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32:
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32_tf32:
     tf32: Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32_tf32_tf32
 class Mma_sp__ordered_metadata_sync_aligned_m16n8k8_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, e: object, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
@@ -7766,12 +7766,12 @@ class Mma_sync_aligned_shape_row_col_s32_b1_b1_s32:
     and_: Mma_sync_aligned_shape_row_col_s32_b1_b1_s32_and_
     xor: Mma_sync_aligned_shape_row_col_s32_b1_b1_s32_xor
 class Mma_sync_aligned_shape_row_col_s32_b1_b1_s32_and_:
-    def popc(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.s32.atype.btype.s32.operation.popc d, a, b, c` (PTX 7.1, sm_80 or later)
         """
 class Mma_sync_aligned_shape_row_col_s32_b1_b1_s32_xor:
-    def popc(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.s32.atype.btype.s32.operation.popc d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -7793,14 +7793,14 @@ class Mma_sync_aligned_m16n8k16_row_col_f16_atype:
     e4m3: Mma_sync_aligned_m16n8k16_row_col_f16_atype_btype
     e5m2: Mma_sync_aligned_m16n8k16_row_col_f16_atype_btype
 class Mma_sync_aligned_m16n8k16_row_col_f16_atype_btype:
-    def f16(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_89 or later)
         """
 class Mma_sync_aligned_m16n8k16_row_col_f16_f16:
     f16: Mma_sync_aligned_m16n8k16_row_col_f16_f16_f16
 class Mma_sync_aligned_m16n8k16_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -7812,7 +7812,7 @@ class Mma_sync_aligned_m16n8k16_row_col_f32:
 class Mma_sync_aligned_m16n8k16_row_col_f32_bf16:
     bf16: Mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16
 class Mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -7820,14 +7820,14 @@ class Mma_sync_aligned_m16n8k16_row_col_f32_atype:
     e4m3: Mma_sync_aligned_m16n8k16_row_col_f32_atype_btype
     e5m2: Mma_sync_aligned_m16n8k16_row_col_f32_atype_btype
 class Mma_sync_aligned_m16n8k16_row_col_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
         """
 class Mma_sync_aligned_m16n8k16_row_col_f32_f16:
     f16: Mma_sync_aligned_m16n8k16_row_col_f32_f16_f16
 class Mma_sync_aligned_m16n8k16_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -7841,11 +7841,11 @@ class Mma_sync_aligned_m16n8k16_row_col_f64_f64_f64:
     - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
     """
 class Mma_sync_aligned_m16n8k16_row_col_f64_f64_f64_f64:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
-    def rm(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
@@ -7859,7 +7859,7 @@ class Mma_sync_aligned_m16n8k16_row_col_s32_atype:
     s8: Mma_sync_aligned_m16n8k16_row_col_s32_atype_btype
     u8: Mma_sync_aligned_m16n8k16_row_col_s32_atype_btype
 class Mma_sync_aligned_m16n8k16_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -7886,7 +7886,7 @@ class Mma_sync_aligned_m16n8k32_row_col_f32_atype:
     e4m3: Mma_sync_aligned_m16n8k32_row_col_f32_atype_btype
     e5m2: Mma_sync_aligned_m16n8k32_row_col_f32_atype_btype
 class Mma_sync_aligned_m16n8k32_row_col_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
         """
@@ -7906,7 +7906,7 @@ class Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f16_atype:
     e4m3: Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f16_atype_btype
     e5m2: Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f16_atype_btype
 class Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f16_atype_btype:
-    def f16(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
         """
@@ -7923,7 +7923,7 @@ class Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f32_atype:
     e4m3: Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f32_atype_btype
     e5m2: Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f32_atype_btype
 class Mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4_f32_atype_btype:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
         """
@@ -7947,7 +7947,7 @@ class Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype:
 class Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype:
     f32: Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32
 class Mma_sync_aligned_m16n8k32_row_col_kind__mxf8f6f4_block_scale_f32_atype_btype_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -7962,7 +7962,7 @@ class Mma_sync_aligned_m16n8k32_row_col_s32_atype:
     s4: Mma_sync_aligned_m16n8k32_row_col_s32_atype_btype
     u4: Mma_sync_aligned_m16n8k32_row_col_s32_atype_btype
 class Mma_sync_aligned_m16n8k32_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -7980,7 +7980,7 @@ class Mma_sync_aligned_m16n8k4_row_col_f32:
 class Mma_sync_aligned_m16n8k4_row_col_f32_tf32:
     tf32: Mma_sync_aligned_m16n8k4_row_col_f32_tf32_tf32
 class Mma_sync_aligned_m16n8k4_row_col_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -8005,7 +8005,7 @@ class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1:
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1:
     f32: Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4_block_scale_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -8025,7 +8025,7 @@ class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1:
     f32: Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__2X_f32_e2m1_e2m1_f32:
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
@@ -8038,11 +8038,11 @@ class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1:
     f32: Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32
 class Mma_sync_aligned_m16n8k64_row_col_kind__mxf4nvf4_block_scale_scale_vec__4X_f32_e2m1_e2m1_f32:
-    def ue4m3(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue4m3(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
-    def ue8m0(self, d: object, a: object, b: object, c: object, scale_a: object, byte_a: object, scale_b: object, byte_b: object, /, *, pred: Reg | None = None) -> None:
+    def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value, byte_a: Values, scale_b: Value, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
         """
@@ -8064,7 +8064,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f16:
 class Mma_sync_aligned_m16n8k8_row_col_f16_f16:
     f16: Mma_sync_aligned_m16n8k8_row_col_f16_f16_f16
 class Mma_sync_aligned_m16n8k8_row_col_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -8075,7 +8075,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f32:
 class Mma_sync_aligned_m16n8k8_row_col_f32_f16:
     f16: Mma_sync_aligned_m16n8k8_row_col_f32_f16_f16
 class Mma_sync_aligned_m16n8k8_row_col_f32_f16_f16:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -8095,7 +8095,7 @@ class Mma_sync_aligned_m8n8k128_row_col_s32_b1_b1_s32:
     and_: Mma_sync_aligned_shape_row_col_s32_b1_b1_s32_and_
     xor: Mma_sync_aligned_m8n8k128_row_col_s32_b1_b1_s32_xor
 class Mma_sync_aligned_m8n8k128_row_col_s32_b1_b1_s32_xor:
-    def popc(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.s32.atype.btype.s32.operation.popc d, a, b, c` (PTX 7.0, sm_75 or later)
         """
@@ -8113,7 +8113,7 @@ class Mma_sync_aligned_m8n8k16_row_col_s32_atype:
     s8: Mma_sync_aligned_m8n8k16_row_col_s32_atype_btype
     u8: Mma_sync_aligned_m8n8k16_row_col_s32_atype_btype
 class Mma_sync_aligned_m8n8k16_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -8133,7 +8133,7 @@ class Mma_sync_aligned_m8n8k32_row_col_s32_atype:
     s4: Mma_sync_aligned_m8n8k32_row_col_s32_atype_btype
     u4: Mma_sync_aligned_m8n8k32_row_col_s32_atype_btype
 class Mma_sync_aligned_m8n8k32_row_col_s32_atype_btype:
-    def s32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
@@ -8153,7 +8153,7 @@ class Mma_sync_aligned_m8n8k4_col_blayout_f16:
 class Mma_sync_aligned_m8n8k4_col_blayout_f16_f16:
     f16: Mma_sync_aligned_m8n8k4_col_blayout_f16_f16_f16
 class Mma_sync_aligned_m8n8k4_col_blayout_f16_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
         """
@@ -8162,7 +8162,7 @@ class Mma_sync_aligned_m8n8k4_col_blayout_f32:
 class Mma_sync_aligned_m8n8k4_col_blayout_f32_f16:
     f16: Mma_sync_aligned_m8n8k4_col_blayout_f32_f16_f16
 class Mma_sync_aligned_m8n8k4_col_blayout_f32_f16_f16:
-    def f16(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
         """
@@ -8184,11 +8184,11 @@ class Mma_sync_aligned_m8n8k4_row_col_f64_f64_f64:
     - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_sync_aligned_m8n8k4_row_col_f64_f64_f64_f64:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
-    def rm(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -8306,7 +8306,7 @@ class Movmatrix_sync_aligned:
 class Movmatrix_sync_aligned_m8n8:
     trans: Movmatrix_sync_aligned_m8n8_trans
 class Movmatrix_sync_aligned_m8n8_trans:
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Transpose an 8x8 matrix in the registers of a warp.
         - `movmatrix.sync.aligned.m8n8.trans.b16 d, a` (PTX 7.8, sm_75 or later)
         """
@@ -12272,14 +12272,14 @@ class Stmatrix_sync_aligned_m16n8:
 class Stmatrix_sync_aligned_m16n8_num:
     trans: Stmatrix_sync_aligned_m16n8_num_trans
 class Stmatrix_sync_aligned_m16n8_num_trans:
-    def b8(self, a: Name, r: object, /, *, pred: Reg | None = None) -> None:
+    def b8(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     shared: Stmatrix_sync_aligned_m16n8_num_trans_ss
     shared__cta: Stmatrix_sync_aligned_m16n8_num_trans_ss
 class Stmatrix_sync_aligned_m16n8_num_trans_ss:
-    def b8(self, a: Name, r: object, /, *, pred: Reg | None = None) -> None:
+    def b8(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -12288,7 +12288,7 @@ class Stmatrix_sync_aligned_m8n8:
     x2: Stmatrix_sync_aligned_m8n8_num
     x4: Stmatrix_sync_aligned_m8n8_num
 class Stmatrix_sync_aligned_m8n8_num:
-    def b16(self, a: Name, r: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
         """
@@ -12296,12 +12296,12 @@ class Stmatrix_sync_aligned_m8n8_num:
     shared__cta: Stmatrix_sync_aligned_m8n8_num_ss
     trans: Stmatrix_sync_aligned_m8n8_num_trans
 class Stmatrix_sync_aligned_m8n8_num_ss:
-    def b16(self, a: Name, r: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
         """
 class Stmatrix_sync_aligned_m8n8_num_trans:
-    def b16(self, a: Name, r: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
         """
@@ -15581,12 +15581,12 @@ class Vabsdiff_dtype_atype:
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vabsdiff_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -15598,12 +15598,12 @@ class Vabsdiff_dtype_atype_btype:
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vabsdiff_dtype_atype_btype_sat:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
         - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -15625,15 +15625,15 @@ class Vabsdiff2_dtype_atype:
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff2_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute differences of two pairs of 16-bit integers.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute differences of two pairs of 16-bit integers.
         - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute differences of two pairs of 16-bit integers.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -15653,15 +15653,15 @@ class Vabsdiff4_dtype_atype:
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff4_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute differences of four pairs of bytes.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute differences of four pairs of bytes.
         - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the absolute differences of four pairs of bytes.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -15683,12 +15683,12 @@ class Vadd_dtype_atype:
     - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vadd_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -15700,12 +15700,12 @@ class Vadd_dtype_atype_btype:
     - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vadd_dtype_atype_btype_sat:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -15727,15 +15727,15 @@ class Vadd2_dtype_atype:
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd2_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two pairs of 16-bit integers.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two pairs of 16-bit integers.
         - `vadd2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two pairs of 16-bit integers.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -15755,15 +15755,15 @@ class Vadd4_dtype_atype:
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd4_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add four pairs of bytes.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add four pairs of bytes.
         - `vadd4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add four pairs of bytes.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -15783,15 +15783,15 @@ class Vavrg2_dtype_atype:
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg2_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Average two pairs of 16-bit integers.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Average two pairs of 16-bit integers.
         - `vavrg2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Average two pairs of 16-bit integers.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -15811,15 +15811,15 @@ class Vavrg4_dtype_atype:
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg4_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Average four pairs of bytes.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Average four pairs of bytes.
         - `vavrg4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Average four pairs of bytes.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -15843,7 +15843,7 @@ class Vmad_dtype_atype:
     - and 1 more forms
     """
 class Vmad_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
@@ -15859,7 +15859,7 @@ class Vmad_dtype_atype_btype:
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
     - and 1 more forms
     """
-    def shr15(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
@@ -15867,7 +15867,7 @@ class Vmad_dtype_atype_btype:
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_po:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
@@ -15875,29 +15875,29 @@ class Vmad_dtype_atype_btype_po:
     """Multiply two bytes, halves or words, add a third operand, and scale the result.
     - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     """
-    def shr15(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_po_sat:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
-    def shr15(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_sat:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, minus_a, minus_b, minus_c` (PTX 2.0, any target)
         """
-    def shr15(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
@@ -15922,12 +15922,12 @@ class Vmax_dtype_atype:
     - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmax_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -15939,12 +15939,12 @@ class Vmax_dtype_atype_btype:
     - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmax_dtype_atype_btype_sat:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -15966,15 +15966,15 @@ class Vmax2_dtype_atype:
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax2_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of each of two pairs of 16-bit integers.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of each of two pairs of 16-bit integers.
         - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of each of two pairs of 16-bit integers.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -15994,15 +15994,15 @@ class Vmax4_dtype_atype:
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax4_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of each of four pairs of bytes.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of each of four pairs of bytes.
         - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the larger of each of four pairs of bytes.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -16024,12 +16024,12 @@ class Vmin_dtype_atype:
     - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmin_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -16041,12 +16041,12 @@ class Vmin_dtype_atype_btype:
     - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmin_dtype_atype_btype_sat:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -16068,15 +16068,15 @@ class Vmin2_dtype_atype:
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin2_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of each of two pairs of 16-bit integers.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of each of two pairs of 16-bit integers.
         - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of each of two pairs of 16-bit integers.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -16096,15 +16096,15 @@ class Vmin4_dtype_atype:
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin4_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of each of four pairs of bytes.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of each of four pairs of bytes.
         - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Take the smaller of each of four pairs of bytes.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -16193,12 +16193,12 @@ class Vset_atype_btype:
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
 class Vset_atype_btype_compare:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Compare two bytes, halves or words, and perhaps combine the truth with a third operand.
         - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
         - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two bytes, halves or words, and perhaps combine the truth with a third operand.
         - `vset.atype.btype.compare.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -16236,11 +16236,11 @@ class Vset2_atype_btype:
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset2_atype_btype_compare:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two pairs of 16-bit integers.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare two pairs of 16-bit integers.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
@@ -16276,11 +16276,11 @@ class Vset4_atype_btype:
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset4_atype_btype_compare:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare four pairs of bytes.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Compare four pairs of bytes.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
@@ -16305,12 +16305,12 @@ class Vshl_dtype_atype_u32:
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
 class Vshl_dtype_atype_u32_mode:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
         - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
         - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
         - `vshl.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -16348,12 +16348,12 @@ class Vshr_dtype_atype_u32:
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
 class Vshr_dtype_atype_u32_mode:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
         - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
         - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
         - `vshr.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -16388,12 +16388,12 @@ class Vsub_dtype_atype:
     - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vsub_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -16405,12 +16405,12 @@ class Vsub_dtype_atype_btype:
     - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vsub_dtype_atype_btype_sat:
-    def __call__(self, d: object, a: object, b: object, c: object = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
@@ -16432,15 +16432,15 @@ class Vsub2_dtype_atype:
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub2_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract two pairs of 16-bit integers.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract two pairs of 16-bit integers.
         - `vsub2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract two pairs of 16-bit integers.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -16460,15 +16460,15 @@ class Vsub4_dtype_atype:
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub4_dtype_atype_btype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract four pairs of bytes.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
-    def add(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def add(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract four pairs of bytes.
         - `vsub4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
-    def sat(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def sat(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract four pairs of bytes.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
@@ -16630,11 +16630,15 @@ class Wgmma_mma_async_sp_sync_aligned_shape:
 class Wgmma_mma_async_sp_sync_aligned_shape_f32:
     tf32: Wgmma_mma_async_sp_sync_aligned_shape_f32_tf32
 class Wgmma_mma_async_sp_sync_aligned_shape_f32_tf32:
-    def tf32(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def tf32(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.tf32.tf32 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.tf32.tf32 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         """
+    @overload
+    def tf32(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_2:
     f16: Wgmma_mma_async_sp_sync_aligned_shape_2_f16
     f32: Wgmma_mma_async_sp_sync_aligned_shape_2_f32
@@ -16642,36 +16646,36 @@ class Wgmma_mma_async_sp_sync_aligned_shape_2_f16:
     f16: Wgmma_mma_async_sp_sync_aligned_shape_2_f16_f16
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f16_f16:
     @overload
-    def f16(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
     @overload
-    def f16(self, d: object, a_desc: Value, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f32:
     bf16: Wgmma_mma_async_sp_sync_aligned_shape_2_f32_bf16
     f16: Wgmma_mma_async_sp_sync_aligned_shape_2_f32_f16
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f32_bf16:
     @overload
-    def bf16(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def bf16(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.bf16.bf16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.bf16.bf16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
     @overload
-    def bf16(self, d: object, a_desc: Value, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def bf16(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_2_f32_f16:
     @overload
-    def f16(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.f16.f16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
     @overload
-    def f16(self, d: object, a_desc: Value, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_3:
     f16: Wgmma_mma_async_sp_sync_aligned_shape_3_f16
@@ -16680,21 +16684,29 @@ class Wgmma_mma_async_sp_sync_aligned_shape_3_f16:
     e4m3: Wgmma_mma_async_sp_sync_aligned_shape_3_f16_atype
     e5m2: Wgmma_mma_async_sp_sync_aligned_shape_3_f16_atype
 class Wgmma_mma_async_sp_sync_aligned_shape_3_f16_atype:
-    def e4m3(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def e4m3(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         """
+    @overload
+    def e4m3(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     e5m2 = e4m3
 class Wgmma_mma_async_sp_sync_aligned_shape_3_f32:
     e4m3: Wgmma_mma_async_sp_sync_aligned_shape_3_f32_atype
     e5m2: Wgmma_mma_async_sp_sync_aligned_shape_3_f32_atype
 class Wgmma_mma_async_sp_sync_aligned_shape_3_f32_atype:
-    def e4m3(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def e4m3(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         """
+    @overload
+    def e4m3(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     e5m2 = e4m3
 class Wgmma_mma_async_sp_sync_aligned_shape_4:
     f16: Wgmma_mma_async_sp_sync_aligned_shape_3_f16
@@ -16715,27 +16727,43 @@ class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_s8:
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
     """
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_s8_s8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_s8_u8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8:
     s8: Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8_s8
     """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
@@ -16748,27 +16776,43 @@ class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8:
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     """
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8_s8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sp_sync_aligned_shape_4_s32_u8_u8:
-    def __call__(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, meta: object, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, meta: Value, sel: Constant, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sync:
     aligned: Wgmma_mma_async_sync_aligned
 class Wgmma_mma_async_sync_aligned:
@@ -16893,36 +16937,36 @@ class Wgmma_mma_async_sync_aligned_shape_f16:
     f16: Wgmma_mma_async_sync_aligned_shape_f16_f16
 class Wgmma_mma_async_sync_aligned_shape_f16_f16:
     @overload
-    def f16(self, d: object, a: object, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.f16.f16.f16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f16.f16.f16 d, a_desc, b_desc, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.0, sm_90a only)
         """
     @overload
-    def f16(self, d: object, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_f32:
     bf16: Wgmma_mma_async_sync_aligned_shape_f32_bf16
     f16: Wgmma_mma_async_sync_aligned_shape_f32_f16
 class Wgmma_mma_async_sync_aligned_shape_f32_bf16:
     @overload
-    def bf16(self, d: object, a: object, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def bf16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.f32.bf16.bf16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.bf16.bf16 d, a_desc, b_desc, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.0, sm_90a only)
         """
     @overload
-    def bf16(self, d: object, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def bf16(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_f32_f16:
     @overload
-    def f16(self, d: object, a: object, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.f32.f16.f16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.f16.f16 d, a_desc, b_desc, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.0, sm_90a only)
         """
     @overload
-    def f16(self, d: object, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_2:
     f16: Wgmma_mma_async_sync_aligned_shape_2_f16
@@ -16931,32 +16975,44 @@ class Wgmma_mma_async_sync_aligned_shape_2_f16:
     e4m3: Wgmma_mma_async_sync_aligned_shape_2_f16_atype
     e5m2: Wgmma_mma_async_sync_aligned_shape_2_f16_atype
 class Wgmma_mma_async_sync_aligned_shape_2_f16_atype:
-    def e4m3(self, d: object, a: object, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def e4m3(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         """
+    @overload
+    def e4m3(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     e5m2 = e4m3
 class Wgmma_mma_async_sync_aligned_shape_2_f32:
     e4m3: Wgmma_mma_async_sync_aligned_shape_2_f32_atype
     e5m2: Wgmma_mma_async_sync_aligned_shape_2_f32_atype
 class Wgmma_mma_async_sync_aligned_shape_2_f32_atype:
-    def e4m3(self, d: object, a: object, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def e4m3(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.f32.atype.btype d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.atype.btype d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         """
+    @overload
+    def e4m3(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
     e5m2 = e4m3
 class Wgmma_mma_async_sync_aligned_shape_3:
     f32: Wgmma_mma_async_sync_aligned_shape_3_f32
 class Wgmma_mma_async_sync_aligned_shape_3_f32:
     tf32: Wgmma_mma_async_sync_aligned_shape_3_f32_tf32
 class Wgmma_mma_async_sync_aligned_shape_3_f32_tf32:
-    def tf32(self, d: object, a: object, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def tf32(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.f32.tf32.tf32 d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.tf32.tf32 d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         """
+    @overload
+    def tf32(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_4:
     s32: Wgmma_mma_async_sync_aligned_shape_4_s32
 class Wgmma_mma_async_sync_aligned_shape_4_s32:
@@ -16966,11 +17022,15 @@ class Wgmma_mma_async_sync_aligned_shape_4_s32_b1:
 class Wgmma_mma_async_sync_aligned_shape_4_s32_b1_b1:
     and_: Wgmma_mma_async_sync_aligned_shape_4_s32_b1_b1_and_
 class Wgmma_mma_async_sync_aligned_shape_4_s32_b1_b1_and_:
-    def popc(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def popc(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.b1.b1.and.popc d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.b1.b1.and.popc d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
+    @overload
+    def popc(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_5:
     f16: Wgmma_mma_async_sync_aligned_shape_2_f16
     f32: Wgmma_mma_async_sync_aligned_shape_2_f32
@@ -16990,27 +17050,43 @@ class Wgmma_mma_async_sync_aligned_shape_5_s32_s8:
     - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
     """
 class Wgmma_mma_async_sync_aligned_shape_5_s32_s8_s8:
-    def __call__(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_5_s32_s8_u8:
-    def __call__(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_5_s32_u8:
     s8: Wgmma_mma_async_sync_aligned_shape_5_s32_u8_s8
     """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
@@ -17023,27 +17099,43 @@ class Wgmma_mma_async_sync_aligned_shape_5_s32_u8:
     - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
     """
 class Wgmma_mma_async_sync_aligned_shape_5_s32_u8_s8:
-    def __call__(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_mma_async_sync_aligned_shape_5_s32_u8_u8:
-    def __call__(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
-    def satfinite(self, d: object, a: object, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+    @overload
+    def __call__(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
+    @overload
+    def satfinite(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
 class Wgmma_wait_group:
     sync: Wgmma_wait_group_sync
 class Wgmma_wait_group_sync:
@@ -17102,16 +17194,16 @@ class Wmma_load_a_sync_aligned_col:
     m8n32k16: Wmma_load_a_sync_aligned_col_shape
     m8n8k4: Wmma_load_a_sync_aligned_col_m8n8k4
 class Wmma_load_a_sync_aligned_col_m16n16k16:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
     global_: Wmma_load_a_sync_aligned_col_m16n16k16_ss
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
@@ -17119,15 +17211,15 @@ class Wmma_load_a_sync_aligned_col_m16n16k16:
     shared__cta: Wmma_load_a_sync_aligned_col_m16n16k16_ss
     u8 = s8
 class Wmma_load_a_sync_aligned_col_m16n16k16_ss:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
@@ -17136,26 +17228,26 @@ class Wmma_load_a_sync_aligned_col_m16n16k8:
     global_: Wmma_load_a_sync_aligned_col_m16n16k8_ss
     shared: Wmma_load_a_sync_aligned_col_m16n16k8_ss
     shared__cta: Wmma_load_a_sync_aligned_col_m16n16k8_ss
-    def tf32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def tf32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_load_a_sync_aligned_col_m16n16k8_ss:
-    def tf32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def tf32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_load_a_sync_aligned_col_shape:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
     global_: Wmma_load_a_sync_aligned_col_shape_ss
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
@@ -17163,21 +17255,21 @@ class Wmma_load_a_sync_aligned_col_shape:
     shared__cta: Wmma_load_a_sync_aligned_col_shape_ss
     u8 = s8
 class Wmma_load_a_sync_aligned_col_shape_ss:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     u8 = s8
 class Wmma_load_a_sync_aligned_col_m8n8k4:
-    def f64(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17185,7 +17277,7 @@ class Wmma_load_a_sync_aligned_col_m8n8k4:
     shared: Wmma_load_a_sync_aligned_col_m8n8k4_ss
     shared__cta: Wmma_load_a_sync_aligned_col_m8n8k4_ss
 class Wmma_load_a_sync_aligned_col_m8n8k4_ss:
-    def f64(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17198,7 +17290,7 @@ class Wmma_load_a_sync_aligned_row:
     m8n8k32: Wmma_load_a_sync_aligned_row_m8n8k32
     m8n8k4: Wmma_load_a_sync_aligned_col_m8n8k4
 class Wmma_load_a_sync_aligned_row_m8n8k128:
-    def b1(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
@@ -17206,13 +17298,13 @@ class Wmma_load_a_sync_aligned_row_m8n8k128:
     shared: Wmma_load_a_sync_aligned_row_m8n8k128_ss
     shared__cta: Wmma_load_a_sync_aligned_row_m8n8k128_ss
 class Wmma_load_a_sync_aligned_row_m8n8k128_ss:
-    def b1(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
 class Wmma_load_a_sync_aligned_row_m8n8k32:
     global_: Wmma_load_a_sync_aligned_row_m8n8k32_ss
-    def s4(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
@@ -17220,7 +17312,7 @@ class Wmma_load_a_sync_aligned_row_m8n8k32:
     shared__cta: Wmma_load_a_sync_aligned_row_m8n8k32_ss
     u4 = s4
 class Wmma_load_a_sync_aligned_row_m8n8k32_ss:
-    def s4(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
@@ -17230,7 +17322,7 @@ class Wmma_load_a_sync_layout:
     m32n8k16: Wmma_load_a_sync_layout_shape
     m8n32k16: Wmma_load_a_sync_layout_shape
 class Wmma_load_a_sync_layout_m16n16k16:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17238,12 +17330,12 @@ class Wmma_load_a_sync_layout_m16n16k16:
     shared: Wmma_load_a_sync_layout_m16n16k16_ss
     shared__cta: Wmma_load_a_sync_layout_m16n16k16_ss
 class Wmma_load_a_sync_layout_m16n16k16_ss:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
 class Wmma_load_a_sync_layout_shape:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17251,7 +17343,7 @@ class Wmma_load_a_sync_layout_shape:
     shared: Wmma_load_a_sync_layout_shape_ss
     shared__cta: Wmma_load_a_sync_layout_shape_ss
 class Wmma_load_a_sync_layout_shape_ss:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17273,16 +17365,16 @@ class Wmma_load_b_sync_aligned_col:
     m8n8k32: Wmma_load_b_sync_aligned_col_m8n8k32
     m8n8k4: Wmma_load_a_sync_aligned_col_m8n8k4
 class Wmma_load_b_sync_aligned_col_m16n16k16:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
     global_: Wmma_load_b_sync_aligned_col_m16n16k16_ss
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
@@ -17290,30 +17382,30 @@ class Wmma_load_b_sync_aligned_col_m16n16k16:
     shared__cta: Wmma_load_b_sync_aligned_col_m16n16k16_ss
     u8 = s8
 class Wmma_load_b_sync_aligned_col_m16n16k16_ss:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     u8 = s8
 class Wmma_load_b_sync_aligned_col_shape:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
     global_: Wmma_load_b_sync_aligned_col_shape_ss
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
@@ -17321,21 +17413,21 @@ class Wmma_load_b_sync_aligned_col_shape:
     shared__cta: Wmma_load_b_sync_aligned_col_shape_ss
     u8 = s8
 class Wmma_load_b_sync_aligned_col_shape_ss:
-    def bf16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
-    def s8(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     u8 = s8
 class Wmma_load_b_sync_aligned_col_m8n8k128:
-    def b1(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
@@ -17343,13 +17435,13 @@ class Wmma_load_b_sync_aligned_col_m8n8k128:
     shared: Wmma_load_b_sync_aligned_col_m8n8k128_ss
     shared__cta: Wmma_load_b_sync_aligned_col_m8n8k128_ss
 class Wmma_load_b_sync_aligned_col_m8n8k128_ss:
-    def b1(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
 class Wmma_load_b_sync_aligned_col_m8n8k32:
     global_: Wmma_load_b_sync_aligned_col_m8n8k32_ss
-    def s4(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
@@ -17357,7 +17449,7 @@ class Wmma_load_b_sync_aligned_col_m8n8k32:
     shared__cta: Wmma_load_b_sync_aligned_col_m8n8k32_ss
     u4 = s4
 class Wmma_load_b_sync_aligned_col_m8n8k32_ss:
-    def s4(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
@@ -17386,30 +17478,30 @@ class Wmma_load_c_sync_aligned_layout:
     m8n8k32: Wmma_load_c_sync_aligned_layout_shape_2
     m8n8k4: Wmma_load_c_sync_aligned_layout_m8n8k4
 class Wmma_load_c_sync_aligned_layout_m16n16k16:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
     f32 = f16
     global_: Wmma_load_c_sync_aligned_layout_m16n16k16_ss
-    def s32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     shared: Wmma_load_c_sync_aligned_layout_m16n16k16_ss
     shared__cta: Wmma_load_c_sync_aligned_layout_m16n16k16_ss
 class Wmma_load_c_sync_aligned_layout_m16n16k16_ss:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
     f32 = f16
-    def s32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
 class Wmma_load_c_sync_aligned_layout_m16n16k8:
-    def f32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17417,48 +17509,48 @@ class Wmma_load_c_sync_aligned_layout_m16n16k8:
     shared: Wmma_load_c_sync_aligned_layout_m16n16k8_ss
     shared__cta: Wmma_load_c_sync_aligned_layout_m16n16k8_ss
 class Wmma_load_c_sync_aligned_layout_m16n16k8_ss:
-    def f32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_load_c_sync_aligned_layout_shape:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
     f32 = f16
     global_: Wmma_load_c_sync_aligned_layout_shape_ss
-    def s32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     shared: Wmma_load_c_sync_aligned_layout_shape_ss
     shared__cta: Wmma_load_c_sync_aligned_layout_shape_ss
 class Wmma_load_c_sync_aligned_layout_shape_ss:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
     f32 = f16
-    def s32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
 class Wmma_load_c_sync_aligned_layout_shape_2:
     global_: Wmma_load_c_sync_aligned_layout_shape_2_ss
-    def s32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
     shared: Wmma_load_c_sync_aligned_layout_shape_2_ss
     shared__cta: Wmma_load_c_sync_aligned_layout_shape_2_ss
 class Wmma_load_c_sync_aligned_layout_shape_2_ss:
-    def s32(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
 class Wmma_load_c_sync_aligned_layout_m8n8k4:
-    def f64(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17466,7 +17558,7 @@ class Wmma_load_c_sync_aligned_layout_m8n8k4:
     shared: Wmma_load_c_sync_aligned_layout_m8n8k4_ss
     shared__cta: Wmma_load_c_sync_aligned_layout_m8n8k4_ss
 class Wmma_load_c_sync_aligned_layout_m8n8k4_ss:
-    def f64(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17475,7 +17567,7 @@ class Wmma_load_c_sync_layout:
     m32n8k16: Wmma_load_c_sync_layout_shape
     m8n32k16: Wmma_load_c_sync_layout_shape
 class Wmma_load_c_sync_layout_m16n16k16:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17484,13 +17576,13 @@ class Wmma_load_c_sync_layout_m16n16k16:
     shared: Wmma_load_c_sync_layout_m16n16k16_ss
     shared__cta: Wmma_load_c_sync_layout_m16n16k16_ss
 class Wmma_load_c_sync_layout_m16n16k16_ss:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
 class Wmma_load_c_sync_layout_shape:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17499,7 +17591,7 @@ class Wmma_load_c_sync_layout_shape:
     shared: Wmma_load_c_sync_layout_shape_ss
     shared__cta: Wmma_load_c_sync_layout_shape_ss
 class Wmma_load_c_sync_layout_shape_ss:
-    def f16(self, r: object, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17527,7 +17619,7 @@ class Wmma_mma_and__popc_sync_aligned_row_col_m8n8k128_s32:
 class Wmma_mma_and__popc_sync_aligned_row_col_m8n8k128_s32_b1:
     b1: Wmma_mma_and__popc_sync_aligned_row_col_m8n8k128_s32_b1_b1
 class Wmma_mma_and__popc_sync_aligned_row_col_m8n8k128_s32_b1_b1:
-    def s32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.and.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c` (PTX 7.1, sm_80 or later)
         """
@@ -17561,11 +17653,11 @@ class Wmma_mma_sync_aligned_col_blayout_m16n16k16_f16:
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
     """
 class Wmma_mma_sync_aligned_col_blayout_m16n16k16_f16_ctype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.5 and later)
         """
@@ -17582,7 +17674,7 @@ class Wmma_mma_sync_aligned_col_blayout_m16n16k16_f32:
 class Wmma_mma_sync_aligned_col_blayout_m16n16k16_f32_bf16:
     bf16: Wmma_mma_sync_aligned_col_blayout_m16n16k16_f32_bf16_bf16
 class Wmma_mma_sync_aligned_col_blayout_m16n16k16_f32_bf16_bf16:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -17597,11 +17689,11 @@ class Wmma_mma_sync_aligned_col_blayout_m16n16k16_s32_s8_s8:
     - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.s8.s8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
     """
 class Wmma_mma_sync_aligned_col_blayout_m16n16k16_s32_s8_s8_s32:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.s8.s8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.s8.s8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
@@ -17613,11 +17705,11 @@ class Wmma_mma_sync_aligned_col_blayout_m16n16k16_s32_u8_u8:
     - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.u8.u8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
     """
 class Wmma_mma_sync_aligned_col_blayout_m16n16k16_s32_u8_u8_s32:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.u8.u8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.u8.u8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
@@ -17628,7 +17720,7 @@ class Wmma_mma_sync_aligned_col_blayout_m16n16k8_f32:
 class Wmma_mma_sync_aligned_col_blayout_m16n16k8_f32_tf32:
     tf32: Wmma_mma_sync_aligned_col_blayout_m16n16k8_f32_tf32_tf32
 class Wmma_mma_sync_aligned_col_blayout_m16n16k8_f32_tf32_tf32:
-    def f32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f32.tf32.tf32.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -17646,11 +17738,11 @@ class Wmma_mma_sync_aligned_col_blayout_shape_f16:
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
     """
 class Wmma_mma_sync_aligned_col_blayout_shape_f16_ctype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.5 and later)
         """
@@ -17676,11 +17768,11 @@ class Wmma_mma_sync_aligned_col_blayout_m8n8k4_f64_f64_f64:
     - `wmma.mma.sync.aligned.alayout.blayout.shape.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Wmma_mma_sync_aligned_col_blayout_m8n8k4_f64_f64_f64_f64:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
-    def rm(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
@@ -17710,11 +17802,11 @@ class Wmma_mma_sync_aligned_row_col_m8n8k32_s32_s4_s4:
     - `wmma.mma.sync.aligned.row.col.shape.s32.s4.s4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
     """
 class Wmma_mma_sync_aligned_row_col_m8n8k32_s32_s4_s4_s32:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.row.col.shape.s32.s4.s4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.row.col.shape.s32.s4.s4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
@@ -17726,11 +17818,11 @@ class Wmma_mma_sync_aligned_row_col_m8n8k32_s32_u4_u4:
     - `wmma.mma.sync.aligned.row.col.shape.s32.u4.u4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
     """
 class Wmma_mma_sync_aligned_row_col_m8n8k32_s32_u4_u4_s32:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.row.col.shape.s32.u4.u4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.row.col.shape.s32.u4.u4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
@@ -17754,11 +17846,11 @@ class Wmma_mma_sync_alayout_blayout_m16n16k16_dtype:
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     """
 class Wmma_mma_sync_alayout_blayout_m16n16k16_dtype_ctype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17775,11 +17867,11 @@ class Wmma_mma_sync_alayout_blayout_shape_dtype:
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     """
 class Wmma_mma_sync_alayout_blayout_shape_dtype_ctype:
-    def __call__(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
-    def satfinite(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17802,7 +17894,7 @@ class Wmma_mma_xor_popc_sync_aligned_row_col_m8n8k128_s32:
 class Wmma_mma_xor_popc_sync_aligned_row_col_m8n8k128_s32_b1:
     b1: Wmma_mma_xor_popc_sync_aligned_row_col_m8n8k128_s32_b1_b1
 class Wmma_mma_xor_popc_sync_aligned_row_col_m8n8k128_s32_b1_b1:
-    def s32(self, d: object, a: object, b: object, c: object, /, *, pred: Reg | None = None) -> None:
+    def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.xor.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c` (PTX 6.3, sm_75 or later)
         """
@@ -17826,30 +17918,30 @@ class Wmma_store_d_sync_aligned_layout:
     m8n8k32: Wmma_store_d_sync_aligned_layout_shape_2
     m8n8k4: Wmma_store_d_sync_aligned_layout_m8n8k4
 class Wmma_store_d_sync_aligned_layout_m16n16k16:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later)
         """
     f32 = f16
     global_: Wmma_store_d_sync_aligned_layout_m16n16k16_ss
-    def s32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
     shared: Wmma_store_d_sync_aligned_layout_m16n16k16_ss
     shared__cta: Wmma_store_d_sync_aligned_layout_m16n16k16_ss
 class Wmma_store_d_sync_aligned_layout_m16n16k16_ss:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later)
         """
     f32 = f16
-    def s32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
 class Wmma_store_d_sync_aligned_layout_m16n16k8:
-    def f32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17857,48 +17949,48 @@ class Wmma_store_d_sync_aligned_layout_m16n16k8:
     shared: Wmma_store_d_sync_aligned_layout_m16n16k8_ss
     shared__cta: Wmma_store_d_sync_aligned_layout_m16n16k8_ss
 class Wmma_store_d_sync_aligned_layout_m16n16k8_ss:
-    def f32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_store_d_sync_aligned_layout_shape:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later)
         """
     f32 = f16
     global_: Wmma_store_d_sync_aligned_layout_shape_ss
-    def s32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
     shared: Wmma_store_d_sync_aligned_layout_shape_ss
     shared__cta: Wmma_store_d_sync_aligned_layout_shape_ss
 class Wmma_store_d_sync_aligned_layout_shape_ss:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later)
         """
     f32 = f16
-    def s32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
 class Wmma_store_d_sync_aligned_layout_shape_2:
     global_: Wmma_store_d_sync_aligned_layout_shape_2_ss
-    def s32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_75 or later)
         """
     shared: Wmma_store_d_sync_aligned_layout_shape_2_ss
     shared__cta: Wmma_store_d_sync_aligned_layout_shape_2_ss
 class Wmma_store_d_sync_aligned_layout_shape_2_ss:
-    def s32(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_75 or later)
         """
 class Wmma_store_d_sync_aligned_layout_m8n8k4:
-    def f64(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f64(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17906,7 +17998,7 @@ class Wmma_store_d_sync_aligned_layout_m8n8k4:
     shared: Wmma_store_d_sync_aligned_layout_m8n8k4_ss
     shared__cta: Wmma_store_d_sync_aligned_layout_m8n8k4_ss
 class Wmma_store_d_sync_aligned_layout_m8n8k4_ss:
-    def f64(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f64(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
@@ -17915,7 +18007,7 @@ class Wmma_store_d_sync_layout:
     m32n8k16: Wmma_store_d_sync_layout_shape
     m8n32k16: Wmma_store_d_sync_layout_shape
 class Wmma_store_d_sync_layout_m16n16k16:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17924,13 +18016,13 @@ class Wmma_store_d_sync_layout_m16n16k16:
     shared: Wmma_store_d_sync_layout_m16n16k16_ss
     shared__cta: Wmma_store_d_sync_layout_m16n16k16_ss
 class Wmma_store_d_sync_layout_m16n16k16_ss:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
 class Wmma_store_d_sync_layout_shape:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
@@ -17939,7 +18031,7 @@ class Wmma_store_d_sync_layout_shape:
     shared: Wmma_store_d_sync_layout_shape_ss
     shared__cta: Wmma_store_d_sync_layout_shape_ss
 class Wmma_store_d_sync_layout_shape_ss:
-    def f16(self, a: Name, r: object, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """

@@ -22,6 +22,11 @@ READ: dict[str, str] = {
     "relaxed": "Value",
     "wide": "Value",
     "any": "Value",
+    "register": "Value",
+    "part": "Value",
+    "part_or_constant": "Value",
+    "signed_part": "Value",
+    "negative_part": "Value",
     "int32": "Value",
     "pointer": "Value",
     "imm": "Constant",
@@ -34,6 +39,8 @@ READ: dict[str, str] = {
     "targets": "Name",
     "list": "Values",
     "registers": "Values",
+    "fragment": "Values",
+    "selectors": "Values",
     "*": "Values",
 }
 # What a parameter of one type takes besides: every operand of another type.
