@@ -112,6 +112,8 @@ _DESCRIPTIONS: dict[str, str] = {
     "element": "an element of an array",
     "list": "a list in parentheses",
     "negated": "negated",
+    "minus": "a negative register",
+    "part": "a part of a register",
     "sink": "the sink",
 }
 

@@ -2,7 +2,8 @@
 
 A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "single" | "double")`,
 `("symbol", what)`, `("element",)` (of an array), `("address", type or what)`, `("bracket", shape, …)`, `("sink",)`,
-`("negated", shape)`, `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type
+`("negated", shape)`, `("minus", shape)` (of a register), `("part", type, selector)` (of a scalar register, as video
+instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type
 nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
 `".label"`, `".func"`, … or `""`.
 """
@@ -65,6 +66,8 @@ def shape_of(operand: Operand, declared: Callable[[str], str | None]) -> Shape:
             return ("sink",)
         case CallList(elements):
             return ("list", *(shape_of(element, declared) for element in elements))
+        case Unary("-", (Register() | Symbol()) as inner):
+            return ("minus", shape_of(inner, declared))
         case Unary() | Binary() | Ternary() | Parenthesized():
             return ("literal", "int") if _is_constant(operand) else ("symbol", "")
         case Index():
@@ -87,9 +90,11 @@ def _named(name: str, declared: Callable[[str], str | None], otherwise: str) -> 
     known = declared(name)
     if known is not None:
         return ("symbol", known) if known[:1] == "." else ("register", known)
-    base, point, _ = name.partition(".")
-    if point and declared(base) is not None:
-        return ("register", "")  # a component of a vector register
+    base, point, component = name.partition(".")
+    whole = declared(base) if point else None
+    if whole is not None:
+        # A component of a vector register, or a part of a scalar one.
+        return ("part", whole, component) if whole and whole[0] != "." else ("register", "")
     special = special_registers().get(name)
     if special is not None:
         # %gridid was 32 bits wide before PTX 3.0, and is read as either.

@@ -11,6 +11,7 @@ from pyptx_ir.isa.kinds import (
     scalars,
     tensor_memory,
     vectors,
+    video,
 )
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ FAMILIES = (
     names,
     copies,
     tensor_memory,
+    video,
 )
 
 KINDS: dict[str, Kind] = {kind.name: kind for family in FAMILIES for kind in family.KINDS}

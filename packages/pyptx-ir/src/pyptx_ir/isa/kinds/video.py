@@ -1,0 +1,68 @@
+"""Operands of video instructions: 32-bit registers, or parts of them. Manual: "Video Instructions".
+
+The argument of each kind is a regular expression for the selectors that may stand behind the register.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, Kind, Misfit, Use
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+_REGISTERS = ("b32", "u32", "s32")
+_EXAMPLES = ("b0", "h1", "h10", "b3210", "h23", "b7564")
+
+
+def _unfit_part(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    """Judge a register, or the part of one that a selector names."""
+    if shape[0] not in ("register", "part"):
+        return Misfit("a 32-bit integer register, or a part of one")
+    register, selector = str(shape[1]), str(shape[2]) if shape[0] == "part" else ""
+    if register and register not in _REGISTERS:
+        return Misfit("a 32-bit integer register", OPERAND_TYPE)
+    if selector and not re.fullmatch(argument, selector):
+        return Misfit(
+            f"a register with a selector that fits {argument}" if argument else "a register, not a part of it"
+        )
+    return None
+
+
+def _unfit_part_or_constant(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    return None if shape == ("literal", "int") else _unfit_part(argument, shape, use)
+
+
+def _unfit_signed(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    inner = cast("Shape", shape[1]) if shape[0] == "minus" else shape
+    return _unfit_part_or_constant(argument, inner, use)
+
+
+def _unfit_negative(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    if shape[0] != "minus":
+        return Misfit("a register with a minus sign")
+    return _unfit_part(argument, cast("Shape", shape[1]), use)
+
+
+def _parts(argument: str, _use: Use, index: int) -> tuple[str, ...]:
+    fitting = [selector for selector in _EXAMPLES if re.fullmatch(argument, selector)]
+    return (f"%u32_{index}", *(f"%u32_{index}.{selector}" for selector in fitting))
+
+
+def _negatives(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    return tuple(f"-{part}" for part in _parts(argument, use, index))
+
+
+KINDS = (
+    Kind("part", "a 32-bit register, or a part of it ({})", _unfit_part, _parts),
+    Kind("part_or_constant", "a 32-bit register, a part of it ({}), or a constant", _unfit_part_or_constant, _parts),
+    Kind(
+        "signed_part",
+        "a 32-bit register, a part of it ({}), either also with a minus sign, or a constant",
+        _unfit_signed,
+        lambda argument, use, index: (*_parts(argument, use, index), *_negatives(argument, use, index)),
+    ),
+    Kind("negative_part", "a 32-bit register, or a part of it ({}), with a minus sign", _unfit_negative, _negatives),
+)

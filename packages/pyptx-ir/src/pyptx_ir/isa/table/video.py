@@ -1,0 +1,112 @@
+"""Manual: "Video Instructions"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+TYPES = ("u32", "s32")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+SECONDARY = ("add", "min", "max")
+
+# A byte or a half of a 32-bit register, as scalar instructions read and write it.
+SELECTOR = "b[0-3]|h[01]"
+# Of pairs and of quads: the parts written, and how elements are picked from both sources.
+MASKS = {"2": "h0|h1|h10", "4": "b[0-3]|b[123]0|b[23]1|b32|b[23]10|b32[01]|b3210"}
+PICKS = {"2": "h[0-3][0-3]", "4": "b[0-7][0-7][0-7][0-7]"}
+
+PLAIN = "part()"
+SOURCE = f"part_or_constant({SELECTOR})"
+
+SIGNED, NEGATIVE = f"signed_part({SELECTOR})", f"negative_part({SELECTOR})"
+ADDEND, NEGATIVE_ADDEND = "part_or_constant()", "negative_part()"
+SOURCES = {"d": PLAIN, "a": SOURCE, "b": SOURCE, "c": ADDEND}
+MULTIPLY_ADD = (
+    ("", "d, a, b, c", {"a": SIGNED, "b": SIGNED, "c": ADDEND}),
+    ("", "d, a, b, minus_c", {"a": SOURCE, "b": SOURCE, "minus_c": NEGATIVE_ADDEND}),
+    ("", "d, minus_a, minus_b, minus_c", {"minus_a": NEGATIVE, "minus_b": NEGATIVE, "minus_c": NEGATIVE_ADDEND}),
+    (".po", "d, a, b, c", {"a": SOURCE, "b": SOURCE, "c": ADDEND}),
+)
+
+
+def _video(
+    line: str,
+    manual: str,
+    *,
+    operands: Mapping[str, str],
+    slots: Mapping[str, Sequence[str]],
+    since: tuple[int, int] = ptx(2, 0),
+) -> InstructionRow:
+    return row(line, operands=operands, since=since, manual=manual, slots=slots)
+
+
+def _scalar(head: str, name: str, **slots: Sequence[str]) -> tuple[InstructionRow, ...]:
+    """Return an operation alone, with a second one, and merging its result into a part of the destination."""
+    merged = {**SOURCES, "d": f"part({SELECTOR})"}
+    return (
+        _video(f"{head} d, a, b", name, operands=SOURCES, slots=slots),
+        _video(f"{head}.second d, a, b, c", name, operands=SOURCES, slots={**slots, "second": SECONDARY}),
+        _video(f"{head} d, a, b, c", name, operands=merged, slots=slots),
+    )
+
+
+def _multiply_add() -> tuple[InstructionRow, ...]:
+    """Return vmad: the product may be negated, by one of its factors, or what is added; not with `.po`, plus one."""
+    return tuple(
+        _video(
+            f"vmad.dtype.atype.btype{more}{{.sat}}{{.scale}} {places}",
+            "vmad",
+            operands={"d": PLAIN, **kinds},
+            slots={"dtype": TYPES, "atype": TYPES, "btype": TYPES, "scale": ("shr7", "shr15")},
+        )
+        for more, places, kinds in MULTIPLY_ADD
+    )
+
+
+def _simd(count: str) -> tuple[InstructionRow, ...]:
+    """Return the operations on pairs (of halves) or quads (of bytes): merging their results, or adding them up."""
+    operands = {"d": f"part({MASKS[count]})", "a": f"part({PICKS[count]})", "b": f"part({PICKS[count]})", "c": PLAIN}
+    types = {"atype": TYPES, "btype": TYPES}
+    found = [
+        _video(
+            f"{name}{count}.dtype.atype.btype{tail} d, a, b, c",
+            f"{name}{count}",
+            operands=operands,
+            since=ptx(3, 0),
+            slots={"dtype": TYPES, **types},
+        )
+        for name in ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax")
+        for tail in ("{.sat}", ".add")
+    ]
+    comparison = _video(
+        f"vset{count}.atype.btype.compare{{.add}} d, a, b, c",
+        f"vset{count}",
+        operands=operands,
+        since=ptx(3, 0),
+        slots={"compare": COMPARISONS, **types},
+    )
+    return (*found, comparison)
+
+
+ROWS = (
+    *(
+        form
+        for name in ("vadd", "vsub", "vabsdiff", "vmin", "vmax")
+        for form in _scalar(f"{name}.dtype.atype.btype{{.sat}}", name, dtype=TYPES, atype=TYPES, btype=TYPES)
+    ),
+    *(
+        form
+        for name in ("vshl", "vshr")
+        for form in _scalar(
+            f"{name}.dtype.atype.u32{{.sat}}.mode", name, dtype=TYPES, atype=TYPES, mode=("clamp", "wrap")
+        )
+    ),
+    *_multiply_add(),
+    *_scalar("vset.atype.btype.compare", "vset", atype=TYPES, btype=TYPES, compare=COMPARISONS),
+    *_simd("2"),
+    *_simd("4"),
+)
