@@ -56,7 +56,7 @@ TRIVIA = st.lists(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(data=st.data())
 def test_trivia_between_tokens_changes_no_meaning_and_no_byte(form: str, data: st.DataObject) -> None:
     words = TOKEN.findall(form)
@@ -272,13 +272,13 @@ SECTIONS = st.builds(n.Section, st.sampled_from((".debug_str", ".x", "name")), s
 STATEMENTS: st.SearchStrategy[n.Statement] = st.one_of(st.recursive(LEAVES, bodies, max_leaves=5), FUNCTIONS, SECTIONS)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(OPERANDS)
 def test_every_operand_reads_back_from_its_canonical_text(operand: o.Operand) -> None:
     assert parse_operand(spell(operand)) == operand
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(STATEMENTS)
 def test_every_statement_reads_back_from_its_canonical_text(node: n.Statement) -> None:
     text = spell(node)
@@ -288,7 +288,7 @@ def test_every_statement_reads_back_from_its_canonical_text(node: n.Statement) -
     assert careful.body == (node,)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(st.lists(STATEMENTS, max_size=6).map(tuple))
 def test_every_module_built_by_hand_is_text_that_reads_back(body: tuple[n.Statement, ...]) -> None:
     tree = n.Module(body)
@@ -296,7 +296,7 @@ def test_every_module_built_by_hand_is_text_that_reads_back(body: tuple[n.Statem
     assert parse(spell(tree)) == tree
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.text(st.sampled_from('ab.,;{}()[]<>+-*/"\n\t %@:0123_!|=#?\0\ré'), max_size=60))
 def test_any_text_at_all_comes_back_byte_for_byte(text: str) -> None:
     tree, errors = parse_recovering(text)

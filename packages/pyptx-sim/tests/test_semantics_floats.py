@@ -186,14 +186,14 @@ def test_fma_equals_the_c_library_on_hard_cases(kind, function):
 
 
 @given(st.lists(st.tuples(*[st.floats(width=32)] * 3), min_size=1, max_size=16))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_fma_f32_rounds_once_whatever_the_inputs(rows):
     columns = [[int(np.float32(value).view(np.uint32)) for value in column] for column in zip(*rows, strict=True)]
     check_floats("fma.rn.f32 %d, %a, %b, %c;", ieee("fma", "f32"), "f32", columns)
 
 
 @given(st.lists(st.tuples(*[st.floats(width=64)] * 3), min_size=1, max_size=8), st.sampled_from(MODES))
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 def test_fma_f64_rounds_once_whatever_the_inputs(rows, mode):
     columns = [[int(np.float64(value).view(np.uint64)) for value in column] for column in zip(*rows, strict=True)]
     check_floats(f"fma.{mode}.f64 %d, %a, %b, %c;", ieee("fma", "f64", mode=mode), "f64", columns)
