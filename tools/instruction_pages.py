@@ -57,7 +57,7 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
     yield from ("", f"# {entry.name}", "")
     if entry.summary:
         yield from (entry.summary, "")
-    yield f"Chapter: [{entry.chapter}](index.md#{entry.chapter.lower().replace(' ', '-')})."
+    yield f"Chapter: [{entry.chapter}](index.md#{entry.chapter.lower().replace(' ', '-')}).{_sections(entry)}"
     yield from ("", "## Forms")
     for available, members in itertools.groupby(_by_availability(entry), key=lambda form: availability(form.row)):
         yield from ("", f"### {available[0].upper()}{available[1:]}")
@@ -65,6 +65,12 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
             yield from _forms(list(alike), described)
     yield from _demands(entry)
     yield from _examples(entry)
+
+
+def _sections(entry: Entry) -> str:
+    """Name the sections of the manual that the rows state."""
+    sections = dict.fromkeys(form.row.manual for form in entry.forms if form.row.manual)
+    return f" In the manual: {', '.join(f'“{section}”' for section in sections)}." if sections else ""
 
 
 def _by_availability(entry: Entry) -> list[Pattern]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted(ROOT.glob("examples/*/*.py"))
+FLAGS = {"reportArgumentType", "reportAttributeAccessIssue", "reportCallIssue", "reportIndexIssue"}
 SERVER = Path(sysconfig.get_path("scripts")) / "pyright-langserver"
 SOURCE = """\
 from pyptx import ptx, reg
@@ -103,3 +105,13 @@ def test_what_is_wrong_is_flagged_where_it_stands_and_nothing_else(server: Langu
     (typo,) = (each for each in server.diagnostics(document) if each.get("code") == "reportAttributeAccessIssue")
     assert typo["range"]["start"] == {"line": 6, "character": LINES[6].index("synch")}
     assert "synch" in typo["message"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_have_no_instruction_that_an_editor_would_flag(
+    server: LanguageServer, document: Path, example: Path
+) -> None:
+    copy = document.with_name(example.name)
+    copy.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
+    server.open(copy)
+    assert [each["message"] for each in server.diagnostics(copy) if each.get("code") in FLAGS] == []

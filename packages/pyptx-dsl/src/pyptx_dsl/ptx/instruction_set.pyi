@@ -131,14 +131,8 @@ class Instructions:
     - `cp.async.wait_group`: Wait until at most n of the latest groups of cp.async copies are pending.
     """
     cvt: Cvt
-    """Convert a value from one type to another.
-    - `cvt.bf16.atype d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
-    - `cvt.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
-    - `cvt.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
-    - and 32 more forms
+    """- `cvt`: Convert a value from one type to another.
+    - `cvt.pack`: Convert two integers to a narrower type, saturating, and pack them into one word.
     """
     cvta: Cvta
     """Convert an address to the generic space, or from it to a state space.
@@ -1923,28 +1917,176 @@ class Cp_async__mbarrier_arrive_noinc_ss:
         """
 class Cvt:
     bf16: Cvt_bf16
+    """Convert a value from one type to another.
+    - `cvt.bf16.atype d, a` (PTX 7.8, sm_90 or later)
+    """
     f16: Cvt_f16
+    """Convert a value from one type to another.
+    - `cvt{.frnd}.f16.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    """
     f32: Cvt_f32
+    """Convert a value from one type to another.
+    - `cvt{.frnd}.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
+    - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    """
     f64: Cvt_f64
+    """Convert a value from one type to another.
+    - `cvt{.frnd}.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
+    - `cvt{.sat}.f64.f16 d, a` (PTX 1.0, any target)
+    """
     ftz: Cvt_ftz
-    rm: Cvt_frnd
+    """Convert a value from one type to another.
+    - `cvt{.frnd}.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    """
+    pack: Cvt_pack
+    """Convert two integers to a narrower type, saturating, and pack them into one word.
+    - `cvt.pack.sat.dtype.s32 d, a, b` (PTX 6.5, sm_72 or later)
+    - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_75 or later)
+    - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_72 or later)
+    """
+    relu: Cvt_relu
+    """Convert a value from one type to another.
+    - `cvt{.relu}.rn.f16x2.atype d, a` (PTX 8.1, sm_89 or later)
+    """
+    rm: Cvt_rm
+    """Convert a value from one type to another.
+    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
+    - `cvt.frnd{.ftz}.bf16.f32 d, a` (PTX 7.0, sm_80 or later)
+    - `cvt.frnd{.ftz}.pzo.bf16.f32 d, a` (PTX 9.4, sm_107f and its family)
+    - `cvt.frnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
+    - and 7 more forms
+    """
     rmi: Cvt_irnd
+    """Convert a value from one type to another.
+    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     rn: Cvt_rn
+    """Convert a value from one type to another.
+    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
+    - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
+    - `cvt.frnd.satfinite{.relu}.tf32.f32 d, a` (PTX 8.6, sm_100 or later)
+    - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+    - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+    - and 42 more forms
+    """
     rna: Cvt_rna
+    """Convert a value from one type to another.
+    - `cvt.rna.satfinite.tf32.f32 d, a` (PTX 8.1, sm_80 or later)
+    - `cvt.rna.tf32.f32 d, a` (PTX 7.0, sm_80 or later)
+    """
     rni: Cvt_irnd
-    rp: Cvt_frnd
+    """Convert a value from one type to another.
+    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - and 1 more forms
+    """
+    rp: Cvt_rp
+    """Convert a value from one type to another.
+    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
+    - `cvt.frnd3{.satfinite}.ue8m0x2.bf16x2 d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `cvt.frnd3{.satfinite}.ue8m0x2.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `cvt.frnd4{.satfinite}.ue5m3x2.bf16x2 d, a` (PTX 9.4, sm_107f and its family)
+    - `cvt.frnd4{.satfinite}.ue5m3x2.f16x2 d, a` (PTX 9.4, sm_107f and its family)
+    - and 12 more forms
+    """
     rpi: Cvt_irnd
+    """Convert a value from one type to another.
+    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - and 1 more forms
+    """
+    rs: Cvt_rs
+    """Convert a value from one type to another.
+    - `cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+    - `cvt.rs{.relu}{.satfinite}.dtype.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+    """
     rz: Cvt_rz
+    """Convert a value from one type to another.
+    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
+    - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
+    - `cvt.frnd.satfinite{.relu}.tf32.f32 d, a` (PTX 8.6, sm_100 or later)
+    - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+    - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+    - and 29 more forms
+    """
     rzi: Cvt_irnd
+    """Convert a value from one type to another.
+    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     s16: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
     s32: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
     s64: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
     s8: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
     sat: Cvt_sat
+    """Convert a value from one type to another.
+    - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     u16: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
     u32: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
     u64: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
     u8: Cvt_dtype
+    """Convert a value from one type to another.
+    - `cvt.dtype.atype d, a` (PTX 1.0, any target)
+    """
 class Cvt_bf16:
     def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -1963,7 +2105,7 @@ class Cvt_f16:
 class Cvt_f32:
     def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
+        - `cvt{.frnd}.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
         """
     def f16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -1976,7 +2118,7 @@ class Cvt_f32:
 class Cvt_f64:
     def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
+        - `cvt{.frnd}.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -1997,7 +2139,7 @@ class Cvt_ftz:
 class Cvt_ftz_f32:
     def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
+        - `cvt{.frnd}.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -2024,14 +2166,55 @@ class Cvt_ftz_sat_f32:
         """Convert a value from one type to another.
         - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
         """
-class Cvt_frnd:
-    bf16: Cvt_frnd_bf16
-    f16: Cvt_frnd_f16
-    f32: Cvt_frnd_f32
-    f64: Cvt_frnd_f64
-    ftz: Cvt_frnd_ftz
-    sat: Cvt_frnd_sat
-class Cvt_frnd_bf16:
+class Cvt_pack:
+    sat: Cvt_pack_sat
+class Cvt_pack_sat:
+    s16: Cvt_pack_sat_dtype
+    s2: Cvt_pack_sat_dtype_2
+    s4: Cvt_pack_sat_dtype_2
+    s8: Cvt_pack_sat_dtype_3
+    u16: Cvt_pack_sat_dtype
+    u2: Cvt_pack_sat_dtype_2
+    u4: Cvt_pack_sat_dtype_2
+    u8: Cvt_pack_sat_dtype_3
+class Cvt_pack_sat_dtype:
+    def s32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert two integers to a narrower type, saturating, and pack them into one word.
+        - `cvt.pack.sat.dtype.s32 d, a, b` (PTX 6.5, sm_72 or later)
+        """
+class Cvt_pack_sat_dtype_2:
+    s32: Cvt_pack_sat_dtype_2_s32
+class Cvt_pack_sat_dtype_2_s32:
+    def b32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert two integers to a narrower type, saturating, and pack them into one word.
+        - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        """
+class Cvt_pack_sat_dtype_3:
+    s32: Cvt_pack_sat_dtype_3_s32
+class Cvt_pack_sat_dtype_3_s32:
+    def b32(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert two integers to a narrower type, saturating, and pack them into one word.
+        - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_72 or later)
+        """
+class Cvt_relu:
+    rn: Cvt_relu_rn
+class Cvt_relu_rn:
+    f16x2: Cvt_relu_rn_f16x2
+class Cvt_relu_rn_f16x2:
+    def e4m3x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt{.relu}.rn.f16x2.atype d, a` (PTX 8.1, sm_89 or later)
+        """
+    e5m2x2 = e4m3x2
+class Cvt_rm:
+    bf16: Cvt_rm_bf16
+    f16: Cvt_rm_f16
+    f32: Cvt_rm_f32
+    f64: Cvt_rm_f64
+    ftz: Cvt_rm_ftz
+    pzo: Cvt_rm_pzo
+    sat: Cvt_rm_sat
+class Cvt_rm_bf16:
     def f16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
@@ -2044,10 +2227,12 @@ class Cvt_frnd_bf16:
     s16 = f16
     s32 = f16
     s64 = f16
+    s8 = f16
     u16 = f16
     u32 = f16
     u64 = f16
-class Cvt_frnd_f16:
+    u8 = f16
+class Cvt_rm_f16:
     def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt{.frnd}.f16.bf16 d, a` (PTX 7.8, sm_90 or later)
@@ -2071,7 +2256,11 @@ class Cvt_frnd_f16:
     u32 = s16
     u64 = s16
     u8 = s16
-class Cvt_frnd_f32:
+class Cvt_rm_f32:
+    def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt{.frnd}.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
+        """
     def f64(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f32.f64 d, a` (PTX 1.0, any target)
@@ -2087,7 +2276,11 @@ class Cvt_frnd_f32:
     u32 = s16
     u64 = s16
     u8 = s16
-class Cvt_frnd_f64:
+class Cvt_rm_f64:
+    def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt{.frnd}.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
+        """
     def s16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
@@ -2099,29 +2292,81 @@ class Cvt_frnd_f64:
     u32 = s16
     u64 = s16
     u8 = s16
-class Cvt_frnd_ftz:
-    bf16: Cvt_frnd_ftz_bf16
-    f16: Cvt_frnd_ftz_f16
-    f32: Cvt_frnd_f32
-    sat: Cvt_frnd_ftz_sat
-class Cvt_frnd_ftz_bf16:
+class Cvt_rm_ftz:
+    bf16: Cvt_rm_ftz_bf16
+    f16: Cvt_rm_ftz_f16
+    f32: Cvt_rm_ftz_f32
+    pzo: Cvt_rm_ftz_pzo
+    sat: Cvt_rm_ftz_sat
+class Cvt_rm_ftz_bf16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}.bf16.f32 d, a` (PTX 7.0, sm_80 or later)
         """
-class Cvt_frnd_ftz_f16:
+class Cvt_rm_ftz_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
         """
-class Cvt_frnd_ftz_sat:
-    f16: Cvt_frnd_ftz_f16
-    f32: Cvt_frnd_f32
-class Cvt_frnd_sat:
-    f16: Cvt_frnd_sat_f16
-    f32: Cvt_frnd_f32
-    f64: Cvt_frnd_f64
-class Cvt_frnd_sat_f16:
+class Cvt_rm_ftz_f32:
+    def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt{.frnd}.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
+        """
+    def f64(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.ftz}{.sat}.f32.f64 d, a` (PTX 1.0, any target)
+        """
+    def s16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+        """
+    s32 = s16
+    s64 = s16
+    s8 = s16
+    u16 = s16
+    u32 = s16
+    u64 = s16
+    u8 = s16
+class Cvt_rm_ftz_pzo:
+    bf16: Cvt_rm_ftz_pzo_bf16
+class Cvt_rm_ftz_pzo_bf16:
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.ftz}.pzo.bf16.f32 d, a` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rm_ftz_sat:
+    f16: Cvt_rm_ftz_f16
+    f32: Cvt_rm_ftz_sat_f32
+class Cvt_rm_ftz_sat_f32:
+    def f64(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.ftz}{.sat}.f32.f64 d, a` (PTX 1.0, any target)
+        """
+    def s16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+        """
+    s32 = s16
+    s64 = s16
+    s8 = s16
+    u16 = s16
+    u32 = s16
+    u64 = s16
+    u8 = s16
+class Cvt_rm_pzo:
+    bf16: Cvt_rm_ftz_pzo_bf16
+    f16: Cvt_rm_pzo_f16
+class Cvt_rm_pzo_f16:
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rm_sat:
+    f16: Cvt_rm_sat_f16
+    f32: Cvt_rm_ftz_sat_f32
+    f64: Cvt_rm_sat_f64
+class Cvt_rm_sat_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
@@ -2130,6 +2375,18 @@ class Cvt_frnd_sat_f16:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
         """
+    def s16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+        """
+    s32 = s16
+    s64 = s16
+    s8 = s16
+    u16 = s16
+    u32 = s16
+    u64 = s16
+    u8 = s16
+class Cvt_rm_sat_f64:
     def s16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
@@ -2150,12 +2407,12 @@ class Cvt_irnd:
     s16: Cvt_irnd_dtype
     s32: Cvt_irnd_dtype
     s64: Cvt_irnd_dtype
-    s8: Cvt_irnd_dtype_2
+    s8: Cvt_irnd_dtype
     sat: Cvt_irnd_sat
     u16: Cvt_irnd_dtype
     u32: Cvt_irnd_dtype
     u64: Cvt_irnd_dtype
-    u8: Cvt_irnd_dtype_2
+    u8: Cvt_irnd_dtype
 class Cvt_irnd_bf16:
     def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -2216,7 +2473,19 @@ class Cvt_irnd_dtype:
         - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
     f64 = f16
-class Cvt_irnd_dtype_2:
+class Cvt_irnd_sat:
+    f16: Cvt_irnd_f16
+    f32: Cvt_irnd_f32
+    f64: Cvt_irnd_f64
+    s16: Cvt_irnd_sat_dtype
+    s32: Cvt_irnd_sat_dtype
+    s64: Cvt_irnd_sat_dtype
+    s8: Cvt_irnd_sat_dtype
+    u16: Cvt_irnd_sat_dtype
+    u32: Cvt_irnd_sat_dtype
+    u64: Cvt_irnd_sat_dtype
+    u8: Cvt_irnd_sat_dtype
+class Cvt_irnd_sat_dtype:
     def f16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
@@ -2226,30 +2495,22 @@ class Cvt_irnd_dtype_2:
         - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
         """
     f64 = f16
-class Cvt_irnd_sat:
-    f16: Cvt_irnd_f16
-    f32: Cvt_irnd_f32
-    f64: Cvt_irnd_f64
-    s16: Cvt_irnd_dtype_2
-    s32: Cvt_irnd_dtype_2
-    s64: Cvt_irnd_dtype_2
-    s8: Cvt_irnd_dtype_2
-    u16: Cvt_irnd_dtype_2
-    u32: Cvt_irnd_dtype_2
-    u64: Cvt_irnd_dtype_2
-    u8: Cvt_irnd_dtype_2
 class Cvt_rn:
     bf16: Cvt_rn_bf16
     bf16x2: Cvt_rn_bf16x2
     f16: Cvt_rn_f16
     f16x2: Cvt_rn_f16x2
-    f32: Cvt_frnd_f32
-    f64: Cvt_frnd_f64
-    ftz: Cvt_frnd_ftz
+    f32: Cvt_rm_f32
+    f64: Cvt_rm_f64
+    ftz: Cvt_rm_ftz
+    pzo: Cvt_rn_pzo
     relu: Cvt_rn_relu
-    sat: Cvt_frnd_sat
+    sat: Cvt_rm_sat
     satfinite: Cvt_rn_satfinite
+    scaled__n1__ue8m0: Cvt_rn_scaled__n1__ue8m0
+    scaled__n2__ue8m0: Cvt_rn_scaled__n2__ue8m0
     tf32: Cvt_rn_relu_tf32
+    ue5m3x2: Cvt_rn_satfinite_ue5m3x2
 class Cvt_rn_bf16:
     def f16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -2264,13 +2525,35 @@ class Cvt_rn_bf16:
     s16 = f16
     s32 = f16
     s64 = f16
+    s8 = f16
     u16 = f16
     u32 = f16
     u64 = f16
+    u8 = f16
 class Cvt_rn_bf16x2:
+    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    e4m3x2 = e2m1x2
+    e5m2x2 = e2m1x2
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
+        """
+    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+    def ue5m3x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.scaled}.bf16x2.ue5m3x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+    def ue8m0x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn.bf16x2.ue8m0x2 d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
 class Cvt_rn_f16:
     def bf16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -2298,41 +2581,136 @@ class Cvt_rn_f16:
     u64 = s16
     u8 = s16
 class Cvt_rn_f16x2:
+    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
     def e4m3x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.rn{.relu}.f16x2.type d, a` (PTX 7.8, sm_89 or later)
+        - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 7.8, sm_90 or later)
+        - `cvt{.relu}.rn.f16x2.atype d, a` (PTX 8.1, sm_89 or later)
         """
     e5m2x2 = e4m3x2
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
+    def ue5m3x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn.f16x2.ue5m3x2 d, a` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_pzo:
+    bf16: Cvt_rn_pzo_bf16
+    bf16x2: Cvt_rn_pzo_type
+    f16: Cvt_rn_pzo_type_2
+    f16x2: Cvt_rn_pzo_type
+    tf32: Cvt_rn_pzo_type_2
+class Cvt_rn_pzo_bf16:
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.ftz}.pzo.bf16.f32 d, a` (PTX 9.4, sm_107f and its family)
+        - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_pzo_type:
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a, b` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_pzo_type_2:
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
+        """
 class Cvt_rn_relu:
     bf16: Cvt_rn_relu_type
-    bf16x2: Cvt_rn_bf16x2
+    bf16x2: Cvt_rn_relu_bf16x2
     f16: Cvt_rn_relu_type
-    f16x2: Cvt_rn_f16x2
+    f16x2: Cvt_rn_relu_f16x2
+    pzo: Cvt_rn_relu_pzo
     satfinite: Cvt_rn_relu_satfinite
+    scaled__n2__ue8m0: Cvt_rn_relu_scaled__n2__ue8m0
     tf32: Cvt_rn_relu_tf32
 class Cvt_rn_relu_type:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a` (PTX 7.0, sm_80 or later)
         """
+class Cvt_rn_relu_bf16x2:
+    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    e4m3x2 = e2m1x2
+    e5m2x2 = e2m1x2
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
+        """
+    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+class Cvt_rn_relu_f16x2:
+    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    def e4m3x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}.f16x2.atype d, a` (PTX 7.8, sm_90 or later)
+        """
+    e5m2x2 = e4m3x2
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
+        """
+class Cvt_rn_relu_pzo:
+    bf16: Cvt_rn_pzo_type_2
+    bf16x2: Cvt_rn_pzo_type
+    f16: Cvt_rn_pzo_type_2
+    f16x2: Cvt_rn_pzo_type
+    tf32: Cvt_rn_pzo_type_2
 class Cvt_rn_relu_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
     bf16x2: Cvt_rn_relu_satfinite_bf16x2
+    e4m3x2: Cvt_rn_relu_satfinite_dtype
+    e5m2x2: Cvt_rn_relu_satfinite_dtype
     f16: Cvt_rn_relu_satfinite_f16
     f16x2: Cvt_rn_relu_satfinite_f16x2
+    pzo: Cvt_rn_relu_pzo
+    scaled__n2__ue8m0: Cvt_rn_relu_satfinite_scaled__n2__ue8m0
 class Cvt_rn_relu_satfinite_bf16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rn_relu_satfinite_bf16x2:
+    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    e4m3x2 = e2m1x2
+    e5m2x2 = e2m1x2
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
+        """
+class Cvt_rn_relu_satfinite_dtype:
+    def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}.satfinite.dtype.f16x2 d, a` (PTX 8.1, sm_89 or later)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}.satfinite.dtype.f32 d, a, b` (PTX 8.1, sm_89 or later)
         """
 class Cvt_rn_relu_satfinite_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -2344,6 +2722,32 @@ class Cvt_rn_relu_satfinite_f16x2:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
         """
+class Cvt_rn_relu_satfinite_scaled__n2__ue8m0:
+    bf16x2: Cvt_rn_relu_satfinite_scaled__n2__ue8m0_bf16x2
+class Cvt_rn_relu_satfinite_scaled__n2__ue8m0_bf16x2:
+    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    e4m3x2 = e2m1x2
+    e5m2x2 = e2m1x2
+class Cvt_rn_relu_scaled__n2__ue8m0:
+    bf16x2: Cvt_rn_relu_scaled__n2__ue8m0_bf16x2
+class Cvt_rn_relu_scaled__n2__ue8m0_bf16x2:
+    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    e4m3x2 = e2m1x2
+    e5m2x2 = e2m1x2
+    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
 class Cvt_rn_relu_tf32:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -2351,36 +2755,253 @@ class Cvt_rn_relu_tf32:
         """
 class Cvt_rn_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
-    bf16x2: Cvt_rn_relu_satfinite_bf16x2
-    e4m3x2: Cvt_rn_satfinite_type
-    e5m2x2: Cvt_rn_satfinite_type
+    bf16x2: Cvt_rn_satfinite_bf16x2
+    e2m1x2: Cvt_rn_satfinite_dtype
+    e2m3x2: Cvt_rn_satfinite_dtype
+    e3m2x2: Cvt_rn_satfinite_dtype
+    e4m3x2: Cvt_rn_satfinite_dtype_2
+    e5m2x2: Cvt_rn_satfinite_dtype_2
     f16: Cvt_rn_satfinite_f16
     f16x2: Cvt_rn_relu_satfinite_f16x2
+    pzo: Cvt_rn_satfinite_pzo
     relu: Cvt_rn_satfinite_relu
+    s2f6x2: Cvt_rn_satfinite_relu_s2f6x2
+    scaled__n1__ue8m0: Cvt_rn_satfinite_scaled__n1__ue8m0
+    scaled__n2__ue8m0: Cvt_rn_satfinite_scaled__n2__ue8m0
     tf32: Cvt_rn_satfinite_relu_tf32
-class Cvt_rn_satfinite_type:
+    ue5m3x2: Cvt_rn_satfinite_ue5m3x2
+class Cvt_rn_satfinite_bf16x2:
+    def e2m1x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    e4m3x2 = e2m1x2
+    e5m2x2 = e2m1x2
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
+        """
+    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+    def ue5m3x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.scaled}.bf16x2.ue5m3x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_satfinite_dtype:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
+        """
     def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.rn.satfinite{.relu}.type.f16x2 d, a` (PTX 7.8, sm_89 or later)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
         """
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.rn.satfinite{.relu}.type.f32 d, a, b` (PTX 7.8, sm_89 or later)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        """
+class Cvt_rn_satfinite_dtype_2:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
+        """
+    def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 7.8, sm_90 or later)
+        - `cvt.rn{.relu}.satfinite.dtype.f16x2 d, a` (PTX 8.1, sm_89 or later)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 7.8, sm_90 or later)
+        - `cvt.rn{.relu}.satfinite.dtype.f32 d, a, b` (PTX 8.1, sm_89 or later)
         """
 class Cvt_rn_satfinite_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
         """
+class Cvt_rn_satfinite_pzo:
+    bf16: Cvt_rn_pzo_type_2
+    bf16x2: Cvt_rn_pzo_type
+    e2m1x2: Cvt_rn_satfinite_pzo_dtype
+    e2m3x2: Cvt_rn_satfinite_pzo_dtype
+    e3m2x2: Cvt_rn_satfinite_pzo_dtype
+    e4m3x2: Cvt_rn_satfinite_pzo_dtype
+    e5m2x2: Cvt_rn_satfinite_pzo_dtype
+    f16: Cvt_rn_pzo_type_2
+    f16x2: Cvt_rn_pzo_type
+    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0
+    tf32: Cvt_rn_pzo_type_2
+class Cvt_rn_satfinite_pzo_dtype:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+    def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_satfinite_pzo_scaled__n1__ue8m0:
+    e2m1x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e2m3x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e3m2x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e4m3x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e5m2x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+class Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype:
+    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+    def f16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
+        """
 class Cvt_rn_satfinite_relu:
-    e4m3x2: Cvt_rn_satfinite_type
-    e5m2x2: Cvt_rn_satfinite_type
+    bf16x2: Cvt_rn_satfinite_relu_bf16x2
+    e2m1x2: Cvt_rn_satfinite_dtype
+    e2m3x2: Cvt_rn_satfinite_dtype
+    e3m2x2: Cvt_rn_satfinite_dtype
+    e4m3x2: Cvt_rn_satfinite_relu_dtype
+    e5m2x2: Cvt_rn_satfinite_relu_dtype
+    pzo: Cvt_rn_satfinite_relu_pzo
+    s2f6x2: Cvt_rn_satfinite_relu_s2f6x2
+    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0
+    scaled__n2__ue8m0: Cvt_rn_satfinite_relu_scaled__n2__ue8m0
     tf32: Cvt_rn_satfinite_relu_tf32
+class Cvt_rn_satfinite_relu_bf16x2:
+    def s2f6x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+class Cvt_rn_satfinite_relu_dtype:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
+        """
+    def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 7.8, sm_90 or later)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
+        - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 7.8, sm_90 or later)
+        """
+class Cvt_rn_satfinite_relu_pzo:
+    e2m1x2: Cvt_rn_satfinite_pzo_dtype
+    e2m3x2: Cvt_rn_satfinite_pzo_dtype
+    e3m2x2: Cvt_rn_satfinite_pzo_dtype
+    e4m3x2: Cvt_rn_satfinite_pzo_dtype
+    e5m2x2: Cvt_rn_satfinite_pzo_dtype
+    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0
+class Cvt_rn_satfinite_relu_s2f6x2:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+class Cvt_rn_satfinite_relu_scaled__n2__ue8m0:
+    bf16x2: Cvt_rn_satfinite_relu_scaled__n2__ue8m0_bf16x2
+    s2f6x2: Cvt_rn_satfinite_relu_scaled__n2__ue8m0_s2f6x2
+class Cvt_rn_satfinite_relu_scaled__n2__ue8m0_bf16x2:
+    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+class Cvt_rn_satfinite_relu_scaled__n2__ue8m0_s2f6x2:
+    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
 class Cvt_rn_satfinite_relu_tf32:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.satfinite{.relu}.tf32.f32 d, a` (PTX 8.6, sm_100 or later)
         """
+class Cvt_rn_satfinite_scaled__n1__ue8m0:
+    e2m1x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e2m3x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e3m2x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e4m3x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    e5m2x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
+    ue5m3x2: Cvt_rn_satfinite_scaled__n1__ue8m0_ue5m3x2
+class Cvt_rn_satfinite_scaled__n1__ue8m0_ue5m3x2:
+    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+    def f16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_satfinite_scaled__n2__ue8m0:
+    bf16x2: Cvt_rn_satfinite_scaled__n2__ue8m0_bf16x2
+    s2f6x2: Cvt_rn_satfinite_relu_scaled__n2__ue8m0_s2f6x2
+class Cvt_rn_satfinite_scaled__n2__ue8m0_bf16x2:
+    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
+        """
+    e2m3x2 = e2m1x2
+    e3m2x2 = e2m1x2
+    e4m3x2 = e2m1x2
+    e5m2x2 = e2m1x2
+    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
+        """
+    def ue5m3x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rn{.satfinite}{.scaled}.bf16x2.ue5m3x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_satfinite_ue5m3x2:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd4{.satfinite}.ue5m3x2.bf16x2 d, a` (PTX 9.4, sm_107f and its family)
+        """
+    def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd4{.satfinite}.ue5m3x2.f16x2 d, a` (PTX 9.4, sm_107f and its family)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd4{.satfinite}.ue5m3x2.f32 d, a, b` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_scaled__n1__ue8m0:
+    ue5m3x2: Cvt_rn_satfinite_scaled__n1__ue8m0_ue5m3x2
+class Cvt_rn_scaled__n2__ue8m0:
+    bf16x2: Cvt_rn_satfinite_scaled__n2__ue8m0_bf16x2
 class Cvt_rna:
     satfinite: Cvt_rna_satfinite
     tf32: Cvt_rna_tf32
@@ -2396,25 +3017,96 @@ class Cvt_rna_tf32:
         """Convert a value from one type to another.
         - `cvt.rna.tf32.f32 d, a` (PTX 7.0, sm_80 or later)
         """
+class Cvt_rp:
+    bf16: Cvt_rm_bf16
+    f16: Cvt_rm_f16
+    f32: Cvt_rm_f32
+    f64: Cvt_rm_f64
+    ftz: Cvt_rm_ftz
+    pzo: Cvt_rm_pzo
+    sat: Cvt_rm_sat
+    satfinite: Cvt_rp_satfinite
+    ue5m3x2: Cvt_rn_satfinite_ue5m3x2
+    ue8m0x2: Cvt_rp_satfinite_ue8m0x2
+class Cvt_rp_satfinite:
+    ue5m3x2: Cvt_rn_satfinite_ue5m3x2
+    ue8m0x2: Cvt_rp_satfinite_ue8m0x2
+class Cvt_rp_satfinite_ue8m0x2:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd3{.satfinite}.ue8m0x2.bf16x2 d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd3{.satfinite}.ue8m0x2.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        """
+class Cvt_rs:
+    bf16x2: Cvt_rs_dtype
+    f16x2: Cvt_rs_dtype
+    relu: Cvt_rs_relu
+    satfinite: Cvt_rs_relu_satfinite
+class Cvt_rs_dtype:
+    def f32(self, d: Reg, a: Value, b: Value, rbits: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rs{.relu}{.satfinite}.dtype.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+        """
+class Cvt_rs_relu:
+    bf16x2: Cvt_rs_dtype
+    f16x2: Cvt_rs_dtype
+    satfinite: Cvt_rs_relu_satfinite
+class Cvt_rs_relu_satfinite:
+    bf16x2: Cvt_rs_dtype
+    e2m1x4: Cvt_rs_relu_satfinite_dtype
+    e2m3x4: Cvt_rs_relu_satfinite_dtype
+    e3m2x4: Cvt_rs_relu_satfinite_dtype
+    e4m3x4: Cvt_rs_relu_satfinite_dtype
+    e5m2x4: Cvt_rs_relu_satfinite_dtype
+    f16x2: Cvt_rs_dtype
+class Cvt_rs_relu_satfinite_dtype:
+    def f32(self, d: Reg, a: Values, rbits: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+        """
 class Cvt_rz:
     bf16: Cvt_rn_bf16
-    bf16x2: Cvt_rn_bf16x2
+    bf16x2: Cvt_rz_type
     f16: Cvt_rn_f16
-    f16x2: Cvt_rn_bf16x2
-    f32: Cvt_frnd_f32
-    f64: Cvt_frnd_f64
-    ftz: Cvt_frnd_ftz
+    f16x2: Cvt_rz_type
+    f32: Cvt_rm_f32
+    f64: Cvt_rm_f64
+    ftz: Cvt_rm_ftz
+    pzo: Cvt_rn_pzo
     relu: Cvt_rz_relu
-    sat: Cvt_frnd_sat
+    sat: Cvt_rm_sat
     satfinite: Cvt_rz_satfinite
+    scaled__n1__ue8m0: Cvt_rn_scaled__n1__ue8m0
     tf32: Cvt_rz_relu_tf32
+    ue5m3x2: Cvt_rn_satfinite_ue5m3x2
+    ue8m0x2: Cvt_rp_satfinite_ue8m0x2
+class Cvt_rz_type:
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
+        """
 class Cvt_rz_relu:
     bf16: Cvt_rn_relu_type
-    bf16x2: Cvt_rn_bf16x2
+    bf16x2: Cvt_rz_type
     f16: Cvt_rn_relu_type
-    f16x2: Cvt_rn_bf16x2
-    satfinite: Cvt_rn_relu_satfinite
+    f16x2: Cvt_rz_type
+    pzo: Cvt_rn_relu_pzo
+    satfinite: Cvt_rz_relu_satfinite
     tf32: Cvt_rz_relu_tf32
+class Cvt_rz_relu_satfinite:
+    bf16: Cvt_rn_relu_satfinite_bf16
+    bf16x2: Cvt_rz_relu_satfinite_bf16x2
+    f16: Cvt_rn_relu_satfinite_f16
+    f16x2: Cvt_rn_relu_satfinite_f16x2
+    pzo: Cvt_rn_relu_pzo
+class Cvt_rz_relu_satfinite_bf16x2:
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
+        """
 class Cvt_rz_relu_tf32:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -2422,13 +3114,53 @@ class Cvt_rz_relu_tf32:
         """
 class Cvt_rz_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
-    bf16x2: Cvt_rn_relu_satfinite_bf16x2
+    bf16x2: Cvt_rz_relu_satfinite_bf16x2
+    e2m1x2: Cvt_rn_satfinite_pzo_dtype
+    e2m3x2: Cvt_rn_satfinite_pzo_dtype
+    e3m2x2: Cvt_rn_satfinite_pzo_dtype
+    e4m3x2: Cvt_rn_satfinite_pzo_dtype
+    e5m2x2: Cvt_rn_satfinite_pzo_dtype
     f16: Cvt_rn_satfinite_f16
     f16x2: Cvt_rn_relu_satfinite_f16x2
+    pzo: Cvt_rn_satfinite_pzo
     relu: Cvt_rz_satfinite_relu
+    s2f6x2: Cvt_rz_satfinite_relu_s2f6x2
+    scaled__n1__ue8m0: Cvt_rn_satfinite_scaled__n1__ue8m0
+    scaled__n2__ue8m0: Cvt_rz_satfinite_relu_scaled__n2__ue8m0
     tf32: Cvt_rn_satfinite_relu_tf32
+    ue5m3x2: Cvt_rn_satfinite_ue5m3x2
+    ue8m0x2: Cvt_rp_satfinite_ue8m0x2
 class Cvt_rz_satfinite_relu:
+    e2m1x2: Cvt_rn_satfinite_pzo_dtype
+    e2m3x2: Cvt_rn_satfinite_pzo_dtype
+    e3m2x2: Cvt_rn_satfinite_pzo_dtype
+    e4m3x2: Cvt_rn_satfinite_pzo_dtype
+    e5m2x2: Cvt_rn_satfinite_pzo_dtype
+    pzo: Cvt_rn_satfinite_relu_pzo
+    s2f6x2: Cvt_rz_satfinite_relu_s2f6x2
+    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0
+    scaled__n2__ue8m0: Cvt_rz_satfinite_relu_scaled__n2__ue8m0
     tf32: Cvt_rn_satfinite_relu_tf32
+class Cvt_rz_satfinite_relu_s2f6x2:
+    def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107a only)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107a only)
+        """
+class Cvt_rz_satfinite_relu_scaled__n2__ue8m0:
+    s2f6x2: Cvt_rz_satfinite_relu_scaled__n2__ue8m0_s2f6x2
+class Cvt_rz_satfinite_relu_scaled__n2__ue8m0_s2f6x2:
+    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107a only)
+        """
+    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107a only)
+        """
 class Cvt_dtype:
     def s16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
