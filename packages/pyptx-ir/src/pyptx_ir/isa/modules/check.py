@@ -8,8 +8,8 @@ from pyptx_ir.isa.modules.diagnostic import ERROR, Diagnostic
 from pyptx_ir.isa.modules.directives import early
 from pyptx_ir.isa.modules.findings import located
 from pyptx_ir.isa.modules.header import read_header
+from pyptx_ir.isa.modules.memory_limits import constant_limit, shared_limits
 from pyptx_ir.isa.modules.rules import RULES
-from pyptx_ir.isa.modules.shared_memory import shared_limits
 from pyptx_ir.isa.modules.special import early_registers
 from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.isa.targets import find_target
@@ -67,6 +67,7 @@ def _check(walk: Walk, statements: Sequence[Statement]) -> None:
     walk.early_registers = early_registers(walk.target, walk.judged_version)
     walk.body(statements)
     shared_limits(walk)
+    constant_limit(walk)
 
 
 def _modules(module: Module) -> Iterator[Sequence[Statement]]:

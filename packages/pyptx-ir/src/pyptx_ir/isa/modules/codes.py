@@ -44,6 +44,10 @@ CODES: tuple[Code, ...] = (
     Code("redefined-variable", ERROR, "a variable or parameter declared twice in one scope"),
     Code("redefined-label", ERROR, "a label that stands twice in one scope, or is also something else"),
     Code("redefined-function", ERROR, "a function defined twice, or declared differently each time"),
+    # Declarations
+    Code("declaration", ERROR, "a type, vector, alignment or size that the state space can't hold"),
+    Code("initializer", ERROR, "an initialiser of the wrong shape or type, or where there can't be one"),
+    Code("constant-memory", ERROR, "more than 64 KiB of constants"),
     # Functions and memory
     Code("call-target", ERROR, "a call of an entry"),
     Code("call-arguments", ERROR, "a call with the wrong number of arguments or return values"),

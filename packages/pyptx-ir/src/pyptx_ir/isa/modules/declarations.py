@@ -6,14 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.operand_names import names_of
-from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN, Storage
+from pyptx_ir.isa.modules.scopes import UNKNOWN, Storage
 from pyptx_ir.isa.modules.sizes import storage_of
 from pyptx_ir.syntax.nodes import BranchTargets, CallPrototype, CallTargets, Invalid, Label
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
-    from pyptx_ir.syntax.nodes import Declarator, RegisterDeclaration, Variable
+    from pyptx_ir.syntax.nodes import RegisterDeclaration, Variable
 
 _OPAQUE = {"texref", "samplerref", "surfref"}
 _INVALID_NAME = re.compile(r"(?<![\w$%.])([A-Za-z_$%][\w$]*)(?:\s*<\s*([0-9]{1,9})\s*>)?")
@@ -36,14 +35,13 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
 
 
 def variable(walk: Walk, node: Variable) -> None:
-    """Declare the names of a variable, and look up the names in its initialiser."""
+    """Declare the names of a variable."""
     if walk.routine is None and node.space in ("local", "param") and not walk.unreadable:
         message = f".{node.space} variables are declared inside functions"
         walk.report(Finding("misplaced-directive", message, "move it into the function that uses it"))
     space = node.space.partition("::")[0].partition("[")[0]
     kind = f".{node.type}" if node.type in _OPAQUE else f".{space}"
     for declarator in node.declarators:
-        _initializer(walk, declarator)
         storage = storage_of(space, node, declarator.dimensions)
         if declarator.count is not None:
             before = walk.scope.declare_range(declarator.name, declarator.count, kind, walk.at)
@@ -51,6 +49,9 @@ def variable(walk: Walk, node: Variable) -> None:
             before = _declare_variable(walk, node, declarator.name, kind, storage)
         if before is not None:
             _redefined(walk, "redefined-variable", declarator.name, before)
+        if space == "const" and storage.size is not None and node.linking != "extern":
+            walk.constant = -(-walk.constant // storage.alignment) * storage.alignment + storage.size
+            walk.constant_at = walk.at
         if space == "shared" and walk.routine is not None and node.linking != "extern":
             walk.routine.own_shared += (storage.size or 0) * (declarator.count or 1)
 
@@ -60,7 +61,7 @@ def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage:
     scope = walk.scope
     before = scope.declare(name, kind, walk.at)
     scope.storage[name] = storage
-    if before is None or walk.routine is not None:
+    if walk.routine is not None:
         return before
     earlier, walk.variables[name] = walk.variables.get(name), node
     if earlier is None:
@@ -68,15 +69,6 @@ def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage:
     if "extern" not in (earlier.linking, node.linking) or earlier.type != node.type or earlier.vector != node.vector:
         return before
     return before if earlier.linking == "extern" and node.linking is None else None
-
-
-def _initializer(walk: Walk, declarator: Declarator) -> None:
-    if declarator.initializer is None:
-        return
-    for name in names_of(declarator.initializer):
-        if walk.scope[name] == UNDECLARED:
-            message = f"'{name}' is not declared above the variable that it initialises"
-            walk.report(Finding("undefined-variable", message, "declare it above, or correct the name", word=name))
 
 
 def label(walk: Walk, node: Label) -> None:
@@ -93,17 +85,15 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
     walk.scope.lists[walk.last_label] = node
     if isinstance(node, CallPrototype):
         return
-    wanted, code = (".label", "undefined-label") if isinstance(node, BranchTargets) else (".func", "undefined-function")
+    is_branch = isinstance(node, BranchTargets)
+    wanted = (".label",) if is_branch else (".func", ".entry")  # ptxas 13.5 lists entries too; none can be called
+    code = "undefined-label" if is_branch else "undefined-function"
     for entry in node.targets:
         name = entry.partition("<")[0]
         if name != entry:
             continue  # a family of labels, N<5>
-        if walk.scope[name] not in (wanted, UNKNOWN):
-            what = (
-                "label of this function, in this block or around it"
-                if wanted == ".label"
-                else "function declared above"
-            )
+        if walk.scope[name] not in (*wanted, UNKNOWN):
+            what = "label of this function, in this block or around it" if is_branch else "function declared above"
             walk.report(Finding(code, f"'{name}' is no {what}", "declare it, or correct the name", word=name))
 
 

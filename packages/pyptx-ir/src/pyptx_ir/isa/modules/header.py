@@ -54,6 +54,8 @@ def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> N
         if AddressSize in seen and Target not in seen:
             walk.report(Finding("misplaced-directive", ".target stands above .address_size", "move it up", at=at))
         _read_target(walk, node, at)
+    elif isinstance(node, AddressSize) and AddressSize in seen:
+        walk.report(Finding("misplaced-directive", ".address_size stands only once in a module", "remove it", at=at))
     elif isinstance(node, AddressSize) and node.bits not in (32, 64):
         message = f".address_size is 32 or 64, not {node.bits}"
         walk.report(Finding("directive-argument", message, "write .address_size 64", word=str(node.bits), at=at))

@@ -1,4 +1,4 @@
-"""Static shared memory against the target's limit. Measured on ptxas 13.0 and 13.5, target by target."""
+"""Static shared memory and constants against their limits. Measured on ptxas 13.0 and 13.5, target by target."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from pyptx_ir.isa.targets import find_target
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Routine, Walk
+
+
+_MOST_CONSTANT = 65536  # on every target; ptxas 13.5 counts unused variables too
+
+
+def constant_limit(walk: Walk) -> None:
+    """Refuse a module with more constants than there is memory for."""
+    if walk.constant > _MOST_CONSTANT:
+        message = f"the .const variables of the module take {walk.constant} bytes; there are {_MOST_CONSTANT}"
+        hint = "move large tables to .global memory"
+        walk.report(Finding("constant-memory", message, hint, at=walk.constant_at))
 
 
 def shared_limits(walk: Walk) -> None:

@@ -1,0 +1,64 @@
+"""Modules that look wrong and are legal: what ptxas accepts, and a check must not refuse."""
+
+from __future__ import annotations
+
+from .modules_broken import ARGUMENTS, HEAD, PAIR, entry
+
+LEGAL: dict[str, str] = {
+    # Names
+    "a register that hides one outside": entry("{ .reg .f32 %r<4>; mov.f32 %r1, 0f00000000; }\n\tmov.b32 %r1, 1;"),
+    "a register of an outer range beside an inner one": entry("{ .reg .b32 %r<2>; mov.b32 %r3, 1; }"),
+    "zeros in front of a number": entry("mov.b32 %r01, 1;\n\tmov.b32 %r007, 1;"),
+    "a range and its stem": entry(".reg .b32 %r;\n\tmov.b32 %r, %r1;"),
+    "ranges whose stems differ by a digit": entry(".reg .b32 %r1<5>;\n\tmov.b32 %r7, 1;"),
+    "a register called like an instruction": entry(".reg .b32 add;\n\tmov.b32 add, 1;"),
+    "a register called like a special one": entry(".reg .b32 %laneid;\n\tmov.b32 %laneid, 1;"),
+    "a register called like the function": f"{HEAD}.func f(.param .b32 f) {{ ret; }}\n",
+    "a variable that hides one of the module": entry(".reg .b32 g;\n\tmov.b32 g, 1;", above=".global .b32 g;\n"),
+    "a label that hides one outside": entry("L:\n\t{ @%p1 bra L;\nL:\n\tmov.b32 %r1, 1; }\n\t@%p1 bra L;"),
+    "a label below, in the block around": entry("{ bra L; }\nL:"),
+    "a label like the function": f"{HEAD}.func f() {{ f: bra f; }}\n",
+    "a label at the end": f"{HEAD}.func f() {{ bra L; L: }}\n",
+    "parameters of two entries": f"{HEAD}.entry a(.param .u32 x) {{ ret; }}\n.entry b(.param .u32 x) {{ ret; }}\n",
+    "parameters in blocks side by side": entry("{ .param .b32 x; }\n\t{ .param .b32 x; }"),
+    "components of a vector": entry(".reg .v4 .b32 v;\n\tmov.b32 %r1, v.x;\n\tmov.b32 v.w, 1;\n\tmov.b32 %r2, v.a;"),
+    "a whole special register": entry(".reg .v4 .b32 v;\n\tmov.v4.u32 v, %tid;"),
+    "a numbered family of variables": entry(".local .b32 v<4>;\n\tld.local.b32 %r1, [v2];"),
+    "a range of labels": entry("ts: .branchtargets N<2>;\n\tbrx.idx %r1, ts;\nN0:\nN1:"),
+    "an external variable twice": entry(
+        "", above=".extern .shared .align 16 .b8 s[];\n.extern .shared .align 16 .b8 s[];\n"
+    ),
+    "a variable and then external": entry("", above=".visible .global .b32 g;\n.extern .global .b32 g;\n"),
+    "an external array and then its size": entry("", above=".extern .global .b32 g[];\n.visible .global .b32 g[4];\n"),
+    # Functions
+    "a function declared twice and defined": f"{HEAD}.func f();\n.func f();\n.func f() {{ ret; }}\n",
+    "a function declared visible and defined plain": f"{HEAD}.visible .func f();\n.func f() {{ ret; }}\n",
+    "a parameter with another name": f"{HEAD}.func f(.param .b32 a);\n.func f(.param .b32 b) {{ ret; }}\n",
+    "an entry declared and defined": f"{HEAD}.entry k();\n.entry k() {{ ret; }}\n",
+    "a function that calls itself": f"{HEAD}.func f() {{ call f; ret; }}\n",
+    "an empty function": f"{HEAD}.func f() {{ }}\n",
+    "a call with literals": entry(f"{ARGUMENTS}\tcall (z), pair, (1, 2);", above=PAIR),
+    "a call with registers": entry(f"{ARGUMENTS}\tcall (%r1), pair, (%f2, %rd2);", above=PAIR),
+    "a call whose result is dropped": entry(f"{ARGUMENTS}\tcall (_), pair, (x, y);", above=PAIR),
+    "a call with an empty list": entry("call f, ();", above=".func f() { ret; }\n"),
+    "a call through a pointer": entry(
+        f"p: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\n{ARGUMENTS}\tcall (z), %rd1, (x, y), p;"
+    ),
+    "a call through a pointer to one of several": entry(
+        "p: .calltargets f;\n\tcall %rd1, p;", above=".func f() { ret; }\n"
+    ),
+    # Directives and memory
+    "two targets of one kind": entry("", head=".version 9.0\n.target sm_90a\n.target sm_90a\n"),
+    "a size of block twice": entry("", directives=".maxntid 128 .maxntid 64"),
+    "blocks of one dimension": entry("", directives=".reqntid 128 .minnctapersm 2"),
+    "setmaxnreg with a budget": entry("setmaxnreg.dec.sync.aligned.u32 40;", directives=".maxntid 128 .minnctapersm 1"),
+    "setmaxnreg with a number of registers": entry("setmaxnreg.dec.sync.aligned.u32 40;", directives=".maxnreg 64"),
+    "static shared memory of 200 KiB on sm_90a": entry(".shared .b8 tile[204800];"),
+    "large shared memory that no entry uses": entry("", above=".shared .b8 tile[300000];\n"),
+    "64 KiB of constants": entry("", above=".const .b8 table[65536];\n"),
+    "parameters of 32,764 bytes": entry("", parameters=".param .align 4 .b8 a[32764]"),
+    "large parameters of a function": f"{HEAD}.func f(.param .align 4 .b8 a[40000]) {{ ret; }}\n",
+    "fewer values than elements": entry("", above=".global .b32 g[4] = {1, 2};\n.global .b32 h[] = {1, 2};\n"),
+    "nested values": entry("", above=".global .b32 g[2][2] = {{1, 2}, {3, 4}};\n.global .v2 .f32 h = {1.0, 2.0};\n"),
+    "a value for a float in bits": entry("", above=".global .f32 g = 0f3F800000;\n.global .b32 h = 1.0;\n"),
+}
