@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -220,3 +223,13 @@ def test_the_command_says_why_it_shows_nothing(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert said in shown.err
+
+
+def test_the_command_names_the_package_that_has_what_is_not_installed() -> None:
+    script = "from pyptx_ir.commands import main; raise SystemExit(main(['isa', 'wgmma', 'fence']))"
+    environment = {**os.environ, "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1", "PYPTX_PLUGINS": ""}
+    call = [sys.executable, "-c", script]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("wgmma.fence: Order the registers of a warpgroup")
+    assert done.stderr.endswith("Its rows are in pyptx-arch-hopper: pip install pyptx-arch-hopper\n")

@@ -204,6 +204,10 @@ class Instructions:
     - `isspacep.space p, a` (PTX 2.0, any target)
     - `isspacep.space p, a` (PTX 7.7, any target)
     """
+    istypep: Istypep
+    """Tell whether an opaque handle refers to a texture, a sampler or a surface.
+    - `istypep.type p, a` (PTX 4.0, any target)
+    """
     ld: Ld
     """- `ld`: Load from memory.
     - `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -485,6 +489,40 @@ class Instructions:
     - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
     - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
+    suld: Suld
+    """Load from a surface.
+    - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
+    - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
+    - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 2.0, any target)
+    - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 3.0, any target)
+    - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
+    - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
+    - and 6 more forms
+    """
+    suq: Suq
+    """Ask for a property of a surface.
+    - `suq.query.b32 d, [a]` (PTX 4.1, any target)
+    - `suq.query.b32 d, [a]` (PTX 2.1, any target)
+    - `suq.query.b32 d, [a]` (PTX 4.2, any target)
+    - `suq.query.b32 d, [a]` (PTX 1.5, any target)
+    """
+    sured: Sured
+    """Combine a value into a surface, atomically.
+    - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
+    - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
+    - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
+    - `sured.p.op.geom.type.clamp [a], c` (PTX 8.1, any target)
+    """
+    sust: Sust
+    """Store to a surface.
+    - `sust.b.geom.cache.type.clamp [a], c` (PTX 2.0, any target)
+    - `sust.b.geom.cache.type.clamp [a], c` (PTX 3.0, any target)
+    - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 2.0, any target)
+    - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 3.0, any target)
+    - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
+    - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
+    - and 8 more forms
+    """
     szext: Szext
     """Extend a value from its low n bits, with the sign or with zeros.
     - `szext.mode.type d, a, b` (PTX 7.6, sm_70 or later)
@@ -515,10 +553,38 @@ class Instructions:
     """Tell whether a number is finite, infinite, a number at all, not a number, normal or subnormal.
     - `testp.op.type p, a` (PTX 2.0, any target)
     """
+    tex: Tex
+    """Sample a texture.
+    - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+    - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+    - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+    - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+    - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+    - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+    - and 81 more forms
+    """
+    tld4: Tld4
+    """Fetch one component of the four texels that bilinear filtering would read.
+    - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 2.2, any target)
+    - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
+    - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
+    - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
+    - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
+    - `tld4.comp.geom.v4.dtype.f32 d|p, [a]` (PTX 7.1, sm_60 or later)
+    - and 3 more forms
+    """
     def trap(self, *, pred: Reg | None = None) -> None:
         """Abort the kernel and interrupt the host.
         - `trap` (PTX 1.0, any target)
         """
+    txq: Txq
+    """Ask for a property of a texture or a sampler.
+    - `txq.force_unnormalized_coords.b32 d, [a]` (PTX 2.2, any target)
+    - `txq.level.query.b32 d, [a], lod` (PTX 4.3, any target)
+    - `txq.query.b32 d, [a]` (PTX 4.1, any target)
+    - `txq.query.b32 d, [a]` (PTX 2.1, any target)
+    - `txq.query.b32 d, [a]` (PTX 1.5, any target)
+    """
     vabsdiff: Vabsdiff
     """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
@@ -3669,6 +3735,13 @@ class Isspacep:
     shared = const
     shared__cluster = const
     shared__cta = const
+class Istypep:
+    def samplerref(self, p: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether an opaque handle refers to a texture, a sampler or a surface.
+        - `istypep.type p, a` (PTX 4.0, any target)
+        """
+    surfref = samplerref
+    texref = samplerref
 class Ld:
     L1__evict_first: Ld_level1
     """Load from memory.
@@ -13371,6 +13444,574 @@ class Subc_cc:
         """
     u32 = s32
     u64 = s64
+class Suld:
+    b: Suld_b
+class Suld_b:
+    _1d: Suld_b_geom
+    _2d: Suld_b_geom
+    _3d: Suld_b_geom_2
+    a1d: Suld_b_geom_2
+    a2d: Suld_b_geom_2
+class Suld_b_geom:
+    b16: Suld_b_geom_type
+    b32: Suld_b_geom_type
+    b64: Suld_b_geom_type
+    b8: Suld_b_geom_type
+    ca: Suld_b_geom_cache
+    cg: Suld_b_geom_cache
+    cs: Suld_b_geom_cache
+    cv: Suld_b_geom_cache
+    v2: Suld_b_geom_v2
+    v4: Suld_b_geom_v4
+class Suld_b_geom_type:
+    def clamp(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from a surface.
+        - `suld.b.geom.type.clamp d, [a]` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_cache:
+    b16: Suld_b_geom_cache_type
+    b32: Suld_b_geom_cache_type
+    b64: Suld_b_geom_cache_type
+    b8: Suld_b_geom_cache_type
+    v2: Suld_b_geom_cache_v2
+    v4: Suld_b_geom_cache_v4
+class Suld_b_geom_cache_type:
+    def clamp(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from a surface.
+        - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_cache_v2:
+    b16: Suld_b_geom_cache_v2_type
+    b32: Suld_b_geom_cache_v2_type
+    b64: Suld_b_geom_cache_v2_b64
+    b8: Suld_b_geom_cache_v2_type
+class Suld_b_geom_cache_v2_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_cache_v2_b64:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_cache_v4:
+    b16: Suld_b_geom_cache_v4_type
+    b32: Suld_b_geom_cache_v4_type
+    b8: Suld_b_geom_cache_v4_type
+class Suld_b_geom_cache_v4_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_v2:
+    b16: Suld_b_geom_v2_type
+    b32: Suld_b_geom_v2_type
+    b64: Suld_b_geom_v2_b64
+    b8: Suld_b_geom_v2_type
+class Suld_b_geom_v2_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_v2_b64:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.v2.type.clamp d, [a]` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_v4:
+    b16: Suld_b_geom_v4_type
+    b32: Suld_b_geom_v4_type
+    b8: Suld_b_geom_v4_type
+class Suld_b_geom_v4_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2:
+    b16: Suld_b_geom_2_type
+    b32: Suld_b_geom_2_type
+    b64: Suld_b_geom_2_type
+    b8: Suld_b_geom_2_type
+    ca: Suld_b_geom_2_cache
+    cg: Suld_b_geom_2_cache
+    cs: Suld_b_geom_2_cache
+    cv: Suld_b_geom_2_cache
+    v2: Suld_b_geom_2_v2
+    v4: Suld_b_geom_2_v4
+class Suld_b_geom_2_type:
+    def clamp(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from a surface.
+        - `suld.b.geom.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2_cache:
+    b16: Suld_b_geom_2_cache_type
+    b32: Suld_b_geom_2_cache_type
+    b64: Suld_b_geom_2_cache_type
+    b8: Suld_b_geom_2_cache_type
+    v2: Suld_b_geom_2_cache_v2
+    v4: Suld_b_geom_2_cache_v4
+class Suld_b_geom_2_cache_type:
+    def clamp(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from a surface.
+        - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2_cache_v2:
+    b16: Suld_b_geom_2_cache_v2_type
+    b32: Suld_b_geom_2_cache_v2_type
+    b64: Suld_b_geom_2_cache_v2_b64
+    b8: Suld_b_geom_2_cache_v2_type
+class Suld_b_geom_2_cache_v2_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2_cache_v2_b64:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2_cache_v4:
+    b16: Suld_b_geom_2_cache_v4_type
+    b32: Suld_b_geom_2_cache_v4_type
+    b8: Suld_b_geom_2_cache_v4_type
+class Suld_b_geom_2_cache_v4_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2_v2:
+    b16: Suld_b_geom_2_v2_type
+    b32: Suld_b_geom_2_v2_type
+    b64: Suld_b_geom_2_v2_b64
+    b8: Suld_b_geom_2_v2_type
+class Suld_b_geom_2_v2_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2_v2_b64:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.v2.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suld_b_geom_2_v4:
+    b16: Suld_b_geom_2_v4_type
+    b32: Suld_b_geom_2_v4_type
+    b8: Suld_b_geom_2_v4_type
+class Suld_b_geom_2_v4_type:
+    def clamp(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Suq:
+    array_size: Suq_array_size
+    channel_data_type: Suq_query
+    channel_order: Suq_query
+    depth: Suq_query_2
+    height: Suq_query_2
+    memory_layout: Suq_memory_layout
+    width: Suq_query_2
+class Suq_array_size:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a surface.
+        - `suq.query.b32 d, [a]` (PTX 4.1, any target)
+        """
+class Suq_query:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a surface.
+        - `suq.query.b32 d, [a]` (PTX 2.1, any target)
+        """
+class Suq_query_2:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a surface.
+        - `suq.query.b32 d, [a]` (PTX 1.5, any target)
+        """
+class Suq_memory_layout:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a surface.
+        - `suq.query.b32 d, [a]` (PTX 4.2, any target)
+        """
+class Sured:
+    b: Sured_b
+    p: Sured_p
+class Sured_b:
+    add: Sured_b_add
+    and_: Sured_b_op
+    max: Sured_b_op_2
+    min: Sured_b_op_2
+    or_: Sured_b_op
+class Sured_b_add:
+    _1d: Sured_b_add_geom
+    _2d: Sured_b_add_geom
+    _3d: Sured_b_add_geom
+class Sured_b_add_geom:
+    s32: Sured_b_add_geom_type
+    u32: Sured_b_add_geom_type
+    u64: Sured_b_add_geom_type
+class Sured_b_add_geom_type:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into a surface, atomically.
+        - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sured_b_op:
+    _1d: Sured_b_op_geom
+    _2d: Sured_b_op_geom
+    _3d: Sured_b_op_geom
+class Sured_b_op_geom:
+    b32: Sured_b_op_geom_b32
+class Sured_b_op_geom_b32:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into a surface, atomically.
+        - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sured_b_op_2:
+    _1d: Sured_b_op_2_geom
+    _2d: Sured_b_op_2_geom
+    _3d: Sured_b_op_2_geom
+class Sured_b_op_2_geom:
+    s32: Sured_b_op_2_geom_type
+    s64: Sured_b_op_2_geom_type_2
+    u32: Sured_b_op_2_geom_type
+    u64: Sured_b_op_2_geom_type_2
+class Sured_b_op_2_geom_type:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into a surface, atomically.
+        - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sured_b_op_2_geom_type_2:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into a surface, atomically.
+        - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sured_p:
+    add: Sured_p_op
+    and_: Sured_p_op
+    max: Sured_p_op_2
+    min: Sured_p_op_2
+    or_: Sured_p_op
+class Sured_p_op:
+    _1d: Sured_p_op_geom
+    _2d: Sured_p_op_geom
+    _3d: Sured_p_op_geom
+class Sured_p_op_geom:
+    b32: Sured_p_op_geom_b32
+class Sured_p_op_geom_b32:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into a surface, atomically.
+        - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sured_p_op_2:
+    _1d: Sured_p_op_2_geom
+    _2d: Sured_p_op_2_geom
+    _3d: Sured_p_op_2_geom
+class Sured_p_op_2_geom:
+    b32: Sured_p_op_geom_b32
+    b64: Sured_p_op_2_geom_b64
+class Sured_p_op_2_geom_b64:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into a surface, atomically.
+        - `sured.p.op.geom.type.clamp [a], c` (PTX 8.1, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust:
+    b: Sust_b
+    p: Sust_p
+class Sust_b:
+    _1d: Sust_b_geom
+    _2d: Sust_b_geom
+    _3d: Sust_b_geom_2
+    a1d: Sust_b_geom_2
+    a2d: Sust_b_geom_2
+class Sust_b_geom:
+    b16: Sust_b_geom_type
+    b32: Sust_b_geom_type
+    b64: Sust_b_geom_type
+    b8: Sust_b_geom_type
+    cg: Sust_b_geom_cache
+    cs: Sust_b_geom_cache
+    v2: Sust_b_geom_v2
+    v4: Sust_b_geom_v4
+    wb: Sust_b_geom_cache
+    wt: Sust_b_geom_cache
+class Sust_b_geom_type:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.type.clamp [a], c` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_cache:
+    b16: Sust_b_geom_cache_type
+    b32: Sust_b_geom_cache_type
+    b64: Sust_b_geom_cache_type
+    b8: Sust_b_geom_cache_type
+    v2: Sust_b_geom_cache_v2
+    v4: Sust_b_geom_cache_v4
+class Sust_b_geom_cache_type:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_cache_v2:
+    b16: Sust_b_geom_cache_v2_type
+    b32: Sust_b_geom_cache_v2_type
+    b64: Sust_b_geom_cache_v2_b64
+    b8: Sust_b_geom_cache_v2_type
+class Sust_b_geom_cache_v2_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_cache_v2_b64:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_cache_v4:
+    b16: Sust_b_geom_cache_v4_type
+    b32: Sust_b_geom_cache_v4_type
+    b8: Sust_b_geom_cache_v4_type
+class Sust_b_geom_cache_v4_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_v2:
+    b16: Sust_b_geom_v2_type
+    b32: Sust_b_geom_v2_type
+    b64: Sust_b_geom_v2_b64
+    b8: Sust_b_geom_v2_type
+class Sust_b_geom_v2_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_v2_b64:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.v2.type.clamp [a], c` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_v4:
+    b16: Sust_b_geom_v4_type
+    b32: Sust_b_geom_v4_type
+    b8: Sust_b_geom_v4_type
+class Sust_b_geom_v4_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2:
+    b16: Sust_b_geom_2_type
+    b32: Sust_b_geom_2_type
+    b64: Sust_b_geom_2_type
+    b8: Sust_b_geom_2_type
+    cg: Sust_b_geom_2_cache
+    cs: Sust_b_geom_2_cache
+    v2: Sust_b_geom_2_v2
+    v4: Sust_b_geom_2_v4
+    wb: Sust_b_geom_2_cache
+    wt: Sust_b_geom_2_cache
+class Sust_b_geom_2_type:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2_cache:
+    b16: Sust_b_geom_2_cache_type
+    b32: Sust_b_geom_2_cache_type
+    b64: Sust_b_geom_2_cache_type
+    b8: Sust_b_geom_2_cache_type
+    v2: Sust_b_geom_2_cache_v2
+    v4: Sust_b_geom_2_cache_v4
+class Sust_b_geom_2_cache_type:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2_cache_v2:
+    b16: Sust_b_geom_2_cache_v2_type
+    b32: Sust_b_geom_2_cache_v2_type
+    b64: Sust_b_geom_2_cache_v2_b64
+    b8: Sust_b_geom_2_cache_v2_type
+class Sust_b_geom_2_cache_v2_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2_cache_v2_b64:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2_cache_v4:
+    b16: Sust_b_geom_2_cache_v4_type
+    b32: Sust_b_geom_2_cache_v4_type
+    b8: Sust_b_geom_2_cache_v4_type
+class Sust_b_geom_2_cache_v4_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2_v2:
+    b16: Sust_b_geom_2_v2_type
+    b32: Sust_b_geom_2_v2_type
+    b64: Sust_b_geom_2_v2_b64
+    b8: Sust_b_geom_2_v2_type
+class Sust_b_geom_2_v2_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2_v2_b64:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.v2.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_b_geom_2_v4:
+    b16: Sust_b_geom_2_v4_type
+    b32: Sust_b_geom_2_v4_type
+    b8: Sust_b_geom_2_v4_type
+class Sust_b_geom_2_v4_type:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p:
+    _1d: Sust_p_geom
+    _2d: Sust_p_geom
+    _3d: Sust_p__3d
+class Sust_p_geom:
+    b32: Sust_p_geom_b32
+    v2: Sust_p_geom_v2
+    v4: Sust_p_geom_v4
+class Sust_p_geom_b32:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p_geom_v2:
+    b32: Sust_p_geom_v2_b32
+class Sust_p_geom_v2_b32:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p_geom_v4:
+    b32: Sust_p_geom_v4_b32
+class Sust_p_geom_v4_b32:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p__3d:
+    b32: Sust_p__3d_b32
+    v2: Sust_p__3d_v2
+    v4: Sust_p__3d_v4
+class Sust_p__3d_b32:
+    def clamp(self, a: object, c: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p__3d_v2:
+    b32: Sust_p__3d_v2_b32
+class Sust_p__3d_v2_b32:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p__3d_v4:
+    b32: Sust_p__3d_v4_b32
+class Sust_p__3d_v4_b32:
+    def clamp(self, a: object, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Szext:
     clamp: Szext_mode
     wrap: Szext_mode
@@ -16295,6 +16936,1017 @@ class Testp_op:
         - `testp.op.type p, a` (PTX 2.0, any target)
         """
     f64 = f32
+class Tex:
+    _1d: Tex_geom
+    _2d: Tex_geom
+    _2dms: Tex_geom_2
+    _3d: Tex__3d
+    a1d: Tex_geom_3
+    a2d: Tex_geom_3
+    a2dms: Tex_geom_2
+    acube: Tex_geom_4
+    base: Tex_base
+    cube: Tex_geom_4
+    grad: Tex_grad
+    level: Tex_level
+class Tex_geom:
+    v2: Tex_geom_v2
+    v4: Tex_geom_v4
+class Tex_geom_v2:
+    f16x2: Tex_geom_v2_f16x2
+class Tex_geom_v2_f16x2:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_v4:
+    f16: Tex_geom_v4_f16
+    f32: Tex_geom_v4_dtype
+    s32: Tex_geom_v4_dtype
+    u32: Tex_geom_v4_dtype
+class Tex_geom_v4_f16:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_2:
+    v2: Tex_geom_2_v2
+    v4: Tex_geom_2_v4
+class Tex_geom_2_v2:
+    f16x2: Tex_geom_2_v2_f16x2
+class Tex_geom_2_v2_f16x2:
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_2_v4:
+    f16: Tex_geom_2_v4_f16
+    f32: Tex_geom_2_v4_dtype
+    s32: Tex_geom_2_v4_dtype
+    u32: Tex_geom_2_v4_dtype
+class Tex_geom_2_v4_f16:
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_2_v4_dtype:
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex__3d:
+    v2: Tex__3d_v2
+    v4: Tex__3d_v4
+class Tex__3d_v2:
+    f16x2: Tex__3d_v2_f16x2
+class Tex__3d_v2_f16x2:
+    def f32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex__3d_v4:
+    f16: Tex__3d_v4_f16
+    f32: Tex__3d_v4_dtype
+    s32: Tex__3d_v4_dtype
+    u32: Tex__3d_v4_dtype
+class Tex__3d_v4_f16:
+    def f32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex__3d_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_geom_3:
+    v2: Tex_geom_3_v2
+    v4: Tex_geom_3_v4
+class Tex_geom_3_v2:
+    f16x2: Tex_geom_3_v2_f16x2
+class Tex_geom_3_v2_f16x2:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_3_v4:
+    f16: Tex_geom_3_v4_f16
+    f32: Tex_geom_3_v4_dtype
+    s32: Tex_geom_3_v4_dtype
+    u32: Tex_geom_3_v4_dtype
+class Tex_geom_3_v4_f16:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_3_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 2.3, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 2.3, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_4:
+    v2: Tex_geom_4_v2
+    v4: Tex_geom_4_v4
+class Tex_geom_4_v2:
+    f16x2: Tex_geom_4_v2_f16x2
+class Tex_geom_4_v2_f16x2:
+    def f32(self, d: Values, a: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v2.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_4_v4:
+    f16: Tex_geom_4_v4_f16
+    f32: Tex_geom_4_v4_dtype
+    s32: Tex_geom_4_v4_dtype
+    u32: Tex_geom_4_v4_dtype
+class Tex_geom_4_v4_f16:
+    def f32(self, d: Values, a: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_geom_4_v4_dtype:
+    def f32(self, d: Values, a: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.0, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base:
+    _1d: Tex_base_geom
+    _2d: Tex_base_geom
+    _2dms: Tex_base_geom_2
+    _3d: Tex_base__3d
+    a1d: Tex_base_geom_3
+    a2d: Tex_base_geom_3
+    a2dms: Tex_base_geom_2
+    acube: Tex_base_geom_4
+    cube: Tex_base_geom_4
+class Tex_base_geom:
+    v2: Tex_base_geom_v2
+    v4: Tex_base_geom_v4
+class Tex_base_geom_v2:
+    f16x2: Tex_base_geom_v2_f16x2
+class Tex_base_geom_v2_f16x2:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_v4:
+    f16: Tex_base_geom_v4_f16
+    f32: Tex_base_geom_v4_dtype
+    s32: Tex_base_geom_v4_dtype
+    u32: Tex_base_geom_v4_dtype
+class Tex_base_geom_v4_f16:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_2:
+    v2: Tex_base_geom_2_v2
+    v4: Tex_base_geom_2_v4
+class Tex_base_geom_2_v2:
+    f16x2: Tex_base_geom_2_v2_f16x2
+class Tex_base_geom_2_v2_f16x2:
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_2_v4:
+    f16: Tex_base_geom_2_v4_f16
+    f32: Tex_base_geom_2_v4_dtype
+    s32: Tex_base_geom_2_v4_dtype
+    u32: Tex_base_geom_2_v4_dtype
+class Tex_base_geom_2_v4_f16:
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_2_v4_dtype:
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base__3d:
+    v2: Tex_base__3d_v2
+    v4: Tex_base__3d_v4
+class Tex_base__3d_v2:
+    f16x2: Tex_base__3d_v2_f16x2
+class Tex_base__3d_v2_f16x2:
+    def f32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_base__3d_v4:
+    f16: Tex_base__3d_v4_f16
+    f32: Tex_base__3d_v4_dtype
+    s32: Tex_base__3d_v4_dtype
+    u32: Tex_base__3d_v4_dtype
+class Tex_base__3d_v4_f16:
+    def f32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_base__3d_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_base_geom_3:
+    v2: Tex_base_geom_3_v2
+    v4: Tex_base_geom_3_v4
+class Tex_base_geom_3_v2:
+    f16x2: Tex_base_geom_3_v2_f16x2
+class Tex_base_geom_3_v2_f16x2:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_3_v4:
+    f16: Tex_base_geom_3_v4_f16
+    f32: Tex_base_geom_3_v4_dtype
+    s32: Tex_base_geom_3_v4_dtype
+    u32: Tex_base_geom_3_v4_dtype
+class Tex_base_geom_3_v4_f16:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_3_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_4:
+    v2: Tex_base_geom_4_v2
+    v4: Tex_base_geom_4_v4
+class Tex_base_geom_4_v2:
+    f16x2: Tex_base_geom_4_v2_f16x2
+class Tex_base_geom_4_v2_f16x2:
+    def f32(self, d: Values, a: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v2.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_4_v4:
+    f16: Tex_base_geom_4_v4_f16
+    f32: Tex_base_geom_4_v4_dtype
+    s32: Tex_base_geom_4_v4_dtype
+    u32: Tex_base_geom_4_v4_dtype
+class Tex_base_geom_4_v4_f16:
+    def f32(self, d: Values, a: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_base_geom_4_v4_dtype:
+    def f32(self, d: Values, a: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tex.base.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad:
+    _1d: Tex_grad_geom
+    _2d: Tex_grad_geom
+    _3d: Tex_grad__3d
+    a1d: Tex_grad_geom_2
+    a2d: Tex_grad_geom_2
+    acube: Tex_grad_geom_3
+    cube: Tex_grad_geom_3
+class Tex_grad_geom:
+    v2: Tex_grad_geom_v2
+    v4: Tex_grad_geom_v4
+class Tex_grad_geom_v2:
+    f16x2: Tex_grad_geom_v2_f16x2
+class Tex_grad_geom_v2_f16x2:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad_geom_v4:
+    f16: Tex_grad_geom_v4_f16
+    f32: Tex_grad_geom_v4_dtype
+    s32: Tex_grad_geom_v4_dtype
+    u32: Tex_grad_geom_v4_dtype
+class Tex_grad_geom_v4_f16:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad_geom_v4_dtype:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad__3d:
+    v2: Tex_grad__3d_v2
+    v4: Tex_grad__3d_v4
+class Tex_grad__3d_v2:
+    f16x2: Tex_grad__3d_v2_f16x2
+class Tex_grad__3d_v2_f16x2:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_grad__3d_v4:
+    f16: Tex_grad__3d_v4_f16
+    f32: Tex_grad__3d_v4_dtype
+    s32: Tex_grad__3d_v4_dtype
+    u32: Tex_grad__3d_v4_dtype
+class Tex_grad__3d_v4_f16:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_grad__3d_v4_dtype:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_grad_geom_2:
+    v2: Tex_grad_geom_2_v2
+    v4: Tex_grad_geom_2_v4
+class Tex_grad_geom_2_v2:
+    f16x2: Tex_grad_geom_2_v2_f16x2
+class Tex_grad_geom_2_v2_f16x2:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad_geom_2_v4:
+    f16: Tex_grad_geom_2_v4_f16
+    f32: Tex_grad_geom_2_v4_dtype
+    s32: Tex_grad_geom_2_v4_dtype
+    u32: Tex_grad_geom_2_v4_dtype
+class Tex_grad_geom_2_v4_f16:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad_geom_2_v4_dtype:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, dpdx: object, dpdy: object, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad_geom_3:
+    v2: Tex_grad_geom_3_v2
+    v4: Tex_grad_geom_3_v4
+class Tex_grad_geom_3_v2:
+    f16x2: Tex_grad_geom_3_v2_f16x2
+class Tex_grad_geom_3_v2_f16x2:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad_geom_3_v4:
+    f16: Tex_grad_geom_3_v4_f16
+    f32: Tex_grad_geom_3_v4_dtype
+    s32: Tex_grad_geom_3_v4_dtype
+    u32: Tex_grad_geom_3_v4_dtype
+class Tex_grad_geom_3_v4_f16:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_grad_geom_3_v4_dtype:
+    def f32(self, d: Values, a: object, dpdx: object, dpdy: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
+        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level:
+    _1d: Tex_level_geom
+    _2d: Tex_level_geom
+    _3d: Tex_level__3d
+    a1d: Tex_level_geom_2
+    a2d: Tex_level_geom_2
+    acube: Tex_level_geom_3
+    cube: Tex_level_geom_3
+class Tex_level_geom:
+    v2: Tex_level_geom_v2
+    v4: Tex_level_geom_v4
+class Tex_level_geom_v2:
+    f16x2: Tex_level_geom_v2_f16x2
+class Tex_level_geom_v2_f16x2:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level_geom_v4:
+    f16: Tex_level_geom_v4_f16
+    f32: Tex_level_geom_v4_dtype
+    s32: Tex_level_geom_v4_dtype
+    u32: Tex_level_geom_v4_dtype
+class Tex_level_geom_v4_f16:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level_geom_v4_dtype:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level__3d:
+    v2: Tex_level__3d_v2
+    v4: Tex_level__3d_v4
+class Tex_level__3d_v2:
+    f16x2: Tex_level__3d_v2_f16x2
+class Tex_level__3d_v2_f16x2:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_level__3d_v4:
+    f16: Tex_level__3d_v4_f16
+    f32: Tex_level__3d_v4_dtype
+    s32: Tex_level__3d_v4_dtype
+    u32: Tex_level__3d_v4_dtype
+class Tex_level__3d_v4_f16:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_level__3d_v4_dtype:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+    s32 = f32
+class Tex_level_geom_2:
+    v2: Tex_level_geom_2_v2
+    v4: Tex_level_geom_2_v4
+class Tex_level_geom_2_v2:
+    f16x2: Tex_level_geom_2_v2_f16x2
+class Tex_level_geom_2_v2_f16x2:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level_geom_2_v4:
+    f16: Tex_level_geom_2_v4_f16
+    f32: Tex_level_geom_2_v4_dtype
+    s32: Tex_level_geom_2_v4_dtype
+    u32: Tex_level_geom_2_v4_dtype
+class Tex_level_geom_2_v4_f16:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level_geom_2_v4_dtype:
+    def f32(self, d: Values, a: object, lod: Value, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+    def s32(self, d: Values, a: object, lod: Value, e: object = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level_geom_3:
+    v2: Tex_level_geom_3_v2
+    v4: Tex_level_geom_3_v4
+class Tex_level_geom_3_v2:
+    f16x2: Tex_level_geom_3_v2_f16x2
+class Tex_level_geom_3_v2_f16x2:
+    def f32(self, d: Values, a: object, lod: Value, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level_geom_3_v4:
+    f16: Tex_level_geom_3_v4_f16
+    f32: Tex_level_geom_3_v4_dtype
+    s32: Tex_level_geom_3_v4_dtype
+    u32: Tex_level_geom_3_v4_dtype
+class Tex_level_geom_3_v4_f16:
+    def f32(self, d: Values, a: object, lod: Value, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
+        """
+class Tex_level_geom_3_v4_dtype:
+    def f32(self, d: Values, a: object, lod: Value, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Sample a texture.
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
+        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
+        """
+class Tld4:
+    a: Tld4_comp
+    b: Tld4_comp
+    g: Tld4_comp
+    r: Tld4_comp
+class Tld4_comp:
+    _2d: Tld4_comp__2d
+    a2d: Tld4_comp_a2d
+    acube: Tld4_comp_geom
+    cube: Tld4_comp_geom
+class Tld4_comp__2d:
+    v4: Tld4_comp__2d_v4
+class Tld4_comp__2d_v4:
+    f32: Tld4_comp__2d_v4_dtype
+    s32: Tld4_comp__2d_v4_dtype
+    u32: Tld4_comp__2d_v4_dtype
+class Tld4_comp__2d_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Fetch one component of the four texels that bilinear filtering would read.
+        - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 2.2, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tld4.comp.geom.v4.dtype.f32 d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+class Tld4_comp_a2d:
+    v4: Tld4_comp_a2d_v4
+class Tld4_comp_a2d_v4:
+    f32: Tld4_comp_a2d_v4_dtype
+    s32: Tld4_comp_a2d_v4_dtype
+    u32: Tld4_comp_a2d_v4_dtype
+class Tld4_comp_a2d_v4_dtype:
+    def f32(self, d: Values, a: object, e: object = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Fetch one component of the four texels that bilinear filtering would read.
+        - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tld4.comp.geom.v4.dtype.f32 d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 2 more forms
+        """
+class Tld4_comp_geom:
+    v4: Tld4_comp_geom_v4
+class Tld4_comp_geom_v4:
+    f32: Tld4_comp_geom_v4_dtype
+    s32: Tld4_comp_geom_v4_dtype
+    u32: Tld4_comp_geom_v4_dtype
+class Tld4_comp_geom_v4_dtype:
+    def f32(self, d: Values, a: object, f: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Fetch one component of the four texels that bilinear filtering would read.
+        - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d|p, [a]` (PTX 7.1, sm_60 or later)
+        - `tld4.comp.geom.v4.dtype.f32 d|p, [a], f` (PTX 7.1, sm_60 or later)
+        """
+class Txq:
+    addr_mode_0: Txq_query
+    addr_mode_1: Txq_query
+    addr_mode_2: Txq_query
+    array_size: Txq_query_2
+    channel_data_type: Txq_query_3
+    channel_order: Txq_query_3
+    depth: Txq_query_4
+    filter_mode: Txq_query
+    force_unnormalized_coords: Txq_force_unnormalized_coords
+    height: Txq_query_4
+    level: Txq_level
+    normalized_coords: Txq_query_4
+    num_mipmap_levels: Txq_query_2
+    num_samples: Txq_query_2
+    width: Txq_query_4
+class Txq_query:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a texture or a sampler.
+        - `txq.query.b32 d, [a]` (PTX 1.5, any target)
+        """
+class Txq_query_2:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a texture or a sampler.
+        - `txq.query.b32 d, [a]` (PTX 4.1, any target)
+        """
+class Txq_query_3:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a texture or a sampler.
+        - `txq.query.b32 d, [a]` (PTX 2.1, any target)
+        """
+class Txq_query_4:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a texture or a sampler.
+        - `txq.query.b32 d, [a]` (PTX 1.5, any target)
+        """
+class Txq_force_unnormalized_coords:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a texture or a sampler.
+        - `txq.force_unnormalized_coords.b32 d, [a]` (PTX 2.2, any target)
+        """
+class Txq_level:
+    depth: Txq_level_query
+    height: Txq_level_query
+    width: Txq_level_query
+class Txq_level_query:
+    def b32(self, d: Reg, a: object, lod: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Ask for a property of a texture or a sampler.
+        - `txq.level.query.b32 d, [a], lod` (PTX 4.3, any target)
+        """
 class Vabsdiff:
     s32: Vabsdiff_dtype
     u32: Vabsdiff_dtype

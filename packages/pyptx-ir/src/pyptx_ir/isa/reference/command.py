@@ -14,10 +14,11 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.reference.entries import Entry, entries
 from pyptx_ir.isa.reference.search import Result, available, nearest, search
 from pyptx_ir.isa.reference.wording import availability, operands, syntax, version
+from pyptx_ir.isa.table.summaries import SUMMARIES
 from pyptx_ir.isa.targets import find_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyptx_ir.isa.patterns import Pattern
 
@@ -69,14 +70,30 @@ def _version(text: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2]))
 
 
-def _nothing(text: str, known: Iterable[Entry], elsewhere: Sequence[Result]) -> str:
+def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> str:
     """Say why there is no result: the filters let nothing through, or nothing is called so."""
     if elsewhere:
         entry = elsewhere[0].entry
         needs = dict.fromkeys(availability(form.row) for form in entry.forms)
         return f"no form of {entry.name} is left; it needs {' or '.join(itertools.islice(needs, 4))}"
+    absent = _absent(text, {entry.name for entry in known})
+    if absent:
+        return absent
     close = nearest(known, text)
     return f"nothing fits {text!r}" + (f"; did you mean {' or '.join(close)}?" if close else "")
+
+
+def _absent(text: str, known: set[str]) -> str:
+    """Say which package has an instruction that fits but is not installed; nothing if none has."""
+    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
+
+    words = set(re.split(r"[\s.]+", text.strip().lower()))
+    for summaries in SUMMARIES.values():
+        for name, summary in summaries.items():
+            homes = [home for start, home in HOMES_OF_INSTRUCTIONS.items() if f"{name}.".startswith(f"{start}.")]
+            if homes and name not in known and words <= set(name.split(".")):
+                return f"{name}: {summary} Its rows are in {homes[0]}: pip install {homes[0]}"
+    return ""
 
 
 def _text(found: Sequence[Result]) -> str:
