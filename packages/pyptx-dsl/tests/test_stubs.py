@@ -164,8 +164,8 @@ def test_every_instruction_can_be_called_and_is_explained_at_its_last_word() -> 
 
 
 def test_what_is_told_is_summary_syntax_version_and_targets() -> None:
-    told, _ = in_stub(("elect", "sync"))
-    assert told == "Choose one lane of a warp as leader.\n- `elect.sync d|p, membermask` (PTX 8.0, sm_90 or later)"
+    told, _ = in_stub(("activemask", "b32"))
+    assert told.endswith("- `activemask.b32 d` (PTX 6.2, any target)"), told
     told, _ = in_stub(("cp", "async"))
     assert "- `cp.async.wait_group`: Wait until" in told
 

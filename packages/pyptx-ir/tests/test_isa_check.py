@@ -87,7 +87,6 @@ def test_legal_instructions_pass_and_so_do_those_that_the_table_does_not_know(te
         ("setp.lt.u32 %u32_1, %u32_2, 3;", "must be a .pred register", ""),
         ("shl.b64 %b64_1, %b64_2, %b64_3;", "must be a 32-bit integer register or literal", ""),
         ("mul.wide.u32 %u32_1, %u32_2, 3;", ".b64 or .u64 or .s64 register", ""),
-        ("elect.sync %u32_1, -1;", "must be a pair", ""),
         ("atom.global.add.s64 %s64_1, [%u64_1], 1;", "", ""),
     ],
 )

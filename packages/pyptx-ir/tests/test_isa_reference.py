@@ -152,10 +152,10 @@ def test_of_an_instruction_the_forms_are_shown_that_the_words_fit() -> None:
 
 
 def test_filters_leave_what_a_target_and_a_version_have() -> None:
-    assert "elect.sync" in names("elect")
-    assert names("elect", target="sm_80") == []
-    assert names("elect", target="sm_90a") == names("elect", target="sm_120f") == ["elect.sync"]
-    assert names("elect", version=(7, 8)) == []
+    assert "redux.sync" in names("redux")
+    assert names("redux", target="sm_75") == []
+    assert names("redux", target="sm_80") == names("redux", target="sm_120f") == ["redux.sync"]
+    assert names("redux", version=(6, 5)) == []
     assert "vote" in names("vote", target="sm_75", version=(6, 3))
     assert names("vote", target="sm_75", version=(6, 4)) == ["vote.sync"]
 
@@ -171,14 +171,13 @@ def test_a_misspelt_name_brings_up_the_nearest() -> None:
 
 
 def test_the_command_shows_an_instruction(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["isa", "elect.sync"]) == 0
+    assert main(["isa", "bar.warp.sync"]) == 0
     assert capsys.readouterr().out == (
-        "elect.sync (Synchronization)\n"
-        "  Choose one lane of a warp as leader.\n"
+        "bar.warp.sync (Synchronization)\n"
+        "  Wait for the lanes of the warp that a mask names.\n"
         "\n"
-        "  PTX 8.0, sm_90 or later\n"
-        "    elect.sync d|p, membermask;\n"
-        "      d           written: a 32-bit integer register; with | and a register of type .pred; also the sink _\n"
+        "  PTX 6.0, any target\n"
+        "    bar.warp.sync membermask;\n"
         "      membermask  read: a 32-bit integer register or constant\n"
     )
 
@@ -210,9 +209,9 @@ def test_the_command_in_json_has_everything(capsys: pytest.CaptureFixture[str]) 
     [
         (["nonesuch_instruction"], 1, "nothing fits 'nonesuch_instruction'"),
         (["cp.asinc"], 1, "did you mean cp.async"),
-        (["elect.sync", "--target", "sm_80"], 1, "no form of elect.sync is left; it needs PTX 8.0, sm_90 or later"),
-        (["elect.sync", "--target", "sm_91"], 2, "unknown target 'sm_91'"),
-        (["elect.sync", "--version", "new"], 2, "'new' is no version of PTX"),
+        (["match.sync", "--target", "sm_60"], 1, "no form of match.sync is left; it needs PTX 6.0, sm_70 or later"),
+        (["redux.sync", "--target", "sm_91"], 2, "unknown target 'sm_91'"),
+        (["redux.sync", "--version", "new"], 2, "'new' is no version of PTX"),
         ([], 2, "usage: pyptx isa"),
     ],
 )

@@ -15,7 +15,7 @@ from pyptx_ir.isa.fitting import fault_in, limits_in
 from pyptx_ir.isa.limits import Limits, constant_value
 from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, compile_row
-from pyptx_ir.isa.refusals import Refusal, misspelt, misused, unavailable, unknown, unready_word
+from pyptx_ir.isa.refusals import Refusal, lives_elsewhere, misspelt, misused, unavailable, unknown, unready_word
 from pyptx_ir.isa.shapes import Shape, shape_of
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
         (pattern, filled) for pattern in patterns if (filled := match_modifiers(pattern, opcode[1:])) is not None
     ]
     if not matches:
-        beyond = version > TABLE_VERSION
+        beyond = version > TABLE_VERSION or lives_elsewhere(opcode, patterns)
         return Judgement(unknown(opcode) if beyond else misspelt(opcode, patterns))
     early = unready_word(opcode, target, version)
     if early is not None:

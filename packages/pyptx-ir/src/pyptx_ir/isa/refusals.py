@@ -44,7 +44,7 @@ def unknown(opcode: tuple[str, ...]) -> Refusal:
     from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS, manager
 
     name = ".".join(opcode)
-    home = next((HOMES_OF_INSTRUCTIONS[key] for key in (name, *_prefixes(opcode)) if key in HOMES_OF_INSTRUCTIONS), "")
+    home = HOMES_OF_INSTRUCTIONS.get(_key_of_home(opcode), "")
     if home:
         hint = f"its rows are in {home}: pip install {home}"
     else:
@@ -52,6 +52,19 @@ def unknown(opcode: tuple[str, ...]) -> Refusal:
         meant = f"did you mean {close[0]}? " if close else ""
         hint = f"{meant}If ptxas knows it, write it with ptx.raw, which is not checked"
     return Refusal(UNKNOWN_INSTRUCTION, f"{name} is not in the instruction table", hint, severity="warning")
+
+
+def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
+    """Tell whether the forms of this name belong to a package that is not here: of its rows, `patterns` has none."""
+    key = _key_of_home(opcode)
+    return bool(key) and not any(pattern.row.syntax.startswith(key) for pattern in patterns)
+
+
+def _key_of_home(opcode: tuple[str, ...]) -> str:
+    """Return the first words of an opcode by which its home is known, or nothing."""
+    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
+
+    return next((key for key in (".".join(opcode), *_prefixes(opcode)) if key in HOMES_OF_INSTRUCTIONS), "")
 
 
 def _prefixes(opcode: tuple[str, ...]) -> list[str]:

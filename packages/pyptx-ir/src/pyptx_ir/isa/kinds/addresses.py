@@ -56,16 +56,20 @@ def _unfit_base(base: str, spaces: frozenset[str]) -> Misfit | None:
 
 
 def _spaces(argument: str, use: Use) -> frozenset[str]:
-    """Return the spaces whose variables fit: those of the kind's argument, or those among the opcode's words."""
-    if argument:
-        return frozenset(argument.split()) - {"generic"}
-    words = [_SPACES[word] for word in use.filled.values() if word in _SPACES]
-    return frozenset(words) if len(set(words)) == 1 else frozenset()
+    """Return the spaces whose variables fit: those of the kind's argument, or of them the one that the opcode names."""
+    words = {_SPACES[word] for word in use.filled.values() if word in _SPACES}
+    named = frozenset(words) if len(words) == 1 else frozenset[str]()
+    if not argument:
+        return named
+    allowed = frozenset(argument.split()) - {"generic"}
+    return (named & allowed) or allowed
 
 
 def _example_address(argument: str, use: Use, index: int) -> tuple[str, ...]:
     if argument:
-        space = argument.split(maxsplit=1)[0]
+        first, *others = argument.split()
+        fitting = _spaces(argument, use) | {"generic"}
+        space = next((other for other in (first, *others) if other in fitting), first)
         return (f"[{EXAMPLES[space]}]" if space in EXAMPLES else f"[%u64_{index}]",)
     words = [word for word in use.filled.values() if word in EXAMPLES]
     if words and words[0] == "param" and use.place.written:

@@ -9,6 +9,7 @@ from pyptx_ir.isa.kinds import (
     copies,
     names,
     scalars,
+    synchronization,
     tensor_memory,
     vectors,
     video,
@@ -23,6 +24,7 @@ FAMILIES = (
     addresses,
     names,
     copies,
+    synchronization,
     tensor_memory,
     video,
 )

@@ -18,16 +18,6 @@ ROWS = (
     row(
         "nanosleep.u32 t", operands={"t": "int32"}, access="r", since=ptx(6, 3), targets=("sm_70",), manual="nanosleep"
     ),
-    row(
-        "setmaxnreg.action.sync.aligned.u32 count",
-        action=("inc", "dec"),
-        operands={"count": "imm"},
-        access="r",
-        leading=True,
-        since=ptx(8, 0),
-        targets=("sm_90a", "sm_100a", "sm_101a", "sm_120a", "sm_100f", "sm_101f", "sm_110f", "sm_120f"),
-        manual="setmaxnreg",
-    ),
     row("stacksave.type d", type=ADDRESSES, since=ptx(7, 3), targets=("sm_52",), manual="stacksave"),
     row("stackrestore.type a", type=ADDRESSES, access="r", since=ptx(7, 3), targets=("sm_52",), manual="stackrestore"),
     row(

@@ -123,31 +123,4 @@ ROWS = (
     row("prefetchu.L1 [a]", since=ptx(2, 0), manual="prefetch"),
     *_address_conversions(SPACES, ptx(2, 0)),
     *_address_conversions(PARAMETERS, ptx(7, 7)),
-    row(
-        "mapa.type d, a, b", type=ADDRESSES, operands={"b": "int32"}, since=ptx(7, 8), targets=("sm_90",), manual="mapa"
-    ),
-    row(
-        "mapa.shared::cluster.type d, a, b",
-        type=ADDRESSES,
-        operands={"a": "type or symbol", "b": "int32"},
-        since=ptx(7, 8),
-        targets=("sm_90",),
-        manual="mapa",
-    ),
-    row(
-        "getctarank.type d, a",
-        type=ADDRESSES,
-        operands={"d": "int32"},
-        since=ptx(7, 8),
-        targets=("sm_90",),
-        manual="getctarank",
-    ),
-    row(
-        "getctarank.shared::cluster.type d, a",
-        type=ADDRESSES,
-        operands={"d": "int32", "a": "type or symbol"},
-        since=ptx(7, 8),
-        targets=("sm_90",),
-        manual="getctarank",
-    ),
 )

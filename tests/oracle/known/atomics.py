@@ -1,10 +1,13 @@
-"""Barriers, fences, atomics, votes."""
+"""atom, red."""
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^fence\.(acquire|release)\.": ("the manual: PTX 8.6 and sm_90; ptxas 13.0 takes them from the start"),
     r"^red\S* _,": ("ptxas takes the sink for red's address, and then crashes in code generation"),
+    r"^(atom|red)\S* [^|]*\[lmem\]": ("ptxas takes a local variable, and then crashes in code generation"),
+    r"^red\S*\.(L2::cache_hint|v[248])\S* \[smem\]": (
+        "the manual: cache policies and vectors go with global memory; ptxas holds atom to it, but not red"
+    ),
     r"^atom\S* [^;]*,[^;]*,[^;]*,": ("ptxas passes over a fourth operand of atom.exch, .and, .or and .xor"),
 }
 

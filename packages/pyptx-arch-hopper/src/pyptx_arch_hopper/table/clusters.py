@@ -1,0 +1,43 @@
+"""Manual: "barrier.cluster", "mapa", "getctarank": the blocks of a cluster meet, and find each other's memory."""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+
+TARGETS = ("sm_90",)
+LOCATIONS = {"a": "shared_location(type)"}
+
+
+def _barrier(opcode: str, since: tuple[int, int], **slots: tuple[str, ...]) -> InstructionRow:
+    return row(
+        f"barrier.cluster.{opcode}{{.aligned}}",
+        leading=2,
+        since=since,
+        targets=TARGETS,
+        manual="barrier.cluster",
+        slots=slots,
+    )
+
+
+ROWS = (
+    _barrier("arrive", ptx(7, 8)),
+    _barrier("arrive.sem", ptx(8, 0), sem=("release", "relaxed")),
+    _barrier("wait", ptx(7, 8)),
+    _barrier("wait.acquire", ptx(8, 0)),
+    row(
+        "mapa{.shared::cluster}.type d, a, b",
+        type=("u32", "u64"),
+        operands={**LOCATIONS, "b": "int32"},
+        since=ptx(7, 8),
+        targets=TARGETS,
+        manual="mapa",
+    ),
+    row(
+        "getctarank{.shared::cluster}.type d, a",
+        type=("u32", "u64"),
+        operands={**LOCATIONS, "d": "int32"},
+        since=ptx(7, 8),
+        targets=TARGETS,
+        manual="getctarank",
+    ),
+)

@@ -1,0 +1,37 @@
+"""Manual: "membar / fence": those of asynchronous copies, of tensor maps, and of fresh barriers."""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+from pyptx_ir.isa.table.type_sets import SCOPES
+
+
+def _fence(syntax: str, since: tuple[int, int], operands: str = "", **slots: tuple[str, ...]) -> InstructionRow:
+    return row(
+        f"{syntax} {operands}".rstrip(),
+        operands={"addr": "address", "size": "imm in 128"},
+        access="rr" if operands else "",
+        leading=".proxy" in syntax,
+        since=since,
+        targets=("sm_90",),
+        manual=syntax.partition(".")[0],
+        slots=slots,
+    )
+
+
+ROWS = (
+    _fence("fence.mbarrier_init.release.cluster", ptx(8, 0)),
+    _fence("fence.proxy.async{.space}", ptx(8, 0), space=("global", "shared::cta", "shared::cluster")),
+    _fence("membar.proxy.async", ptx(8, 0)),
+    # From the generic proxy to that of tensor maps, over the 128 bytes of one.
+    _fence("fence.proxy.tensormap::generic.release.scope", ptx(8, 3), scope=SCOPES),
+    _fence("fence.proxy.tensormap::generic.acquire.scope", ptx(8, 3), "[addr], size", scope=SCOPES),
+    # From the generic proxy to that of asynchronous copies, for what lies in shared memory alone.
+    _fence("fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", ptx(8, 6)),
+    _fence("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", ptx(8, 6)),
+    _fence(
+        "fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.scope",
+        ptx(9, 4),
+        scope=("cta", "cluster"),
+    ),
+)

@@ -1,0 +1,37 @@
+"""Manual: "Parallel Synchronization and Communication Instructions": membar, fence.
+
+Those between the proxies of asynchronous copies came with Hopper, and those of the fabric with Blackwell: their rows
+are in the packages of these.
+"""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.rows import ptx, row
+from pyptx_ir.isa.table.type_sets import SCOPES
+
+ROWS = (
+    row("membar.level", level=("cta", "gl"), since=ptx(1, 4), manual="membar"),
+    row("membar.sys", since=ptx(2, 0), manual="membar"),
+    row("fence{.sem}.scope", sem=("sc", "acq_rel"), scope=SCOPES, since=ptx(6, 0), targets=("sm_70",), manual="fence"),
+    row(
+        "fence.sem.scope", sem=("acquire", "release"), scope=SCOPES, since=ptx(8, 6), targets=("sm_90",), manual="fence"
+    ),
+    row(
+        "fence.acquire.sync_restrict::shared::cluster.cluster",
+        since=ptx(8, 6),
+        targets=("sm_90",),
+        manual="fence",
+    ),
+    row("fence.release.sync_restrict::shared::cta.cluster", since=ptx(8, 6), targets=("sm_90",), manual="fence"),
+    row("fence.alias.sync_restrict::read.release.sys", since=ptx(9, 5), targets=("sm_90",), manual="fence"),
+    row("fence.proxy.alias", leading=True, since=ptx(7, 5), targets=("sm_70",), manual="fence"),
+    row(
+        "fence.proxy.alias.sem.sys",
+        sem=("acquire", "release"),
+        leading=True,
+        since=ptx(9, 4),
+        targets=("sm_90",),
+        manual="fence",
+    ),
+    row("membar.proxy.alias", leading=True, since=ptx(7, 5), targets=("sm_60",), manual="membar"),
+)

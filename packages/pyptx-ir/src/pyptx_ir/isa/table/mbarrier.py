@@ -1,0 +1,167 @@
+"""Manual: "Parallel Synchronization and Communication Instructions": mbarrier."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+AMPERE = ("sm_80",)
+HOPPER = ("sm_90",)
+MULTICAST = ("sm_107f",)
+
+SLOTS = {
+    "ss": ("shared", "shared::cta"),
+    "space": ("shared", "shared::cta", "shared::cluster"),
+    "scope": ("cta", "cluster"),
+    "layout": ("layout::v0", "layout::v1"),
+}
+OPERANDS = {
+    "addr": "address(shared)",
+    "count": "int32 in 1..1048575",  # "Contents of the mbarrier object": 20 bits
+    "tx_count": "int32",
+    "cta_mask": "int32",
+    "state": "u64",
+    "parity": "int32 in 0 1",
+    "time_hint": "int32",
+    "report": "b8",
+    "p": "typed(pred)",  # unlike setp's, never the sink
+}
+SINKS = {**OPERANDS, "state": "u64 or _", "_": "sink or _"}
+PENDING = {**OPERANDS, "count": "int32"}
+
+# Words behind arrive or arrive_drop, operands, PTX version, targets.
+ARRIVALS = (
+    # At an object of the own block:
+    ("{.ss}", "state, [addr]", ptx(7, 0), AMPERE),
+    (".noComplete{.ss}", "state, [addr], count", ptx(7, 0), AMPERE),
+    ("{.ss}", "state, [addr], count", ptx(7, 8), HOPPER),
+    (".release.scope{.ss}", "state, [addr]", ptx(8, 0), AMPERE),
+    (".release.scope{.ss}", "state, [addr], count", ptx(8, 0), HOPPER),
+    (".relaxed.scope{.ss}", "state, [addr]{, count}", ptx(8, 6), HOPPER),
+    (".noComplete.release.cta{.ss}", "state, [addr], count", ptx(8, 0), AMPERE),
+    (".expect_tx{.release.scope}{.ss}", "state, [addr], tx_count", ptx(8, 0), HOPPER),
+    (".expect_tx.relaxed.scope{.ss}", "state, [addr], tx_count", ptx(8, 6), HOPPER),
+    # At one that may lie in another block of the cluster, which returns no state:
+    ("{.release.scope}.shared::cluster", "_, [addr]{, count}", ptx(8, 0), HOPPER),
+    (".relaxed.scope.shared::cluster", "_, [addr]{, count}", ptx(8, 6), HOPPER),
+    (".expect_tx{.release.scope}.shared::cluster", "_, [addr], tx_count", ptx(8, 0), HOPPER),
+    (".expect_tx.relaxed.scope.shared::cluster", "_, [addr], tx_count", ptx(8, 6), HOPPER),
+    # At those at the same place in several blocks:
+    ("{.sem.scope}{.shared::cluster}.multicast::cluster::32b", "_, [addr]{, count}, cta_mask", ptx(9, 4), MULTICAST),
+    (
+        ".expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b",
+        "_, [addr], tx_count, cta_mask",
+        ptx(9, 4),
+        MULTICAST,
+    ),
+)
+# Words behind test_wait, try_wait and their .parity forms, results, PTX version (or that of the name), targets.
+WAITS = (
+    ("{.ss}", "p", ptx(7, 0), AMPERE),
+    (".acquire.scope{.ss}", "p", ptx(8, 0), AMPERE),
+    (".relaxed.scope{.ss}", "p", ptx(8, 6), HOPPER),
+    (".phase_type::primary{.sem.scope}{.ss}", "p{|q}", ptx(9, 3), HOPPER),
+    (".phase_type::primary{.sem.scope}{.ss}", "p{|q}, report", ptx(9, 3), HOPPER),
+)
+
+
+def _mbarrier(
+    name: str,
+    operands: str,
+    since: tuple[int, int],
+    targets: tuple[str, ...],
+    *,
+    access: str,
+    kinds: Mapping[str, str] = OPERANDS,
+    sem: tuple[str, ...] = (),
+) -> InstructionRow:
+    """Return a row; `expect_tx` and `parity` behind the first word are parts of the name, and stay in place."""
+    words = re.split(r"[{}.]+", name)
+    slots = {**SLOTS, "sem": sem}
+    return row(
+        f"mbarrier.{name}.b64 {operands}",
+        operands=kinds,
+        access=access[: operands.count(",") + 1],
+        leading=2 if words[1:2] in (["expect_tx"], ["parity"]) else 1,
+        since=since,
+        targets=targets,
+        manual=f"mbarrier.{words[0]}",
+        slots={slot: values for slot, values in slots.items() if slot in words},
+    )
+
+
+def _arrivals(name: str, kinds: Mapping[str, str]) -> Iterator[InstructionRow]:
+    """Yield the forms of arrive or arrive_drop; `kinds` are those of PTX 7.0."""
+    for words, operands, since, targets in ARRIVALS:
+        yield _mbarrier(
+            f"{name}{words}",
+            operands,
+            since,
+            targets,
+            access="wxrr",
+            kinds=kinds if since == ptx(7, 0) else SINKS,
+            sem=("release", "relaxed"),
+        )
+
+
+def _waits(name: str, phase: str, first: tuple[int, int], targets: tuple[str, ...]) -> Iterator[InstructionRow]:
+    """Yield the forms of a wait for the `phase` that a state or a parity names; the name is known from `first` on."""
+    for words, results, since, least in WAITS:
+        yield _mbarrier(
+            f"{name}{words}",
+            f"{results}, [addr], {phase}",
+            max(since, first),
+            max(least, targets),
+            access="wwrrr" if "," in results else "wrrr",
+            sem=("acquire", "relaxed"),
+        )
+
+
+def _transactions(name: str) -> Iterator[InstructionRow]:
+    """Yield the forms of expect_tx or complete_tx."""
+    yield _mbarrier(f"{name}{{.relaxed.scope}}{{.space}}", "[addr], tx_count", ptx(8, 0), HOPPER, access="xr")
+    yield _mbarrier(
+        f"{name}{{.relaxed.scope}}{{.shared::cluster}}.multicast::cluster::32b",
+        "[addr], tx_count, cta_mask",
+        ptx(9, 4),
+        MULTICAST,
+        access="xrr",
+    )
+
+
+CONDITIONAL = "parity.phase_type::conditional{.sem.scope}{.ss}"
+
+ROWS = (
+    _mbarrier("init{.ss}", "[addr], count", ptx(7, 0), AMPERE, access="wr"),
+    _mbarrier("init.layout{.ss}", "[addr], count", ptx(9, 3), HOPPER, access="wr"),
+    _mbarrier("inval{.ss}", "[addr]", ptx(7, 0), AMPERE, access="w"),
+    *_transactions("expect_tx"),
+    *_transactions("complete_tx"),
+    *_arrivals("arrive", OPERANDS),
+    _mbarrier("arrive{.ss}", "_, [addr]", ptx(7, 1), AMPERE, access="wx", kinds=SINKS),
+    _mbarrier("arrive.noComplete{.ss}", "_, [addr], count", ptx(7, 1), AMPERE, access="wxr", kinds=SINKS),
+    *_arrivals("arrive_drop", SINKS),
+    *_waits("test_wait", "state", ptx(7, 0), AMPERE),
+    *_waits("test_wait.parity", "parity", ptx(7, 1), AMPERE),
+    *_waits("try_wait", "state{, time_hint}", ptx(7, 8), HOPPER),
+    *_waits("try_wait.parity", "parity{, time_hint}", ptx(7, 8), HOPPER),
+    _mbarrier(
+        f"test_wait.{CONDITIONAL}", "p, [addr], parity", ptx(9, 3), HOPPER, access="wrr", sem=("acquire", "relaxed")
+    ),
+    _mbarrier(
+        f"try_wait.{CONDITIONAL}",
+        "p, [addr], parity{, time_hint}",
+        ptx(9, 3),
+        HOPPER,
+        access="wrrr",
+        sem=("acquire", "relaxed"),
+    ),
+    _mbarrier("pending_count", "count, state", ptx(7, 0), AMPERE, access="wr", kinds=PENDING),
+    _mbarrier("pending_count.layout::v0", "count, state", ptx(9, 3), HOPPER, access="wr", kinds=PENDING),
+    _mbarrier("check_layout.layout{.ss}", "p, [addr]", ptx(9, 3), HOPPER, access="wr"),
+)

@@ -1,0 +1,84 @@
+"""Manual: "Parallel Synchronization and Communication Instructions": vote, match, activemask, redux."""
+
+from __future__ import annotations
+
+from pyptx_ir.isa.rows import ptx, row
+
+MASK = {"membermask": "int32"}
+# Unlike setp, these know no sink for a predicate.
+RESULT = {"p": "typed(pred)"}
+VOTES = ("all", "any", "uni")
+GONE = ("sm_70", ptx(6, 4))
+
+ROWS = (
+    row(
+        "vote.mode.pred p, a",
+        mode=VOTES,
+        operands={**RESULT, "a": "pred or !"},
+        since=ptx(1, 2),
+        before=GONE,
+        manual="vote",
+    ),
+    row(
+        "vote.ballot.b32 d, a",
+        operands={"d": "int32", "a": "pred or !"},
+        since=ptx(2, 0),
+        before=GONE,
+        manual="vote",
+    ),
+    row(
+        "vote.sync.mode.pred p, a, membermask",
+        mode=VOTES,
+        operands={**RESULT, "a": "pred or !", **MASK},
+        since=ptx(6, 0),
+        manual="vote.sync",
+    ),
+    row(
+        "vote.sync.ballot.b32 d, a, membermask",
+        operands={"a": "pred or !", **MASK},
+        since=ptx(6, 0),
+        manual="vote.sync",
+    ),
+    row(
+        "match.any.sync.type d, a, membermask",
+        type=("b32", "b64"),
+        operands={"d": "int32", **MASK},
+        since=ptx(6, 0),
+        targets=("sm_70",),
+        manual="match.sync",
+    ),
+    row(
+        "match.all.sync.type d{|p}, a, membermask",
+        type=("b32", "b64"),
+        operands={"d": "int32 or _", **MASK},
+        since=ptx(6, 0),
+        targets=("sm_70",),
+        manual="match.sync",
+    ),
+    row("activemask.b32 d", since=ptx(6, 2), manual="activemask"),
+    row(
+        "redux.sync.op.type d, a, membermask",
+        op=("add", "min", "max"),
+        type=("u32", "s32"),
+        operands={"d": "int32", "a": "int32", **MASK},
+        since=ptx(7, 0),
+        targets=("sm_80",),
+        manual="redux.sync",
+    ),
+    row(
+        "redux.sync.op.b32 d, a, membermask",
+        op=("and", "or", "xor"),
+        operands={"d": "int32", "a": "int32", **MASK},
+        since=ptx(7, 0),
+        targets=("sm_80",),
+        manual="redux.sync",
+    ),
+    row(
+        "redux.sync.op{.abs}{.NaN}.f32 d, a, membermask",
+        op=("min", "max"),
+        operands=MASK,
+        since=ptx(8, 6),
+        targets=("sm_100a", "sm_100f"),
+        manual="redux.sync",
+    ),
+)

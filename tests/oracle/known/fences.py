@@ -1,0 +1,15 @@
+"""membar, fence."""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {
+    r"^fence\.(acquire|release)\.": ("the manual: PTX 8.6 and sm_90; ptxas 13.0 takes them from the start"),
+    r"^fence\.proxy\.(?=\S*::)\S*\.acq_rel": ("the manual: a fence of one direction acquires or releases"),
+    r"^fence\.proxy\.\S*\.(sync_restrict\S*|global|shared\S*)\b.* does not go with": (
+        "ptxas passes over restrictions and spaces of proxy fences that have none"
+    ),
+}
+
+LAXER: dict[str, str] = {
+    r"^membar\.proxy\.async;": ("the manual has it from PTX 8.0 on, and so has ptxas 13.5; 13.0 does not know it"),
+}
