@@ -47,6 +47,9 @@ BROKEN: tuple[Broken, ...] = (
     Broken("an operand is missing", "syntax", entry("add.s32 %r1, «,» %r2;")),
     Broken("no semicolon", "syntax", entry("mov.b32 %r1, 1\n\t«mov.b32» %r2, 2;")),
     Broken("an unknown directive", "syntax", entry("", directives="«.maxntidx» 128")),
+    Broken("a semicolon too many", "empty-statement", entry("mov.b32 %r1, 1;«;»")),
+    Broken("code below a function", "outside-function", entry("") + "«mov.b32» %r1, 1;\nret;\n"),
+    Broken("a brace too many", "outside-function", entry("@%p1 bra L;\n\tL: }\n\t«mov.b32» %r1, 1;\n{")),
     # The header
     Broken("no version", "missing-version", "«.target» sm_90a\n.visible .entry k() { ret; }\n"),
     Broken("no target", "missing-target", "«.version» 9.0\n.visible .entry k() { ret; }\n"),
@@ -164,6 +167,10 @@ BROKEN: tuple[Broken, ...] = (
         f"{HEAD}.extern .func f();\n.func «f»() {{ ret; }}\n",
     ),
     Broken("a function like a variable", "redefined-function", f"{HEAD}.global .b32 f;\n.func «f»() {{ ret; }}\n"),
+    Broken("a file number twice", "redefined-file", entry("", above='.file 1 "a.cu"\n.file «1» "b.cu"\n')),
+    Broken("a file in a function", "misplaced-directive", entry('«.file» 1 "a.cu"')),
+    Broken("an attribute that is none", "directive-argument", entry("", above=".global .attribute(«.fast») .b32 g;\n")),
+    Broken("managed constants", "directive-argument", entry("", above=".const .attribute(«.managed») .b32 g;\n")),
     # Declarations
     Broken("a type of instructions", "declaration", entry(".reg «.bf16» h;")),
     Broken("a type of no size", "declaration", entry("", above=".global «.b7» g;\n")),

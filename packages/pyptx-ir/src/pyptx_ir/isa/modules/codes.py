@@ -22,6 +22,8 @@ class Code:
 
 CODES: tuple[Code, ...] = (
     Code("syntax", ERROR, "text that is not PTX"),
+    Code("outside-function", ERROR, "code outside any function"),
+    Code("empty-statement", ERROR, "a ';' that ends nothing"),
     # The header
     Code("missing-version", ERROR, "a module does not begin with .version"),
     Code("missing-target", ERROR, "a module does not name its target"),
@@ -44,6 +46,7 @@ CODES: tuple[Code, ...] = (
     Code("redefined-variable", ERROR, "a variable or parameter declared twice in one scope"),
     Code("redefined-label", ERROR, "a label that stands twice in one scope, or is also something else"),
     Code("redefined-function", ERROR, "a function defined twice, or declared differently each time"),
+    Code("redefined-file", ERROR, "two .file directives of one number"),
     # Declarations
     Code("declaration", ERROR, "a type, vector, alignment or size that the state space can't hold"),
     Code("initializer", ERROR, "an initialiser of the wrong shape or type, or where there can't be one"),

@@ -44,6 +44,7 @@ _KINDS: dict[type[Statement], str] = {
     Pragma: "pragma",
 }
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
+_ATTRIBUTES = frozenset({"managed", "unified"})
 _SIZES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
 # Pairs that can't stand together, and directives that stand in need of others: ptxas 13.5.
 _CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
@@ -80,6 +81,19 @@ def header(walk: Walk, node: Function) -> None:
         message = "ptxas ignores .minnctapersm where neither .maxntid nor .reqntid is given"
         hint = "add .maxntid N, 1, 1, the most threads that a block will have"
         walk.report(Finding("ignored-directive", message, hint, word=".minnctapersm"))
+
+
+def attributes(walk: Walk, node: Function | Variable) -> None:
+    """Check that the attributes exist, and are on what can have them."""
+    is_global = isinstance(node, Variable) and node.space == "global"
+    for attribute in node.attributes:
+        if attribute.name not in _ATTRIBUTES:
+            message, hint = f"there is no attribute .{attribute.name}", "the attributes are .managed and .unified"
+        elif attribute.name == "managed" and not is_global:
+            message, hint = ".managed goes with .global variables", "remove it"
+        else:
+            continue
+        walk.report(Finding("directive-argument", message, hint, word=f".{attribute.name}"))
 
 
 def _arguments(walk: Walk, found: HeaderDirective) -> None:

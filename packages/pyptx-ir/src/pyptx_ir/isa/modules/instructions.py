@@ -22,6 +22,9 @@ BY_NAME = frozenset({"call", "brx"})
 
 def instruction(walk: Walk, node: Instruction) -> None:
     """Check one instruction: its guard, what its names stand for, and, if these are sound, ask the table."""
+    if walk.routine is None:
+        walk.sound = False  # whose names are these? `placement` has said so
+        return
     sound = node.guard is None or _guard(walk, node.guard)
     scope, memo = walk.scope, walk.names
     for index, operand in enumerate(node.operands):
@@ -38,7 +41,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
                 sound = False
             elif kind == UNKNOWN:
                 sound = False
-            elif kind == ".shared" and walk.routine is not None:
+            elif kind == ".shared":
                 walk.routine.shared.add(name)
     if sound and walk.target is not None and node.opcode[0] not in BY_NAME:
         verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version)

@@ -20,15 +20,18 @@ from pyptx_ir.isa.modules import (
     initializers,
     instructions,
     parameters,
+    placement,
     register_budget,
 )
 from pyptx_ir.syntax.nodes import (
     AddressSize,
     Alias,
+    Block,
     BranchTargets,
     CallPrototype,
     CallTargets,
     Directive,
+    Empty,
     File,
     Function,
     Instruction,
@@ -94,10 +97,14 @@ _LISTS = (BranchTargets, CallTargets, CallPrototype)
 # module as a whole, its header and its shared memory, is called by `check`.
 RULES: tuple[Rule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
+    _rule("outside-function", (Instruction, Label, Block, Loc), placement.in_function),
+    _rule("misplaced-directive redefined-file", (File, Section), placement.at_top),
+    _rule("empty-statement", (Empty,), placement.empty),
     _rule(_EARLY, _WITH_DIRECTIVES, directives.directive),
     _rule(
         "misplaced-directive directive-argument directive-conflict ignored-directive", (Function,), directives.header
     ),
+    _rule("directive-argument", (Function, Variable), directives.attributes),
     _rule("redefined-function redefined-variable parameter-space", (Function,), functions.function),
     _rule("undefined-function", (Alias,), functions.alias),
     _rule("initializer undefined-variable", (Variable,), initializers.initializer),

@@ -55,6 +55,7 @@ class Walk:
         self.names: dict[int, tuple[str, ...]] = {}
         self.constant = 0  # bytes of .const variables so far
         self.constant_at = 0
+        self.files: dict[int, int] = {}
         self.last_label = ""
         self.unreadable = False  # a brace or a header may be missing: what stands where is guesswork from here on
         self.header_end = 0
