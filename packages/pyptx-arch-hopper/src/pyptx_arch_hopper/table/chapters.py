@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from pyptx_arch_hopper.table import clusters, control, fences, wgmma
+from pyptx_arch_hopper.table import (
+    bulk_copy,
+    clusters,
+    control,
+    fences,
+    tensor_copy,
+    wgmma,
+)
 
-CHAPTERS = (wgmma, clusters, control, fences)
+CHAPTERS = (
+    wgmma,
+    clusters,
+    control,
+    fences,
+    bulk_copy,
+    tensor_copy,
+)
 
 ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)

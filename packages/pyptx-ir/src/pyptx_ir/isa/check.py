@@ -129,9 +129,7 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
         return Judgement(unknown(opcode))
     if is_partial(opcode):
         return Judgement(None)
-    matches = [
-        (pattern, filled) for pattern in patterns if (filled := match_modifiers(pattern, opcode[1:])) is not None
-    ]
+    matches = _matches(opcode)
     if not matches:
         beyond = version > TABLE_VERSION or lives_elsewhere(opcode, patterns)
         return Judgement(unknown(opcode) if beyond else misspelt(opcode, patterns))
@@ -149,6 +147,13 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
     found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
     fault, pattern = max(found, key=lambda each: _progress(each[0]))
     return Judgement(misused(opcode, pattern, fault))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _matches(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
+    """Return the rows that have this opcode among their forms, and the word of each of their slots."""
+    found = ((pattern, match_modifiers(pattern, opcode[1:])) for pattern in patterns_of(opcode[0]))
+    return [(pattern, filled) for pattern, filled in found if filled is not None]
 
 
 @functools.cache

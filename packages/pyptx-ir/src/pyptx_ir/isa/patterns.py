@@ -15,6 +15,9 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     address           in brackets; a variable must lie in the space that the opcode names, if it names one
     address(spaces)   in brackets; a variable must lie in one of these: `address(shared)`, `address(global const)`
     tensor(n)         a tensor map and n coordinates in one bracket; or a slot with `lengths`
+    box(n)            the same for copies of tensors: what overrides the map's fields stands between the two
+    offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions
+    handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
     label, function, list, targets
 
 (`pyptx_ir.isa.kinds` holds a row for each) and behind it, in this order: `or _` (the sink is allowed), `or !` (a

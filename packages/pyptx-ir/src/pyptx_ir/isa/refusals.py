@@ -93,8 +93,8 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
         since, need = WORDS.get(word, ((1, 0), ""))
         if version < since:
             return _needs_version(f".{word} of {'.'.join(opcode)}", since, version)
-        if need and not includes(target, need):
-            return _needs_target(f".{word} of {'.'.join(opcode)}", (need,), target)
+        if need and not any(includes(target, each) for each in need.split()):
+            return _needs_target(f".{word} of {'.'.join(opcode)}", tuple(need.split()), target)
     return None
 
 

@@ -1,13 +1,19 @@
-"""Operands of asynchronous copies. Manual: "Asynchronous copy", "Tensor copy"."""
+"""Operands of asynchronous copies. Manual: "Asynchronous copy", "Tensor copy", "Overriding tensor property value"."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
+
+_INT16 = ("b16", "u16", "s16", "")
+_INT32 = ("b32", "u32", "s32", "")
+_INT64 = ("b64", "u64", "s64", "")
+_BYTES = ("b8", "u8", "s8", *_INT16)
+_LITERAL = ("literal", "int")
 
 
 def _unfit_predicate(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
@@ -16,7 +22,126 @@ def _unfit_predicate(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
     return Misfit("a .pred register", OPERAND_TYPE if shape[0] == "register" else OPERAND_KIND)
 
 
+def _unfit_register(shape: Shape, types: tuple[str, ...], what: str) -> Misfit | None:
+    if shape[0] != "register":
+        return Misfit(what)
+    return None if shape[1] in types else Misfit(what, OPERAND_TYPE)
+
+
+def _unfit_list(shape: Shape, count: int, types: tuple[str, ...], what: str) -> Misfit | None:
+    """Judge a vector of `count` registers of these types, or integer literals."""
+    wanted = f"a vector of {count} {what}"
+    if shape == ("register", ""):
+        return None  # it may have been declared as a vector
+    if shape[0] != "vector":
+        return Misfit(wanted)
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if len(elements) != count:
+        return Misfit(wanted, VECTOR_LENGTH)
+    right = all(each == _LITERAL or (each[0] == "register" and each[1] in types) for each in elements)
+    return None if right else Misfit(f"{wanted} in .{types[0]}, .{types[1]} or .{types[2]} registers", OPERAND_TYPE)
+
+
+def _unfit_offsets(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    return _unfit_list(shape, use.count(argument) - 2, _INT16, "offsets")
+
+
+def _unfit_map(shape: Shape) -> Misfit | None:
+    """Judge what names a tensor map: a 64-bit register with its generic address, or a variable in global memory."""
+    if shape[0] == "symbol":
+        return None if shape[1] in ("", ".global") else Misfit("a tensor map in .global memory", ADDRESS_SPACE)
+    return _unfit_register(shape, _INT64, "a tensor map: its address in a 64-bit register, or a variable")
+
+
+def _inside(use: Use, count: int) -> list[tuple[str, int]]:
+    """Return what stands in the brackets behind the tensor map, by name, and the lengths of what are vectors."""
+    words = frozenset(use.filled.values())
+    parts: list[tuple[str, int]] = []
+    if use.row.opcode == "fabric":
+        parts += [("endpoint", 0), ("offset", 0)]
+        parts += [("counter", 0)] if "counted::bytes" in words else []
+    elif "override::global_address" in words:
+        parts.append(("address", 0))
+    if "override::global_dim" in words:
+        parts.append(("sizes", count))
+    if "override::global_dim_stride" in words:
+        parts += [("sizes", count), ("lower", count - 1), ("upper", 0)]
+    return [*parts, ("coordinates", count)]
+
+
+# What each part is: the types of its registers, and words for an error.
+_PARTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "endpoint": (_INT32, "the number of a logical endpoint in a 32-bit register"),
+    "offset": (_INT64, "an offset in a 64-bit register"),
+    "counter": (_INT64, "the offset of a counter in a 64-bit register"),
+    "address": (_INT64, "an address in a 64-bit register"),
+    "sizes": (_BYTES, "sizes"),
+    "lower": (_INT32, "lower parts of strides"),
+    "upper": (_INT16, "the upper parts of the strides in a 16-bit register"),
+    "coordinates": (_INT32, "coordinates"),
+}
+
+
+def _unfit_parts(parts: list[tuple[str, int]], shapes: tuple[Shape, ...]) -> Misfit | None:
+    for (name, length), shape in zip(parts, shapes, strict=True):
+        types, what = _PARTS[name]
+        misfit = _unfit_list(shape, length, types, what) if length else _unfit_register(shape, types, what)
+        if misfit:
+            return misfit
+    return None
+
+
+def _unfit_box(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge `[map{, what overrides its fields}, {c0, …}]`."""
+    parts = _inside(use, use.count(argument))
+    inside = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "bracket" or len(inside) != len(parts) + 1:
+        return Misfit(f"[map, {', '.join(name for name, _ in parts)}] in brackets")
+    return _unfit_map(inside[0]) or _unfit_parts(parts, inside[1:])
+
+
+def _unfit_handle(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    """Judge `[endpoint, offset{, counter}]`."""
+    parts = [(name, 0) for name in ("endpoint", "offset", "counter")[: int(argument)]]
+    if shape[0] != "bracket" or len(shape) != len(parts) + 1:
+        return Misfit(f"[{', '.join(name for name, _ in parts)}] in brackets")
+    return _unfit_parts(parts, cast("tuple[Shape, ...]", shape[1:]))
+
+
+_STEMS: dict[str, str] = {"sizes": "b8", "upper": "b16", "lower": "b32", "coordinates": "s32", "endpoint": "u32"}
+
+
+def _spelt(name: str, length: int, index: int) -> str:
+    stem = _STEMS.get(name, "u64")
+    if not length:
+        return f"%{stem}_{index}"
+    return f"{{{', '.join(f'%{stem}_{index + offset}' for offset in range(length))}}}"
+
+
+def _bracket(parts: list[tuple[str, int]], *first: str) -> tuple[str, ...]:
+    spelt = (_spelt(name, length, index) for index, (name, length) in enumerate(parts, 10))
+    return (f"[{', '.join((*first, *spelt))}]",)
+
+
 KINDS = (
     # cp.async: ptxas takes a constant in this place for a size.
     Kind("predicate", "a predicate, not a constant", _unfit_predicate, lambda _a, _u, index: (f"%pred_{index}",)),
+    Kind(
+        "offsets",
+        "a vector of offsets, two fewer than the tensor has dimensions",
+        _unfit_offsets,
+        lambda argument, use, index: (_spelt("upper", use.count(argument) - 2, index),),
+    ),
+    Kind(
+        "box",
+        "a tensor map, what overrides its fields, and coordinates",
+        _unfit_box,
+        lambda argument, use, _index: _bracket(_inside(use, use.count(argument)), "%u64_9"),
+    ),
+    Kind(
+        "handle",
+        "a logical endpoint and offsets there",
+        _unfit_handle,
+        lambda argument, _use, _index: _bracket([("endpoint", 0), ("offset", 0), ("counter", 0)][: int(argument)]),
+    ),
 )

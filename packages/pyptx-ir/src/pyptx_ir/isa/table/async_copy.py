@@ -61,4 +61,4 @@ ROWS = (
     ),
 )
 
-PARTIAL = (("cp", "bulk"), ("cp", "reduce"))
+PARTIAL: tuple[tuple[str, ...], ...] = ()

@@ -1,0 +1,113 @@
+"""Instructions that were written by hand, from the manual's syntax lines: where ptxas takes them, and since when.
+
+    python -m tests.oracle.by_hand --ptxas PATH tests/oracle/forms/bulk_copy.tsv …
+
+A line of these files is the first PTX version, the targets (each stands for what it covers) and the instruction, with
+tabs between; `-` for both where no target takes it. The command asks ptxas, and writes the first two columns anew.
+The oracle's own forms come from the table and can't tell what the table lacks; these can.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.toolchain.finder import Tool, tool_version
+
+from .plan import targets_of
+from .ptxas import Judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FOLDER = Path(__file__).with_name("forms")
+NEWEST = (9, 5)
+VERSIONS = (
+    *((7, minor) for minor in (0, 4, 5, 8)),
+    *((8, minor) for minor in range(9)),
+    *((9, minor) for minor in range(6)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HandWritten:
+    """An instruction, the first version that has it (None: none has), and targets that cover all that take it."""
+
+    text: str
+    since: tuple[int, int] | None = None
+    targets: tuple[str, ...] = ()
+
+    def is_for(self, target: str, version: tuple[int, int]) -> bool:
+        """Tell whether ptxas takes the instruction there."""
+        if self.since is None or version < self.since:
+            return False
+        return any(includes(target, need) for need in self.targets)
+
+    def __str__(self) -> str:
+        since = "-" if self.since is None else f"{self.since[0]}.{self.since[1]}"
+        return f"{since}\t{' '.join(self.targets) or '-'}\t{self.text}"
+
+
+def read(path: Path) -> tuple[HandWritten, ...]:
+    """Return the instructions of a file; a line that is an instruction alone has yet to be asked about."""
+    found: list[HandWritten] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        since, _, rest = line.partition("\t")
+        targets, _, text = rest.partition("\t")
+        if not text or since == "-":
+            found.append(HandWritten(text or line))
+            continue
+        major, minor = since.split(".")
+        found.append(HandWritten(text, (int(major), int(minor)), tuple(targets.split())))
+    return tuple(found)
+
+
+def ask(tool: Tool, texts: Sequence[str]) -> tuple[HandWritten, ...]:
+    """Ask ptxas about each instruction on every target, and at every version on the oldest that takes it."""
+    homes: dict[str, list[str]] = {text: [] for text in texts}
+    for target in targets_of(tool.newest_ptx):
+        for text, complaint in Judge(tool, target.name, tool.newest_ptx).judge(texts).items():
+            if complaint is None:
+                homes[text].append(target.name)
+    since = _first_versions(tool, {text: names for text, names in homes.items() if names})
+    return tuple(HandWritten(text, since.get(text), _cover(tool, homes[text])) for text in texts)
+
+
+def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[int, int]]:
+    oldest = {
+        text: min(map(find_target, names), key=lambda row: (row.since, row.number)) for text, names in homes.items()
+    }
+    found: dict[str, tuple[int, int]] = {}
+    for version in VERSIONS:
+        for target in sorted({row.name for row in oldest.values() if row.since <= version}):
+            pending = [text for text in homes if text not in found and oldest[text].name == target]
+            verdicts = Judge(tool, target, version).judge(pending) if pending else {}
+            found |= {text: version for text, complaint in verdicts.items() if complaint is None}
+    return found
+
+
+def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
+    """Return the fewest targets that cover these, and no other."""
+    every = [target.name for target in targets_of(tool.newest_ptx)]
+    covered = {name: {other for other in every if includes(other, name)} for name in names}
+    whole = {name: others for name, others in covered.items() if others <= set(names)}
+    return tuple(name for name, others in whole.items() if not any(others < more for more in whole.values()))
+
+
+def main() -> None:
+    """Write the files anew."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ptxas", type=Path, required=True)
+    parser.add_argument("paths", nargs="+", type=Path)
+    options = parser.parse_args()
+    tool = Tool("ptxas", options.ptxas, tool_version(options.ptxas))
+    for path in options.paths:
+        texts = list(dict.fromkeys(each.text for each in read(path)))
+        path.write_text("".join(f"{each}\n" for each in ask(tool, texts)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The table is complete: it takes what was written by hand from the manual exactly where ptxas does."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.toolchain.finder import find_tool
+
+from .by_hand import FOLDER, NEWEST, VERSIONS, HandWritten, read
+from .plan import targets_of
+from .ptxas import Judge
+from .report import laxer, opinion, stricter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PATHS = sorted(FOLDER.glob("*.tsv"))
+ASKED = ("sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120a")
+RICHEST = ("sm_90a", "sm_100a", "sm_107a", "sm_120a")
+
+
+def differences(form: HandWritten) -> list[str]:
+    """Return where the table and what stands in the file differ, the reviewed list's differences left out."""
+    targets = [target.name for target in targets_of(NEWEST)] if form.since else RICHEST
+    places = [(target, NEWEST) for target in targets]
+    if form.since is not None:
+        # Around the first version, on a target that is as old.
+        before = max(version for version in ((6, 5), *VERSIONS) if version < form.since)
+        old = [target for target in targets if find_target(target).since <= before and form.is_for(target, NEWEST)]
+        places += [(target, version) for target in old[:1] for version in (before, form.since)]
+    found: list[str] = []
+    for target, version in places:
+        mine, theirs = opinion(form.text, target, version), form.is_for(target, version)
+        listed = any(re.search(each, f"{form.text} | {mine or ''} | ") for each in (stricter() if mine else laxer()))
+        if (mine is None) != theirs and not listed:
+            found.append(f"{form.text} on {target}, PTX {version}: the table says {mine}, ptxas takes it: {theirs}")
+    return found
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_the_table_takes_what_was_written_by_hand_where_ptxas_does(path: Path) -> None:
+    forms = read(path)
+    assert len(forms) > 10
+    assert [difference for form in forms for difference in differences(form)] == []
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("target", ASKED)
+def test_what_stands_in_the_files_is_what_ptxas_says(target: str) -> None:
+    ptxas = find_tool("ptxas")
+    # Each target gets a share: where ptxas stops at a syntax error, it is asked again about what stands behind.
+    shares = [form for path in PATHS for form in read(path)][ASKED.index(target) :: 2 * len(ASKED)]
+    forms = [form for form in shares if form.since is None or form.since <= ptxas.newest_ptx]
+    verdicts = Judge(ptxas, target, ptxas.newest_ptx).judge([form.text for form in forms])
+    wrong = [form.text for form in forms if (verdicts[form.text] is None) != form.is_for(target, ptxas.newest_ptx)]
+    assert wrong == []
