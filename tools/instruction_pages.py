@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.naming import to_python
 from pyptx_ir.isa.forms import forms
 from pyptx_ir.isa.reference.entries import Entry, entries
-from pyptx_ir.isa.reference.wording import availability, operands, syntax
+from pyptx_ir.isa.reference.sections import sections
 from pyptx_ir.isa.table.words import WORDS
 from pyptx_ir.syntax import nodes, parse_instruction
 from pyptx_ir.syntax import operands as tree
@@ -18,7 +18,6 @@ from pyptx_ir.syntax.operand_spelling import spell_operand
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
 MARKUP = re.compile(r"[][|*_<>]")
@@ -59,10 +58,14 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
         yield from (entry.summary, "")
     yield f"Chapter: [{entry.chapter}](index.md#{entry.chapter.lower().replace(' ', '-')}).{_sections(entry)}"
     yield from ("", "## Forms")
-    for available, members in itertools.groupby(_by_availability(entry), key=lambda form: availability(form.row)):
-        yield from ("", f"### {available[0].upper()}{available[1:]}")
-        for described, alike in itertools.groupby(members, key=operands):
-            yield from _forms(list(alike), described)
+    for section in sections(entry.forms):
+        yield from ("", f"### {section.availability[0].upper()}{section.availability[1:]}", "", "```ptx")
+        yield "\n\n".join(block.text for block in section.blocks)
+        yield "```"
+        if section.operands:
+            yield from ("", "| operand | |", "|---|---|")
+        for name, alternatives in section.operands:
+            yield f"| `{name}` | {'<br>'.join(map(cell, alternatives))} |"
     yield from _demands(entry)
     yield from _examples(entry)
 
@@ -71,26 +74,6 @@ def _sections(entry: Entry) -> str:
     """Name the sections of the manual that the rows state."""
     sections = dict.fromkeys(form.row.manual for form in entry.forms if form.row.manual)
     return f" In the manual: {', '.join(f'“{section}”' for section in sections)}." if sections else ""
-
-
-def _by_availability(entry: Entry) -> list[Pattern]:
-    """Return the forms, the oldest first; within a version and its targets, in the table's order."""
-    return sorted(entry.forms, key=lambda form: (form.row.since, form.row.targets, form.row.before or ("", (0, 0))))
-
-
-def _forms(alike: list[Pattern], described: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield the syntax lines of forms with the same operands; lines with the same slots stand together."""
-    yield from ("", "```ptx")
-    for number, (_, members) in enumerate(itertools.groupby(alike, key=lambda form: form.row.slots)):
-        if number:
-            yield ""
-        rows = [form.row for form in members]
-        yield from dict.fromkeys(f"{row.syntax};" for row in rows[:-1])
-        yield from syntax(rows[-1]).splitlines()
-    yield "```"
-    if described:
-        yield from ("", "| operand | |", "|---|---|")
-        yield from (f"| `{name}` | {cell(words)} |" for name, words in described)
 
 
 def cell(words: str) -> str:
@@ -111,7 +94,7 @@ def _demands(entry: Entry) -> Iterator[str]:
 
 def _examples(entry: Entry) -> Iterator[str]:
     """Yield one instruction of each of the first forms, in PTX and as a call."""
-    spelt = dict.fromkeys(next(forms(form.row)) for form in _by_availability(entry))
+    spelt = dict.fromkeys(next(forms(form.row)) for form in entry.forms)
     shown = [parse_instruction(text) for text in itertools.islice(spelt, EXAMPLES)]
     yield from ("", "## Examples", "", "Registers are named by their types.", "", "```ptx")
     yield from itertools.islice(spelt, EXAMPLES)
@@ -135,7 +118,7 @@ def expression(operand: tree.Operand) -> str:
             return text
         case tree.Vector(elements):
             return f"[{', '.join(map(expression, elements))}]"
-        case tree.Pair(first, second):
+        case tree.Pair(first, second) | tree.Binary("|", first, second):
             return f"PipeRef({expression(first)}, {expression(second)})"
         case tree.Address(base, None):
             return f"ptx.addr({expression(base)})"

@@ -15,7 +15,8 @@ from pyptx_ir.isa.forms import forms
 from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.reference.entries import ELSEWHERE, entries, names_of
 from pyptx_ir.isa.reference.search import available, nearest, search
-from pyptx_ir.isa.reference.wording import availability, listed, operands, syntax
+from pyptx_ir.isa.reference.sections import sections
+from pyptx_ir.isa.reference.wording import availability, listed, operands
 from pyptx_ir.isa.rows import ptx, row
 from pyptx_ir.isa.table.chapters import ROWS
 from pyptx_ir.isa.table.summaries import SUMMARIES
@@ -80,7 +81,8 @@ def test_every_row_can_be_put_in_words() -> None:
         assert [name for name, _ in operands(pattern)] == [place.name for place in pattern.places]
         assert all(words and "{" not in words for _, words in operands(pattern)), each.name
         assert availability(each).startswith(f"PTX {each.since[0]}.{each.since[1]}, ")
-        assert all(f".{value}" in syntax(each) for _, values in each.slots for value in values)
+        ((block,),) = (section.blocks for section in sections([pattern]))
+        assert all(f".{value}" in block.text for _, values in each.slots for value in values)
 
 
 def test_what_is_said_of_a_row_is_what_it_says() -> None:
@@ -92,7 +94,8 @@ def test_what_is_said_of_a_row_is_what_it_says() -> None:
         since=ptx(8, 6),
         targets=("sm_100a", "sm_103a", "sm_120f"),
     )
-    assert syntax(form).splitlines() == [
+    (section,) = sections([compile_row(form)])
+    assert section.blocks[0].text.splitlines() == [
         "cp.sem{.hint} [dst], n{|p}{, policy};",
         "  .sem = { .a, .b }",
         "  .hint = { .L2::cache_hint }",
@@ -107,6 +110,39 @@ def test_what_is_said_of_a_row_is_what_it_says() -> None:
     gone = row("vote.all.pred p, a", before=("sm_70", ptx(6, 4)))
     assert availability(gone) == "PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later"
     assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a or b", "a, b or c"]
+
+
+def test_forms_that_differ_in_one_slot_are_shown_as_one_and_lines_with_equal_slots_together() -> None:
+    types = ("u32", "s32")
+    forms_of_it = [
+        row("tex.geom.v4.type d, [a]", geom=("1d",), type=types),
+        row("tex.geom.type d, [a]", geom=("1d", "2d"), type=types),
+        row("tex.geom.v4.type d, [a]", geom=("2d",), type=types),
+        row("tex.geom.v4.type d, [a]", geom=("3d",), type=("f32",)),
+        row("tex.geom.v4.type d, [a]", geom=("3d",), type=types, since=ptx(2, 0)),
+    ]
+    first, second = sections(map(compile_row, forms_of_it))
+    assert [block.lines for block in first.blocks] == [
+        ("tex.geom.v4.type d, [a]", "tex.geom.type d, [a]"),
+        ("tex.geom.v4.type d, [a]",),
+    ]
+    assert first.blocks[0].slots == (("geom", ("1d", "2d")), ("type", types))
+    assert second.availability == "PTX 2.0, any target"
+    assert dict(first.operands)["a"] == ("read: an address",)
+
+
+def test_sections_say_of_every_form_what_its_row_says() -> None:
+    for each in ENTRIES:
+        shown = {section.availability: section for section in sections(each.forms)}
+        for form in each.forms:
+            section = shown[availability(form.row)]
+            said = dict(section.operands)
+            assert all(words in said[name] for name, words in operands(form))
+            assert any(
+                form.row.syntax in block.lines
+                and all(set(values) <= set(dict(block.slots)[name]) for name, values in form.row.slots)
+                for block in section.blocks
+            )
 
 
 @pytest.mark.parametrize("each", ENTRIES, ids=lambda each: each.name)

@@ -59,13 +59,13 @@ class Instructions:
     """
     atom: Atom
     """Combine a value into memory atomically, and return what was there.
+    - `atom{.sem}.sys{.global}.hint.exch.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
+    - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
+    - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+    - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `atom{.sem}{.scope}{.global}.add{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
-    - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
-    - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
-    - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
-    - and 11 more forms
+    - and 30 more forms
     """
     bar: Bar
     """- `bar`: Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -106,6 +106,10 @@ class Instructions:
     clmad: Clmad
     """Multiply two integers without carries, as polynomials over GF(2), and xor a third to the product.
     - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
+    """
+    clusterlaunchcontrol: Clusterlaunchcontrol
+    """- `clusterlaunchcontrol.query_cancel`: Read from the answer whether a launch was cancelled, and of which block.
+    - `clusterlaunchcontrol.try_cancel`: Ask to cancel the launch of a cluster not started yet, to take its work.
     """
     clz: Clz
     """Count the zero bits above the highest one.
@@ -172,9 +176,8 @@ class Instructions:
         - `exit` (PTX 1.0, any target)
         """
     fence: Fence
-    """Order memory accesses, with a given strength and scope.
-    - `fence.sem.scope` (PTX 8.6, sm_90 or later)
-    - `fence{.sem}.scope` (PTX 6.0, sm_70 or later)
+    """- `fence`: Order memory accesses, with a given strength and scope.
+    - `fence.proxy`: Order accesses to memory through different proxies: generic, async, tensor map, alias.
     """
     fma: Fma
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
@@ -192,8 +195,7 @@ class Instructions:
     """
     getctarank: Getctarank
     """Find the rank, within the cluster, of the block that owns a shared address.
-    - `getctarank.shared::cluster.type d, a` (PTX 7.8, sm_90 or later)
-    - `getctarank.type d, a` (PTX 7.8, sm_90 or later)
+    - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
     """
     griddepcontrol: Griddepcontrol
     """Let dependent grids start early, or wait for the grids that this one depends on.
@@ -252,8 +254,7 @@ class Instructions:
     """
     mapa: Mapa
     """Turn a shared address into that of the same variable in another block of the cluster.
-    - `mapa.shared::cluster.type d, a, b` (PTX 7.8, sm_90 or later)
-    - `mapa.type d, a, b` (PTX 7.8, sm_90 or later)
+    - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
     match: Match
     """Find the lanes of a warp that hold the same value.
@@ -270,9 +271,24 @@ class Instructions:
     - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - and 8 more forms
     """
+    mbarrier: Mbarrier
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.check_layout`: Tell whether an mbarrier in memory has a given layout.
+    - `mbarrier.complete_tx`: Count bytes as arrived, without copying anything.
+    - `mbarrier.init`: Make an mbarrier that expects a number of arrivals in each phase.
+    - `mbarrier.inval`: End the life of an mbarrier, so that its memory can be used for something else.
+    - `mbarrier.pending_count`: Read the number of pending arrivals out of a state that an arrival returned.
+    - `mbarrier.test_wait`: Tell whether a phase of an mbarrier has completed, without waiting.
+    - `mbarrier.try_wait`: Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+    """
     membar: Membar
     """Order this thread's memory accesses, as others in the scope see them.
     - `membar.level` (PTX 1.4, any target)
+    - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
+    - `membar.proxy.async` (PTX 8.0, sm_90 or later)
+    - `membar.sys` (PTX 2.0, any target)
     """
     min: Min
     """Take the smaller of two numbers, or the smallest of three.
@@ -368,13 +384,13 @@ class Instructions:
     """
     red: Red
     """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.2, sm_60 or later)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 5.0, sm_60 or later)
-    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
-    - and 6 more forms
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 9.4, sm_90 or later)
+    - and 17 more forms
     """
     redux: Redux
     """Reduce a value over the lanes of a warp, and give each the result.
@@ -414,7 +430,7 @@ class Instructions:
     """
     setmaxnreg: Setmaxnreg
     """Give registers of the warp back to the block's pool, or take more from it.
-    - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_101f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_101a or sm_120a only)
+    - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_110a or sm_120a only)
     """
     setp: Setp
     """Compare two values, and write the truth to a predicate; a second one gets the opposite.
@@ -1149,7 +1165,7 @@ class Atom:
     shared: Atom_sem_scope_space
     shared__cluster: Atom_sem_scope_space
     shared__cta: Atom_sem_scope_space
-    sys: Atom_sem_scope
+    sys: Atom_sem_sys
     xor: Atom_sem_op
 class Atom_L2__cache_hint:
     add: Atom_L2__cache_hint_add
@@ -1164,16 +1180,22 @@ class Atom_L2__cache_hint:
 class Atom_L2__cache_hint_add:
     def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 2.0, any target)
         """
     def f64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     noftz: Atom_L2__cache_hint_add_noftz
-    s32 = f32
-    u32 = f32
-    u64 = f32
+    def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.add.type d, [a], b, policy` (PTX 1.2, any target)
+        """
 class Atom_L2__cache_hint_add_noftz:
     def bf16(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
@@ -1188,12 +1210,19 @@ class Atom_L2__cache_hint_add_noftz:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
         """
+    def f32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.add.noftz.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
+        """
 class Atom_L2__cache_hint_op:
     def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    b64 = b32
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 3.1, any target)
+        """
 class Atom_L2__cache_hint_op_2:
     def u32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
@@ -1202,21 +1231,27 @@ class Atom_L2__cache_hint_op_2:
 class Atom_L2__cache_hint_exch:
     def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
         """
     def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    b64 = b32
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.2, any target)
+        """
 class Atom_L2__cache_hint_op_3:
     def s32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 1.1, any target)
         """
-    s64 = s32
+    def s64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.op.type d, [a], b, policy` (PTX 3.1, any target)
+        """
     u32 = s32
-    u64 = s32
+    u64 = s64
 class Atom_sem:
     L2__cache_hint: Atom_L2__cache_hint
     add: Atom_sem_add
@@ -1235,22 +1270,28 @@ class Atom_sem:
     shared: Atom_sem_scope_space
     shared__cluster: Atom_sem_scope_space
     shared__cta: Atom_sem_scope_space
-    sys: Atom_sem_scope
+    sys: Atom_sem_sys
     xor: Atom_sem_op
 class Atom_sem_add:
     L2__cache_hint: Atom_sem_add_L2__cache_hint
     def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
         """
     def f64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Atom_sem_add_noftz
-    s32 = f32
-    u32 = f32
-    u64 = f32
+    def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
+        """
     v2: Atom_sem_add_v2
     v4: Atom_sem_add_v4
 class Atom_sem_add_L2__cache_hint:
@@ -1281,6 +1322,10 @@ class Atom_sem_add_noftz:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
+    def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
+        """
     v2: Atom_sem_add_noftz_v2
     v4: Atom_sem_add_noftz_v4
     v8: Atom_sem_add_noftz_v8
@@ -1299,6 +1344,10 @@ class Atom_sem_add_noftz_L2__cache_hint_v2:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Atom_sem_add_noftz_L2__cache_hint_v4:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
@@ -1310,6 +1359,10 @@ class Atom_sem_add_noftz_L2__cache_hint_v4:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Atom_sem_add_noftz_L2__cache_hint_v8:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
@@ -1327,6 +1380,10 @@ class Atom_sem_add_noftz_v2:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Atom_sem_add_noftz_v4:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
@@ -1338,6 +1395,10 @@ class Atom_sem_add_noftz_v4:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Atom_sem_add_noftz_v8:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
@@ -1359,7 +1420,10 @@ class Atom_sem_op:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    b64 = b32
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
+        """
 class Atom_sem_cas:
     def b128(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
@@ -1373,7 +1437,10 @@ class Atom_sem_cas:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
         """
-    b64 = b32
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
+        """
 class Atom_sem_scope:
     L2__cache_hint: Atom_L2__cache_hint
     add: Atom_sem_add
@@ -1398,13 +1465,16 @@ class Atom_sem_scope_op:
 class Atom_sem_scope_exch:
     def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
     def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
         """
-    b64 = b32
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        """
 class Atom_sem_scope_global_:
     L2__cache_hint: Atom_L2__cache_hint
     add: Atom_sem_add
@@ -1423,14 +1493,65 @@ class Atom_sem_scope_global__op:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    s64 = s32
+    def s64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
+        """
     u32 = s32
-    u64 = s32
+    u64 = s64
 class Atom_sem_scope_global__op_noftz:
-    L2__cache_hint: Atom_sem_add_noftz_L2__cache_hint
-    v2: Atom_sem_add_noftz_v2
-    v4: Atom_sem_add_noftz_v4
+    L2__cache_hint: Atom_sem_scope_global__op_noftz_L2__cache_hint
+    v2: Atom_sem_scope_global__op_noftz_v2
+    v4: Atom_sem_scope_global__op_noftz_v4
     v8: Atom_sem_add_noftz_v8
+class Atom_sem_scope_global__op_noftz_L2__cache_hint:
+    v2: Atom_sem_scope_global__op_noftz_L2__cache_hint_v2
+    v4: Atom_sem_scope_global__op_noftz_L2__cache_hint_v4
+    v8: Atom_sem_add_noftz_L2__cache_hint_v8
+class Atom_sem_scope_global__op_noftz_L2__cache_hint_v2:
+    def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Atom_sem_scope_global__op_noftz_L2__cache_hint_v4:
+    def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Atom_sem_scope_global__op_noftz_v2:
+    def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Atom_sem_scope_global__op_noftz_v4:
+    def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
 class Atom_sem_scope_space:
     add: Atom_sem_scope_space_add
     and_: Atom_sem_op
@@ -1445,16 +1566,22 @@ class Atom_sem_scope_space:
 class Atom_sem_scope_space_add:
     def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 2.0, any target)
         """
     def f64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
-        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Atom_sem_scope_space_add_noftz
-    s32 = f32
-    u32 = f32
-    u64 = f32
+    def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.2, any target)
+        """
 class Atom_sem_scope_space_add_noftz:
     def bf16(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
@@ -1469,18 +1596,117 @@ class Atom_sem_scope_space_add_noftz:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
+    def f32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.add.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
+        """
 class Atom_sem_scope_space_op:
     def s32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
-    s64 = s32
+    def s64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
+        """
     u32 = s32
-    u64 = s32
+    u64 = s64
+class Atom_sem_sys:
+    L2__cache_hint: Atom_sem_sys_L2__cache_hint
+    add: Atom_sem_add
+    and_: Atom_sem_op
+    cas: Atom_sem_sys_cas
+    dec: Atom_sem_scope_op
+    exch: Atom_sem_sys_exch
+    global_: Atom_sem_sys_global_
+    inc: Atom_sem_scope_op
+    max: Atom_sem_scope_global__op
+    min: Atom_sem_scope_global__op
+    or_: Atom_sem_op
+    shared: Atom_sem_sys_space
+    shared__cluster: Atom_sem_sys_space
+    shared__cta: Atom_sem_sys_space
+    xor: Atom_sem_op
+class Atom_sem_sys_L2__cache_hint:
+    add: Atom_L2__cache_hint_add
+    and_: Atom_L2__cache_hint_op
+    dec: Atom_L2__cache_hint_op_2
+    exch: Atom_sem_sys_L2__cache_hint_exch
+    inc: Atom_L2__cache_hint_op_2
+    max: Atom_L2__cache_hint_op_3
+    min: Atom_L2__cache_hint_op_3
+    or_: Atom_L2__cache_hint_op
+    xor: Atom_L2__cache_hint_op
+class Atom_sem_sys_L2__cache_hint_exch:
+    def b128(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}.sys{.global}.hint.exch.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
+        """
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.global}.hint.exch.type d, [a], b, policy` (PTX 1.2, any target)
+        """
+class Atom_sem_sys_cas:
+    def b128(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
+        """
+    def b16(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 6.3, sm_70 or later)
+        """
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, c: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.cas.type d, [a], b, c` (PTX 1.2, any target)
+        """
+class Atom_sem_sys_exch:
+    def b128(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+        """
+    def b32(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
+        """
+    def b64(self, d: Reg | NoResult, a: Name, b: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Combine a value into memory atomically, and return what was there.
+        - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.2, any target)
+        """
+class Atom_sem_sys_global_:
+    L2__cache_hint: Atom_sem_sys_L2__cache_hint
+    add: Atom_sem_add
+    and_: Atom_sem_op
+    cas: Atom_sem_sys_cas
+    dec: Atom_sem_scope_op
+    exch: Atom_sem_sys_exch
+    inc: Atom_sem_scope_op
+    max: Atom_sem_scope_global__op
+    min: Atom_sem_scope_global__op
+    or_: Atom_sem_op
+    xor: Atom_sem_op
+class Atom_sem_sys_space:
+    add: Atom_sem_scope_space_add
+    and_: Atom_sem_op
+    cas: Atom_sem_sys_cas
+    dec: Atom_sem_scope_op
+    exch: Atom_sem_sys_exch
+    inc: Atom_sem_scope_op
+    max: Atom_sem_scope_space_op
+    min: Atom_sem_scope_space_op
+    or_: Atom_sem_op
+    xor: Atom_sem_op
 class Bar:
     def arrive(self, a: Value, b: Value, /, *, pred: Reg | None = None) -> None:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
-        - `bar.arrive a, b` (PTX 1.0, any target)
+        - `bar.arrive a, b` (PTX 2.0, any target)
         """
     cta: Bar_cta
     """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -1491,8 +1717,8 @@ class Bar:
     """
     red: Bar_red
     """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
-    - `bar.red.op.pred p, a{, b}, c` (PTX 1.0, any target)
-    - `bar.red.popc.u32 d, a{, b}, c` (PTX 1.0, any target)
+    - `bar.red.op.pred p, a{, b}, c` (PTX 2.0, any target)
+    - `bar.red.popc.u32 d, a{, b}, c` (PTX 2.0, any target)
     """
     def sync(self, a: Value, b: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -1533,12 +1759,12 @@ class Bar_red:
 class Bar_red_op:
     def pred(self, p: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
-        - `bar.red.op.pred p, a{, b}, c` (PTX 1.0, any target)
+        - `bar.red.op.pred p, a{, b}, c` (PTX 2.0, any target)
         """
 class Bar_red_popc:
     def u32(self, d: Reg, a: Value, c: Value, c2: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
-        - `bar.red.popc.u32 d, a{, b}, c` (PTX 1.0, any target)
+        - `bar.red.popc.u32 d, a{, b}, c` (PTX 2.0, any target)
         """
 class Bar_warp:
     def sync(self, membermask: Value, /, *, pred: Reg | None = None) -> None:
@@ -1790,6 +2016,65 @@ class Clmad_mode:
         """Multiply two integers without carries, as polynomials over GF(2), and xor a third to the product.
         - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
         """
+class Clusterlaunchcontrol:
+    query_cancel: Clusterlaunchcontrol_query_cancel
+    """Read from the answer whether a launch was cancelled, and of which block.
+    - `clusterlaunchcontrol.query_cancel.dimension.b32.b128 d, response` (PTX 8.6, sm_100 or later)
+    - `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response` (PTX 8.6, sm_100 or later)
+    - `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response` (PTX 8.6, sm_100 or later)
+    """
+    try_cancel: Clusterlaunchcontrol_try_cancel
+    """Ask to cancel the launch of a cluster not started yet, to take its work.
+    - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.b128 [addr], [mbar]` (PTX 8.6, sm_100 or later)
+    - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [addr], [mbar]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families, or sm_100a, sm_110a or sm_120a only)
+    """
+class Clusterlaunchcontrol_query_cancel:
+    get_first_ctaid: Clusterlaunchcontrol_query_cancel_get_first_ctaid
+    get_first_ctaid__x: Clusterlaunchcontrol_query_cancel_dimension
+    get_first_ctaid__y: Clusterlaunchcontrol_query_cancel_dimension
+    get_first_ctaid__z: Clusterlaunchcontrol_query_cancel_dimension
+    is_canceled: Clusterlaunchcontrol_query_cancel_is_canceled
+class Clusterlaunchcontrol_query_cancel_get_first_ctaid:
+    v4: Clusterlaunchcontrol_query_cancel_get_first_ctaid_v4
+class Clusterlaunchcontrol_query_cancel_get_first_ctaid_v4:
+    b32: Clusterlaunchcontrol_query_cancel_get_first_ctaid_v4_b32
+class Clusterlaunchcontrol_query_cancel_get_first_ctaid_v4_b32:
+    def b128(self, d: Values, response: Value, /, *, pred: Reg | None = None) -> None:
+        """Read from the answer whether a launch was cancelled, and of which block.
+        - `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response` (PTX 8.6, sm_100 or later)
+        """
+class Clusterlaunchcontrol_query_cancel_dimension:
+    b32: Clusterlaunchcontrol_query_cancel_dimension_b32
+class Clusterlaunchcontrol_query_cancel_dimension_b32:
+    def b128(self, d: Reg, response: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Read from the answer whether a launch was cancelled, and of which block.
+        - `clusterlaunchcontrol.query_cancel.dimension.b32.b128 d, response` (PTX 8.6, sm_100 or later)
+        """
+class Clusterlaunchcontrol_query_cancel_is_canceled:
+    pred: Clusterlaunchcontrol_query_cancel_is_canceled_pred
+class Clusterlaunchcontrol_query_cancel_is_canceled_pred:
+    def b128(self, p: Reg, response: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Read from the answer whether a launch was cancelled, and of which block.
+        - `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response` (PTX 8.6, sm_100 or later)
+        """
+class Clusterlaunchcontrol_try_cancel:
+    async_: Clusterlaunchcontrol_try_cancel_async_
+class Clusterlaunchcontrol_try_cancel_async_:
+    mbarrier__complete_tx__bytes: Clusterlaunchcontrol_try_cancel_async__mbarrier__complete_tx__bytes
+    shared__cta: Clusterlaunchcontrol_try_cancel_async__shared__cta
+class Clusterlaunchcontrol_try_cancel_async__mbarrier__complete_tx__bytes:
+    def b128(self, addr: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Ask to cancel the launch of a cluster not started yet, to take its work.
+        - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.b128 [addr], [mbar]` (PTX 8.6, sm_100 or later)
+        """
+    multicast__cluster__all: Clusterlaunchcontrol_try_cancel_async__mbarrier__complete_tx__bytes_multicast__cluster__all
+class Clusterlaunchcontrol_try_cancel_async__mbarrier__complete_tx__bytes_multicast__cluster__all:
+    def b128(self, addr: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Ask to cancel the launch of a cluster not started yet, to take its work.
+        - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [addr], [mbar]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families, or sm_100a, sm_110a or sm_120a only)
+        """
+class Clusterlaunchcontrol_try_cancel_async__shared__cta:
+    mbarrier__complete_tx__bytes: Clusterlaunchcontrol_try_cancel_async__mbarrier__complete_tx__bytes
 class Clz:
     def b32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Count the zero bits above the highest one.
@@ -2089,7 +2374,8 @@ class Cvt:
     rs: Cvt_rs
     """Convert a value from one type to another.
     - `cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
-    - `cvt.rs{.relu}{.satfinite}.dtype.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+    - `cvt.rs{.relu}{.satfinite}.bf16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+    - `cvt.rs{.relu}{.satfinite}.f16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
     """
     rz: Cvt_rz
     """Convert a value from one type to another.
@@ -2669,36 +2955,46 @@ class Cvt_rn_f16x2:
         """
 class Cvt_rn_pzo:
     bf16: Cvt_rn_pzo_bf16
-    bf16x2: Cvt_rn_pzo_type
-    f16: Cvt_rn_pzo_type_2
-    f16x2: Cvt_rn_pzo_type
-    tf32: Cvt_rn_pzo_type_2
+    bf16x2: Cvt_rn_pzo_bf16x2
+    f16: Cvt_rn_pzo_f16
+    f16x2: Cvt_rn_pzo_f16x2
+    tf32: Cvt_rn_pzo_tf32
 class Cvt_rn_pzo_bf16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.ftz}.pzo.bf16.f32 d, a` (PTX 9.4, sm_107f and its family)
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
-class Cvt_rn_pzo_type:
+class Cvt_rn_pzo_bf16x2:
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a, b` (PTX 9.4, sm_107f and its family)
         """
-class Cvt_rn_pzo_type_2:
+class Cvt_rn_pzo_f16:
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_pzo_f16x2:
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a, b` (PTX 9.4, sm_107f and its family)
+        """
+class Cvt_rn_pzo_tf32:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_relu:
-    bf16: Cvt_rn_relu_type
+    bf16: Cvt_rn_relu_bf16
     bf16x2: Cvt_rn_relu_bf16x2
-    f16: Cvt_rn_relu_type
+    f16: Cvt_rn_relu_f16
     f16x2: Cvt_rn_relu_f16x2
     pzo: Cvt_rn_relu_pzo
     satfinite: Cvt_rn_relu_satfinite
     scaled__n2__ue8m0: Cvt_rn_relu_scaled__n2__ue8m0
     tf32: Cvt_rn_relu_tf32
-class Cvt_rn_relu_type:
+class Cvt_rn_relu_bf16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a` (PTX 7.0, sm_80 or later)
@@ -2720,6 +3016,11 @@ class Cvt_rn_relu_bf16x2:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
+class Cvt_rn_relu_f16:
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}.type.f32 d, a` (PTX 7.0, sm_80 or later)
+        """
 class Cvt_rn_relu_f16x2:
     def e2m1x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -2737,11 +3038,16 @@ class Cvt_rn_relu_f16x2:
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
 class Cvt_rn_relu_pzo:
-    bf16: Cvt_rn_pzo_type_2
-    bf16x2: Cvt_rn_pzo_type
-    f16: Cvt_rn_pzo_type_2
-    f16x2: Cvt_rn_pzo_type
-    tf32: Cvt_rn_pzo_type_2
+    bf16: Cvt_rn_relu_pzo_bf16
+    bf16x2: Cvt_rn_pzo_bf16x2
+    f16: Cvt_rn_pzo_f16
+    f16x2: Cvt_rn_pzo_f16x2
+    tf32: Cvt_rn_pzo_tf32
+class Cvt_rn_relu_pzo_bf16:
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}{.satfinite}.pzo.type.f32 d, a` (PTX 9.4, sm_107f and its family)
+        """
 class Cvt_rn_relu_satfinite:
     bf16: Cvt_rn_relu_satfinite_bf16
     bf16x2: Cvt_rn_relu_satfinite_bf16x2
@@ -2782,6 +3088,7 @@ class Cvt_rn_relu_satfinite_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
+        - `cvt.frnd{.relu}.satfinite.type.f32 d, a` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rn_relu_satfinite_f16x2:
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -2791,7 +3098,7 @@ class Cvt_rn_relu_satfinite_f16x2:
 class Cvt_rn_relu_satfinite_scaled__n2__ue8m0:
     bf16x2: Cvt_rn_relu_satfinite_scaled__n2__ue8m0_bf16x2
 class Cvt_rn_relu_satfinite_scaled__n2__ue8m0_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def e2m1x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -2802,7 +3109,7 @@ class Cvt_rn_relu_satfinite_scaled__n2__ue8m0_bf16x2:
 class Cvt_rn_relu_scaled__n2__ue8m0:
     bf16x2: Cvt_rn_relu_scaled__n2__ue8m0_bf16x2
 class Cvt_rn_relu_scaled__n2__ue8m0_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def e2m1x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -2810,7 +3117,7 @@ class Cvt_rn_relu_scaled__n2__ue8m0_bf16x2:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def s2f6x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
@@ -2895,19 +3202,20 @@ class Cvt_rn_satfinite_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
+        - `cvt.frnd{.relu}.satfinite.type.f32 d, a` (PTX 8.1, sm_80 or later)
         """
 class Cvt_rn_satfinite_pzo:
-    bf16: Cvt_rn_pzo_type_2
-    bf16x2: Cvt_rn_pzo_type
+    bf16: Cvt_rn_relu_pzo_bf16
+    bf16x2: Cvt_rn_pzo_bf16x2
     e2m1x2: Cvt_rn_satfinite_pzo_dtype
     e2m3x2: Cvt_rn_satfinite_pzo_dtype
     e3m2x2: Cvt_rn_satfinite_pzo_dtype
     e4m3x2: Cvt_rn_satfinite_pzo_dtype
     e5m2x2: Cvt_rn_satfinite_pzo_dtype
-    f16: Cvt_rn_pzo_type_2
-    f16x2: Cvt_rn_pzo_type
+    f16: Cvt_rn_pzo_f16
+    f16x2: Cvt_rn_pzo_f16x2
     scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0
-    tf32: Cvt_rn_pzo_type_2
+    tf32: Cvt_rn_pzo_tf32
 class Cvt_rn_satfinite_pzo_dtype:
     def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -2928,15 +3236,15 @@ class Cvt_rn_satfinite_pzo_scaled__n1__ue8m0:
     e4m3x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
     e5m2x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
 class Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def bf16x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f16x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f32(self, d: Reg, a: Value, b: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
@@ -2993,16 +3301,16 @@ class Cvt_rn_satfinite_relu_scaled__n2__ue8m0:
     bf16x2: Cvt_rn_satfinite_relu_scaled__n2__ue8m0_bf16x2
     s2f6x2: Cvt_rn_satfinite_relu_scaled__n2__ue8m0_s2f6x2
 class Cvt_rn_satfinite_relu_scaled__n2__ue8m0_bf16x2:
-    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def s2f6x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
 class Cvt_rn_satfinite_relu_scaled__n2__ue8m0_s2f6x2:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def bf16x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f32(self, d: Reg, a: Value, b: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
@@ -3019,15 +3327,15 @@ class Cvt_rn_satfinite_scaled__n1__ue8m0:
     e5m2x2: Cvt_rn_satfinite_pzo_scaled__n1__ue8m0_dtype
     ue5m3x2: Cvt_rn_satfinite_scaled__n1__ue8m0_ue5m3x2
 class Cvt_rn_satfinite_scaled__n1__ue8m0_ue5m3x2:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def bf16x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f16x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f32(self, d: Reg, a: Value, b: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
@@ -3035,7 +3343,7 @@ class Cvt_rn_satfinite_scaled__n2__ue8m0:
     bf16x2: Cvt_rn_satfinite_scaled__n2__ue8m0_bf16x2
     s2f6x2: Cvt_rn_satfinite_relu_scaled__n2__ue8m0_s2f6x2
 class Cvt_rn_satfinite_scaled__n2__ue8m0_bf16x2:
-    def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def e2m1x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
         """
@@ -3043,11 +3351,11 @@ class Cvt_rn_satfinite_scaled__n2__ue8m0_bf16x2:
     e3m2x2 = e2m1x2
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
-    def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def s2f6x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-    def ue5m3x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def ue5m3x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.scaled}.bf16x2.ue5m3x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
@@ -3107,37 +3415,42 @@ class Cvt_rp_satfinite_ue8m0x2:
         - `cvt.frnd3{.satfinite}.ue8m0x2.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
 class Cvt_rs:
-    bf16x2: Cvt_rs_dtype
-    f16x2: Cvt_rs_dtype
+    bf16x2: Cvt_rs_bf16x2
+    f16x2: Cvt_rs_f16x2
     relu: Cvt_rs_relu
     satfinite: Cvt_rs_relu_satfinite
-class Cvt_rs_dtype:
-    def f32(self, d: Reg, a: Value, b: Value, rbits: Value, /, *, pred: Reg | None = None) -> Reg:
+class Cvt_rs_bf16x2:
+    def f32(self, d: Reg, a: Value, b: Value, rbits: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.rs{.relu}{.satfinite}.dtype.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+        - `cvt.rs{.relu}{.satfinite}.bf16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+        """
+class Cvt_rs_f16x2:
+    def f32(self, d: Reg, a: Value, b: Value, rbits: object, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.rs{.relu}{.satfinite}.f16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
         """
 class Cvt_rs_relu:
-    bf16x2: Cvt_rs_dtype
-    f16x2: Cvt_rs_dtype
+    bf16x2: Cvt_rs_bf16x2
+    f16x2: Cvt_rs_f16x2
     satfinite: Cvt_rs_relu_satfinite
 class Cvt_rs_relu_satfinite:
-    bf16x2: Cvt_rs_dtype
+    bf16x2: Cvt_rs_bf16x2
     e2m1x4: Cvt_rs_relu_satfinite_dtype
     e2m3x4: Cvt_rs_relu_satfinite_dtype
     e3m2x4: Cvt_rs_relu_satfinite_dtype
     e4m3x4: Cvt_rs_relu_satfinite_dtype
     e5m2x4: Cvt_rs_relu_satfinite_dtype
-    f16x2: Cvt_rs_dtype
+    f16x2: Cvt_rs_f16x2
 class Cvt_rs_relu_satfinite_dtype:
-    def f32(self, d: Reg, a: Values, rbits: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f32(self, d: Reg, a: Values, rbits: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
         """
 class Cvt_rz:
     bf16: Cvt_rn_bf16
-    bf16x2: Cvt_rz_type
+    bf16x2: Cvt_rz_bf16x2
     f16: Cvt_rn_f16
-    f16x2: Cvt_rz_type
+    f16x2: Cvt_rz_f16x2
     f32: Cvt_rm_f32
     f64: Cvt_rm_f64
     ftz: Cvt_rm_ftz
@@ -3149,16 +3462,21 @@ class Cvt_rz:
     tf32: Cvt_rz_relu_tf32
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
     ue8m0x2: Cvt_rp_satfinite_ue8m0x2
-class Cvt_rz_type:
+class Cvt_rz_bf16x2:
+    def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Convert a value from one type to another.
+        - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
+        """
+class Cvt_rz_f16x2:
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.type.f32 d, a, b` (PTX 7.0, sm_80 or later)
         """
 class Cvt_rz_relu:
-    bf16: Cvt_rn_relu_type
-    bf16x2: Cvt_rz_type
-    f16: Cvt_rn_relu_type
-    f16x2: Cvt_rz_type
+    bf16: Cvt_rn_relu_bf16
+    bf16x2: Cvt_rz_bf16x2
+    f16: Cvt_rn_relu_f16
+    f16x2: Cvt_rz_f16x2
     pzo: Cvt_rn_relu_pzo
     satfinite: Cvt_rz_relu_satfinite
     tf32: Cvt_rz_relu_tf32
@@ -3219,11 +3537,11 @@ class Cvt_rz_satfinite_relu_s2f6x2:
 class Cvt_rz_satfinite_relu_scaled__n2__ue8m0:
     s2f6x2: Cvt_rz_satfinite_relu_scaled__n2__ue8m0_s2f6x2
 class Cvt_rz_satfinite_relu_scaled__n2__ue8m0_s2f6x2:
-    def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def bf16x2(self, d: Reg, a: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107a only)
         """
-    def f32(self, d: Reg, a: Value, b: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f32(self, d: Reg, a: Value, b: Value, scale: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107a only)
         """
@@ -3481,15 +3799,47 @@ class Ex2_approx_ftz:
         """
 class Fence:
     acq_rel: Fence_sem
-    acquire: Fence_sem_2
+    """Order memory accesses, with a given strength and scope.
+    - `fence{.sem}.scope` (PTX 6.0, sm_70 or later)
+    """
+    acquire: Fence_acquire
+    """Order memory accesses, with a given strength and scope.
+    - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.sem.scope` (PTX 8.6, sm_90 or later)
+    """
+    alias: Fence_alias
+    """Order memory accesses, with a given strength and scope.
+    - `fence.alias.sync_restrict::read.release.sys` (PTX 9.5, sm_90 or later)
+    """
     def cluster(self, *, pred: Reg | None = None) -> None:
         """Order memory accesses, with a given strength and scope.
         - `fence{.sem}.scope` (PTX 6.0, sm_70 or later)
         """
     cta = cluster
     gpu = cluster
-    release: Fence_sem_2
+    mbarrier_init: Fence_mbarrier_init
+    """Order memory accesses, with a given strength and scope.
+    - `fence.mbarrier_init.release.cluster` (PTX 8.0, sm_90 or later)
+    """
+    proxy: Fence_proxy
+    """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+    - `fence.proxy.alias` (PTX 7.5, sm_70 or later)
+    - `fence.proxy.alias.sem.sys` (PTX 9.4, sm_90 or later)
+    - `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.scope` (PTX 9.4, sm_90 or later)
+    - `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.proxy.async{.space}` (PTX 8.0, sm_90 or later)
+    - and 5 more forms
+    """
+    release: Fence_release
+    """Order memory accesses, with a given strength and scope.
+    - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.sem.scope` (PTX 8.6, sm_90 or later)
+    """
     sc: Fence_sem
+    """Order memory accesses, with a given strength and scope.
+    - `fence{.sem}.scope` (PTX 6.0, sm_70 or later)
+    """
     sys = cluster
 class Fence_sem:
     def cluster(self, *, pred: Reg | None = None) -> None:
@@ -3499,14 +3849,160 @@ class Fence_sem:
     cta = cluster
     gpu = cluster
     sys = cluster
-class Fence_sem_2:
+class Fence_acquire:
     def cluster(self, *, pred: Reg | None = None) -> None:
         """Order memory accesses, with a given strength and scope.
         - `fence.sem.scope` (PTX 8.6, sm_90 or later)
         """
     cta = cluster
     gpu = cluster
+    sync_restrict__shared__cluster: Fence_acquire_sync_restrict__shared__cluster
     sys = cluster
+class Fence_acquire_sync_restrict__shared__cluster:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order memory accesses, with a given strength and scope.
+        - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+        """
+class Fence_alias:
+    sync_restrict__read: Fence_alias_sync_restrict__read
+class Fence_alias_sync_restrict__read:
+    release: Fence_alias_sync_restrict__read_release
+class Fence_alias_sync_restrict__read_release:
+    def sys(self, *, pred: Reg | None = None) -> None:
+        """Order memory accesses, with a given strength and scope.
+        - `fence.alias.sync_restrict::read.release.sys` (PTX 9.5, sm_90 or later)
+        """
+class Fence_mbarrier_init:
+    release: Fence_mbarrier_init_release
+class Fence_mbarrier_init_release:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order memory accesses, with a given strength and scope.
+        - `fence.mbarrier_init.release.cluster` (PTX 8.0, sm_90 or later)
+        """
+class Fence_proxy:
+    alias: Fence_proxy_alias
+    """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+    - `fence.proxy.alias` (PTX 7.5, sm_70 or later)
+    """
+    async_: Fence_proxy_async_
+    """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+    - `fence.proxy.async{.space}` (PTX 8.0, sm_90 or later)
+    """
+    async__generic: Fence_proxy_async__generic
+    fabric__fabric: Fence_proxy_fabric__fabric
+    fabric__generic: Fence_proxy_fabric__generic
+    generic__fabric: Fence_proxy_generic__fabric
+    tensormap__generic: Fence_proxy_tensormap__generic
+class Fence_proxy_alias:
+    def __call__(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.alias` (PTX 7.5, sm_70 or later)
+        """
+    acquire: Fence_proxy_alias_sem
+    release: Fence_proxy_alias_sem
+class Fence_proxy_alias_sem:
+    def sys(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.alias.sem.sys` (PTX 9.4, sm_90 or later)
+        """
+class Fence_proxy_async_:
+    def __call__(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.async{.space}` (PTX 8.0, sm_90 or later)
+        """
+    def global_(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.async{.space}` (PTX 8.0, sm_90 or later)
+        """
+    shared__cluster = global_
+    shared__cta = global_
+class Fence_proxy_async__generic:
+    acquire: Fence_proxy_async__generic_acquire
+    release: Fence_proxy_async__generic_release
+class Fence_proxy_async__generic_acquire:
+    sync_restrict__shared__cluster: Fence_proxy_async__generic_acquire_sync_restrict__shared__cluster
+class Fence_proxy_async__generic_acquire_sync_restrict__shared__cluster:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+        """
+class Fence_proxy_async__generic_release:
+    sync_restrict__shared__cluster__read: Fence_proxy_async__generic_release_sync_restrict__shared__cluster__read
+    sync_restrict__shared__cta: Fence_proxy_async__generic_release_sync_restrict__shared__cta
+class Fence_proxy_async__generic_release_sync_restrict__shared__cluster__read:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.scope` (PTX 9.4, sm_90 or later)
+        """
+    cta = cluster
+class Fence_proxy_async__generic_release_sync_restrict__shared__cta:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+        """
+class Fence_proxy_fabric__fabric:
+    alias: Fence_proxy_fabric__fabric_alias
+class Fence_proxy_fabric__fabric_alias:
+    acquire: Fence_proxy_fabric__fabric_alias_sem
+    release: Fence_proxy_fabric__fabric_alias_sem
+class Fence_proxy_fabric__fabric_alias_sem:
+    def sys(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.fabric::fabric.alias.sem.sys` (PTX 9.3, sm_100 or later)
+        """
+class Fence_proxy_fabric__generic:
+    alias: Fence_proxy_fabric__generic_alias
+class Fence_proxy_fabric__generic_alias:
+    acquire: Fence_proxy_fabric__generic_alias_sem
+    release: Fence_proxy_fabric__generic_alias_sem
+class Fence_proxy_fabric__generic_alias_sem:
+    def sys(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.fabric::generic.alias.sem.sys` (PTX 9.3, sm_100 or later)
+        """
+class Fence_proxy_generic__fabric:
+    alias: Fence_proxy_generic__fabric_alias
+class Fence_proxy_generic__fabric_alias:
+    acquire: Fence_proxy_generic__fabric_alias_sem
+    release: Fence_proxy_generic__fabric_alias_sem
+class Fence_proxy_generic__fabric_alias_sem:
+    def sys(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.generic::fabric.alias.sem.sys` (PTX 9.3, sm_100 or later)
+        """
+class Fence_proxy_tensormap__generic:
+    acquire: Fence_proxy_tensormap__generic_acquire
+    release: Fence_proxy_tensormap__generic_release
+class Fence_proxy_tensormap__generic_acquire:
+    def cluster(self, addr: Name, size: Constant, /, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.tensormap::generic.acquire.scope [addr], size` (PTX 8.3, sm_90 or later)
+        """
+    cta = cluster
+    gpu = cluster
+    sys = cluster
+class Fence_proxy_tensormap__generic_release:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order accesses to memory through different proxies: generic, async, tensor map, alias.
+        - `fence.proxy.tensormap::generic.release.scope` (PTX 8.3, sm_90 or later)
+        """
+    cta = cluster
+    gpu = cluster
+    sys = cluster
+class Fence_release:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order memory accesses, with a given strength and scope.
+        - `fence.sem.scope` (PTX 8.6, sm_90 or later)
+        """
+    cta = cluster
+    gpu = cluster
+    sync_restrict__shared__cta: Fence_release_sync_restrict__shared__cta
+    sys = cluster
+class Fence_release_sync_restrict__shared__cta:
+    def cluster(self, *, pred: Reg | None = None) -> None:
+        """Order memory accesses, with a given strength and scope.
+        - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
+        """
 class Fma:
     e4m3x4: Fma_dtype
     e5m2x4: Fma_dtype
@@ -3703,15 +4199,15 @@ class Fns:
         """
 class Getctarank:
     shared__cluster: Getctarank_shared__cluster
-    def u32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Find the rank, within the cluster, of the block that owns a shared address.
-        - `getctarank.type d, a` (PTX 7.8, sm_90 or later)
+        - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Getctarank_shared__cluster:
-    def u32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Find the rank, within the cluster, of the block that owns a shared address.
-        - `getctarank.shared::cluster.type d, a` (PTX 7.8, sm_90 or later)
+        - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Griddepcontrol:
@@ -7735,15 +8231,15 @@ class Madc_mode_cc:
     u64 = s64
 class Mapa:
     shared__cluster: Mapa_shared__cluster
-    def u32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, d: Reg, a: object, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Turn a shared address into that of the same variable in another block of the cluster.
-        - `mapa.type d, a, b` (PTX 7.8, sm_90 or later)
+        - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Mapa_shared__cluster:
-    def u32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, d: Reg, a: object, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Turn a shared address into that of the same variable in another block of the cluster.
-        - `mapa.shared::cluster.type d, a, b` (PTX 7.8, sm_90 or later)
+        - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Match:
@@ -7898,13 +8394,1152 @@ class Max_relu:
         """Take the larger of two numbers, or the largest of three.
         - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
+class Mbarrier:
+    arrive: Mbarrier_arrive
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    arrive_drop: Mbarrier_arrive_drop
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    check_layout: Mbarrier_check_layout
+    """Tell whether an mbarrier in memory has a given layout.
+    - `mbarrier.check_layout.layout{.ss}.b64 p, [addr]` (PTX 9.3, sm_90 or later)
+    """
+    complete_tx: Mbarrier_complete_tx
+    """Count bytes as arrived, without copying anything.
+    - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+    - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    """
+    expect_tx: Mbarrier_expect_tx
+    """Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+    - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    """
+    init: Mbarrier_init
+    """Make an mbarrier that expects a number of arrivals in each phase.
+    - `mbarrier.init.layout{.ss}.b64 [addr], count` (PTX 9.3, sm_90 or later)
+    - `mbarrier.init{.ss}.b64 [addr], count` (PTX 7.0, sm_80 or later)
+    """
+    inval: Mbarrier_inval
+    """End the life of an mbarrier, so that its memory can be used for something else.
+    - `mbarrier.inval{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
+    """
+    pending_count: Mbarrier_pending_count
+    """Read the number of pending arrivals out of a state that an arrival returned.
+    - `mbarrier.pending_count.b64 count, state` (PTX 7.0, sm_80 or later)
+    - `mbarrier.pending_count.layout::v0.b64 count, state` (PTX 9.3, sm_90 or later)
+    """
+    test_wait: Mbarrier_test_wait
+    """Tell whether a phase of an mbarrier has completed, without waiting.
+    - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+    - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
+    - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
+    - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
+    - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
+    - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
+    - and 5 more forms
+    """
+    try_wait: Mbarrier_try_wait
+    """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+    - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+    - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+    - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+    - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
+    - and 5 more forms
+    """
+class Mbarrier_arrive:
+    @overload
+    def b64(self, _: object, addr: Name, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
+        - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+        """
+    @overload
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    expect_tx: Mbarrier_arrive_expect_tx
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    multicast__cluster__32b: Mbarrier_arrive_multicast__cluster__32b
+    """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    noComplete: Mbarrier_arrive_noComplete
+    """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+    - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
+    - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+    """
+    relaxed: Mbarrier_arrive_relaxed
+    """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+    - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+    - `mbarrier.arrive{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    release: Mbarrier_arrive_release
+    """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+    - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    shared: Mbarrier_arrive_ss
+    """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
+    - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+    """
+    shared__cluster: Mbarrier_arrive_release_scope_shared__cluster
+    """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    shared__cta: Mbarrier_arrive_ss
+    """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
+    - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+    """
+class Mbarrier_arrive_expect_tx:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    relaxed: Mbarrier_arrive_expect_tx_relaxed
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    release: Mbarrier_arrive_expect_tx_release
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared: Mbarrier_arrive_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared__cluster: Mbarrier_arrive_expect_tx_release_scope_shared__cluster
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared__cta: Mbarrier_arrive_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+class Mbarrier_arrive_expect_tx_multicast__cluster__32b:
+    def b64(self, _: object, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        """
+class Mbarrier_arrive_expect_tx_relaxed:
+    cluster: Mbarrier_arrive_expect_tx_relaxed_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    cta: Mbarrier_arrive_expect_tx_relaxed_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+class Mbarrier_arrive_expect_tx_relaxed_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared: Mbarrier_arrive_expect_tx_relaxed_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared__cluster: Mbarrier_arrive_expect_tx_relaxed_scope_shared__cluster
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared__cta: Mbarrier_arrive_expect_tx_relaxed_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+class Mbarrier_arrive_expect_tx_relaxed_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_arrive_expect_tx_relaxed_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+class Mbarrier_arrive_expect_tx_release:
+    cluster: Mbarrier_arrive_expect_tx_release_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    cta: Mbarrier_arrive_expect_tx_release_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+class Mbarrier_arrive_expect_tx_release_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared: Mbarrier_arrive_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared__cluster: Mbarrier_arrive_expect_tx_release_scope_shared__cluster
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+    shared__cta: Mbarrier_arrive_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+class Mbarrier_arrive_expect_tx_release_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_arrive_expect_tx_release_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
+    """
+class Mbarrier_arrive_multicast__cluster__32b:
+    def b64(self, _: object, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+        """
+class Mbarrier_arrive_noComplete:
+    def b64(self, _: object, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
+        - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+        """
+    release: Mbarrier_arrive_noComplete_release
+    shared: Mbarrier_arrive_noComplete_ss
+    shared__cta: Mbarrier_arrive_noComplete_ss
+class Mbarrier_arrive_noComplete_release:
+    cta: Mbarrier_arrive_noComplete_release_cta
+class Mbarrier_arrive_noComplete_release_cta:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        """
+    shared: Mbarrier_arrive_noComplete_release_cta_ss
+    shared__cta: Mbarrier_arrive_noComplete_release_cta_ss
+class Mbarrier_arrive_noComplete_release_cta_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        """
+class Mbarrier_arrive_noComplete_ss:
+    def b64(self, _: object, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
+        - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+        """
+class Mbarrier_arrive_relaxed:
+    cluster: Mbarrier_arrive_relaxed_scope
+    cta: Mbarrier_arrive_relaxed_scope
+class Mbarrier_arrive_relaxed_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_multicast__cluster__32b
+    shared: Mbarrier_arrive_relaxed_scope_ss
+    shared__cluster: Mbarrier_arrive_relaxed_scope_shared__cluster
+    shared__cta: Mbarrier_arrive_relaxed_scope_ss
+class Mbarrier_arrive_relaxed_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_arrive_relaxed_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_multicast__cluster__32b
+class Mbarrier_arrive_release:
+    cluster: Mbarrier_arrive_release_scope
+    cta: Mbarrier_arrive_release_scope
+class Mbarrier_arrive_release_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_multicast__cluster__32b
+    shared: Mbarrier_arrive_release_scope_ss
+    shared__cluster: Mbarrier_arrive_release_scope_shared__cluster
+    shared__cta: Mbarrier_arrive_release_scope_ss
+class Mbarrier_arrive_release_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_arrive_release_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_multicast__cluster__32b
+class Mbarrier_arrive_ss:
+    @overload
+    def b64(self, _: object, addr: Name, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect bytes in the same step if asked to.
+        - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
+        - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+        """
+    @overload
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+class Mbarrier_arrive_drop:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+        """
+    expect_tx: Mbarrier_arrive_drop_expect_tx
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    multicast__cluster__32b: Mbarrier_arrive_drop_multicast__cluster__32b
+    """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    noComplete: Mbarrier_arrive_drop_noComplete
+    """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+    - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+    """
+    relaxed: Mbarrier_arrive_drop_relaxed
+    """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.arrive_drop.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+    - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+    - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    release: Mbarrier_arrive_drop_release
+    """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+    - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive_drop{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    shared: Mbarrier_arrive_drop_ss
+    """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+    """
+    shared__cluster: Mbarrier_arrive_drop_release_scope_shared__cluster
+    """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.arrive_drop{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+    """
+    shared__cta: Mbarrier_arrive_drop_ss
+    """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+    """
+class Mbarrier_arrive_drop_expect_tx:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    relaxed: Mbarrier_arrive_drop_expect_tx_relaxed
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    release: Mbarrier_arrive_drop_expect_tx_release
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared: Mbarrier_arrive_drop_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared__cluster: Mbarrier_arrive_drop_expect_tx_release_scope_shared__cluster
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared__cta: Mbarrier_arrive_drop_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+class Mbarrier_arrive_drop_expect_tx_multicast__cluster__32b:
+    def b64(self, _: object, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        """
+class Mbarrier_arrive_drop_expect_tx_relaxed:
+    cluster: Mbarrier_arrive_drop_expect_tx_relaxed_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    cta: Mbarrier_arrive_drop_expect_tx_relaxed_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+class Mbarrier_arrive_drop_expect_tx_relaxed_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared: Mbarrier_arrive_drop_expect_tx_relaxed_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared__cluster: Mbarrier_arrive_drop_expect_tx_relaxed_scope_shared__cluster
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared__cta: Mbarrier_arrive_drop_expect_tx_relaxed_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+class Mbarrier_arrive_drop_expect_tx_relaxed_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_arrive_drop_expect_tx_relaxed_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+class Mbarrier_arrive_drop_expect_tx_release:
+    cluster: Mbarrier_arrive_drop_expect_tx_release_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    cta: Mbarrier_arrive_drop_expect_tx_release_scope
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+class Mbarrier_arrive_drop_expect_tx_release_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared: Mbarrier_arrive_drop_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared__cluster: Mbarrier_arrive_drop_expect_tx_release_scope_shared__cluster
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+    shared__cta: Mbarrier_arrive_drop_expect_tx_release_scope_ss
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+class Mbarrier_arrive_drop_expect_tx_release_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_arrive_drop_expect_tx_release_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_expect_tx_multicast__cluster__32b
+    """- `mbarrier.expect_tx`: Have the current phase of an mbarrier wait for more bytes.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and expect one arrival less from the next phase on.
+    """
+class Mbarrier_arrive_drop_multicast__cluster__32b:
+    def b64(self, _: object, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
+        """
+class Mbarrier_arrive_drop_noComplete:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+        """
+    release: Mbarrier_arrive_drop_noComplete_release
+    shared: Mbarrier_arrive_drop_noComplete_ss
+    shared__cta: Mbarrier_arrive_drop_noComplete_ss
+class Mbarrier_arrive_drop_noComplete_release:
+    cta: Mbarrier_arrive_drop_noComplete_release_cta
+class Mbarrier_arrive_drop_noComplete_release_cta:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        """
+    shared: Mbarrier_arrive_drop_noComplete_release_cta_ss
+    shared__cta: Mbarrier_arrive_drop_noComplete_release_cta_ss
+class Mbarrier_arrive_drop_noComplete_release_cta_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
+        """
+class Mbarrier_arrive_drop_noComplete_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+        """
+class Mbarrier_arrive_drop_relaxed:
+    cluster: Mbarrier_arrive_drop_relaxed_scope
+    cta: Mbarrier_arrive_drop_relaxed_scope
+class Mbarrier_arrive_drop_relaxed_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_multicast__cluster__32b
+    shared: Mbarrier_arrive_drop_relaxed_scope_ss
+    shared__cluster: Mbarrier_arrive_drop_relaxed_scope_shared__cluster
+    shared__cta: Mbarrier_arrive_drop_relaxed_scope_ss
+class Mbarrier_arrive_drop_relaxed_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_arrive_drop_relaxed_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_multicast__cluster__32b
+class Mbarrier_arrive_drop_release:
+    cluster: Mbarrier_arrive_drop_release_scope
+    cta: Mbarrier_arrive_drop_release_scope
+class Mbarrier_arrive_drop_release_scope:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_multicast__cluster__32b
+    shared: Mbarrier_arrive_drop_release_scope_ss
+    shared__cluster: Mbarrier_arrive_drop_release_scope_shared__cluster
+    shared__cta: Mbarrier_arrive_drop_release_scope_ss
+class Mbarrier_arrive_drop_release_scope_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
+        - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_arrive_drop_release_scope_shared__cluster:
+    def b64(self, _: object, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_arrive_drop_multicast__cluster__32b
+class Mbarrier_arrive_drop_ss:
+    def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Arrive at an mbarrier, and expect one arrival less from the next phase on.
+        - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+        """
+class Mbarrier_check_layout:
+    layout__v0: Mbarrier_check_layout_layout
+    layout__v1: Mbarrier_check_layout_layout
+class Mbarrier_check_layout_layout:
+    def b64(self, p: Reg, addr: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether an mbarrier in memory has a given layout.
+        - `mbarrier.check_layout.layout{.ss}.b64 p, [addr]` (PTX 9.3, sm_90 or later)
+        """
+    shared: Mbarrier_check_layout_layout_ss
+    shared__cta: Mbarrier_check_layout_layout_ss
+class Mbarrier_check_layout_layout_ss:
+    def b64(self, p: Reg, addr: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether an mbarrier in memory has a given layout.
+        - `mbarrier.check_layout.layout{.ss}.b64 p, [addr]` (PTX 9.3, sm_90 or later)
+        """
+class Mbarrier_complete_tx:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Count bytes as arrived, without copying anything.
+        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_complete_tx_multicast__cluster__32b
+    relaxed: Mbarrier_complete_tx_relaxed
+    shared: Mbarrier_complete_tx_relaxed_scope_space
+    shared__cluster: Mbarrier_complete_tx_relaxed_scope_shared__cluster
+    shared__cta: Mbarrier_complete_tx_relaxed_scope_space
+class Mbarrier_complete_tx_multicast__cluster__32b:
+    def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Count bytes as arrived, without copying anything.
+        - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        """
+class Mbarrier_complete_tx_relaxed:
+    cluster: Mbarrier_complete_tx_relaxed_scope
+    cta: Mbarrier_complete_tx_relaxed_scope
+class Mbarrier_complete_tx_relaxed_scope:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Count bytes as arrived, without copying anything.
+        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_complete_tx_multicast__cluster__32b
+    shared: Mbarrier_complete_tx_relaxed_scope_space
+    shared__cluster: Mbarrier_complete_tx_relaxed_scope_shared__cluster
+    shared__cta: Mbarrier_complete_tx_relaxed_scope_space
+class Mbarrier_complete_tx_relaxed_scope_space:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Count bytes as arrived, without copying anything.
+        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_complete_tx_relaxed_scope_shared__cluster:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Count bytes as arrived, without copying anything.
+        - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_complete_tx_multicast__cluster__32b
+class Mbarrier_expect_tx:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_expect_tx_multicast__cluster__32b
+    relaxed: Mbarrier_expect_tx_relaxed
+    shared: Mbarrier_expect_tx_relaxed_scope_space
+    shared__cluster: Mbarrier_expect_tx_relaxed_scope_shared__cluster
+    shared__cta: Mbarrier_expect_tx_relaxed_scope_space
+class Mbarrier_expect_tx_multicast__cluster__32b:
+    def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
+        """
+class Mbarrier_expect_tx_relaxed:
+    cluster: Mbarrier_expect_tx_relaxed_scope
+    cta: Mbarrier_expect_tx_relaxed_scope
+class Mbarrier_expect_tx_relaxed_scope:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_expect_tx_multicast__cluster__32b
+    shared: Mbarrier_expect_tx_relaxed_scope_space
+    shared__cluster: Mbarrier_expect_tx_relaxed_scope_shared__cluster
+    shared__cta: Mbarrier_expect_tx_relaxed_scope_space
+class Mbarrier_expect_tx_relaxed_scope_space:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_expect_tx_relaxed_scope_shared__cluster:
+    def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+        """Have the current phase of an mbarrier wait for more bytes.
+        - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+        """
+    multicast__cluster__32b: Mbarrier_expect_tx_multicast__cluster__32b
+class Mbarrier_init:
+    def b64(self, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
+        """Make an mbarrier that expects a number of arrivals in each phase.
+        - `mbarrier.init{.ss}.b64 [addr], count` (PTX 7.0, sm_80 or later)
+        """
+    layout__v0: Mbarrier_init_layout
+    layout__v1: Mbarrier_init_layout
+    shared: Mbarrier_init_ss
+    shared__cta: Mbarrier_init_ss
+class Mbarrier_init_layout:
+    def b64(self, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
+        """Make an mbarrier that expects a number of arrivals in each phase.
+        - `mbarrier.init.layout{.ss}.b64 [addr], count` (PTX 9.3, sm_90 or later)
+        """
+    shared: Mbarrier_init_layout_ss
+    shared__cta: Mbarrier_init_layout_ss
+class Mbarrier_init_layout_ss:
+    def b64(self, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
+        """Make an mbarrier that expects a number of arrivals in each phase.
+        - `mbarrier.init.layout{.ss}.b64 [addr], count` (PTX 9.3, sm_90 or later)
+        """
+class Mbarrier_init_ss:
+    def b64(self, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
+        """Make an mbarrier that expects a number of arrivals in each phase.
+        - `mbarrier.init{.ss}.b64 [addr], count` (PTX 7.0, sm_80 or later)
+        """
+class Mbarrier_inval:
+    def b64(self, addr: Name, /, *, pred: Reg | None = None) -> None:
+        """End the life of an mbarrier, so that its memory can be used for something else.
+        - `mbarrier.inval{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
+        """
+    shared: Mbarrier_inval_ss
+    shared__cta: Mbarrier_inval_ss
+class Mbarrier_inval_ss:
+    def b64(self, addr: Name, /, *, pred: Reg | None = None) -> None:
+        """End the life of an mbarrier, so that its memory can be used for something else.
+        - `mbarrier.inval{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
+        """
+class Mbarrier_pending_count:
+    def b64(self, count: Reg, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Read the number of pending arrivals out of a state that an arrival returned.
+        - `mbarrier.pending_count.b64 count, state` (PTX 7.0, sm_80 or later)
+        """
+    layout__v0: Mbarrier_pending_count_layout__v0
+class Mbarrier_pending_count_layout__v0:
+    def b64(self, count: Reg, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Read the number of pending arrivals out of a state that an arrival returned.
+        - `mbarrier.pending_count.layout::v0.b64 count, state` (PTX 9.3, sm_90 or later)
+        """
+class Mbarrier_test_wait:
+    acquire: Mbarrier_test_wait_acquire
+    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
+        """
+    parity: Mbarrier_test_wait_parity
+    phase_type__primary: Mbarrier_test_wait_phase_type__primary
+    relaxed: Mbarrier_test_wait_relaxed
+    shared: Mbarrier_test_wait_ss
+    shared__cta: Mbarrier_test_wait_ss
+class Mbarrier_test_wait_acquire:
+    cluster: Mbarrier_test_wait_acquire_scope
+    cta: Mbarrier_test_wait_acquire_scope
+class Mbarrier_test_wait_acquire_scope:
+    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+        """
+    shared: Mbarrier_test_wait_acquire_scope_ss
+    shared__cta: Mbarrier_test_wait_acquire_scope_ss
+class Mbarrier_test_wait_acquire_scope_ss:
+    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
+        """
+class Mbarrier_test_wait_parity:
+    acquire: Mbarrier_test_wait_parity_acquire
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
+        """
+    phase_type__conditional: Mbarrier_test_wait_parity_phase_type__conditional
+    phase_type__primary: Mbarrier_test_wait_parity_phase_type__primary
+    relaxed: Mbarrier_test_wait_parity_relaxed
+    shared: Mbarrier_test_wait_parity_ss
+    shared__cta: Mbarrier_test_wait_parity_ss
+class Mbarrier_test_wait_parity_acquire:
+    cluster: Mbarrier_test_wait_parity_acquire_scope
+    cta: Mbarrier_test_wait_parity_acquire_scope
+class Mbarrier_test_wait_parity_acquire_scope:
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
+        """
+    shared: Mbarrier_test_wait_parity_acquire_scope_ss
+    shared__cta: Mbarrier_test_wait_parity_acquire_scope_ss
+class Mbarrier_test_wait_parity_acquire_scope_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
+        """
+class Mbarrier_test_wait_parity_phase_type__conditional:
+    acquire: Mbarrier_test_wait_parity_phase_type__conditional_sem
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
+        """
+    relaxed: Mbarrier_test_wait_parity_phase_type__conditional_sem
+    shared: Mbarrier_test_wait_parity_phase_type__conditional_sem_scope_ss
+    shared__cta: Mbarrier_test_wait_parity_phase_type__conditional_sem_scope_ss
+class Mbarrier_test_wait_parity_phase_type__conditional_sem:
+    cluster: Mbarrier_test_wait_parity_phase_type__conditional_sem_scope
+    cta: Mbarrier_test_wait_parity_phase_type__conditional_sem_scope
+class Mbarrier_test_wait_parity_phase_type__conditional_sem_scope:
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
+        """
+    shared: Mbarrier_test_wait_parity_phase_type__conditional_sem_scope_ss
+    shared__cta: Mbarrier_test_wait_parity_phase_type__conditional_sem_scope_ss
+class Mbarrier_test_wait_parity_phase_type__conditional_sem_scope_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
+        """
+class Mbarrier_test_wait_parity_phase_type__primary:
+    acquire: Mbarrier_test_wait_parity_phase_type__primary_sem
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
+        - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    relaxed: Mbarrier_test_wait_parity_phase_type__primary_sem
+    shared: Mbarrier_test_wait_parity_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_test_wait_parity_phase_type__primary_sem_scope_ss
+class Mbarrier_test_wait_parity_phase_type__primary_sem:
+    cluster: Mbarrier_test_wait_parity_phase_type__primary_sem_scope
+    cta: Mbarrier_test_wait_parity_phase_type__primary_sem_scope
+class Mbarrier_test_wait_parity_phase_type__primary_sem_scope:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
+        - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    shared: Mbarrier_test_wait_parity_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_test_wait_parity_phase_type__primary_sem_scope_ss
+class Mbarrier_test_wait_parity_phase_type__primary_sem_scope_ss:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
+        - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+class Mbarrier_test_wait_parity_relaxed:
+    cluster: Mbarrier_test_wait_parity_relaxed_scope
+    cta: Mbarrier_test_wait_parity_relaxed_scope
+class Mbarrier_test_wait_parity_relaxed_scope:
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
+        """
+    shared: Mbarrier_test_wait_parity_relaxed_scope_ss
+    shared__cta: Mbarrier_test_wait_parity_relaxed_scope_ss
+class Mbarrier_test_wait_parity_relaxed_scope_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_test_wait_parity_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
+        """
+class Mbarrier_test_wait_phase_type__primary:
+    acquire: Mbarrier_test_wait_phase_type__primary_sem
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
+        - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    relaxed: Mbarrier_test_wait_phase_type__primary_sem
+    shared: Mbarrier_test_wait_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_test_wait_phase_type__primary_sem_scope_ss
+class Mbarrier_test_wait_phase_type__primary_sem:
+    cluster: Mbarrier_test_wait_phase_type__primary_sem_scope
+    cta: Mbarrier_test_wait_phase_type__primary_sem_scope
+class Mbarrier_test_wait_phase_type__primary_sem_scope:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
+        - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    shared: Mbarrier_test_wait_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_test_wait_phase_type__primary_sem_scope_ss
+class Mbarrier_test_wait_phase_type__primary_sem_scope_ss:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
+        - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+class Mbarrier_test_wait_relaxed:
+    cluster: Mbarrier_test_wait_relaxed_scope
+    cta: Mbarrier_test_wait_relaxed_scope
+class Mbarrier_test_wait_relaxed_scope:
+    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
+        """
+    shared: Mbarrier_test_wait_relaxed_scope_ss
+    shared__cta: Mbarrier_test_wait_relaxed_scope_ss
+class Mbarrier_test_wait_relaxed_scope_ss:
+    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_test_wait_ss:
+    def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Tell whether a phase of an mbarrier has completed, without waiting.
+        - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
+        """
+class Mbarrier_try_wait:
+    acquire: Mbarrier_try_wait_acquire
+    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
+        """
+    parity: Mbarrier_try_wait_parity
+    phase_type__primary: Mbarrier_try_wait_phase_type__primary
+    relaxed: Mbarrier_try_wait_relaxed
+    shared: Mbarrier_try_wait_ss
+    shared__cta: Mbarrier_try_wait_ss
+class Mbarrier_try_wait_acquire:
+    cluster: Mbarrier_try_wait_acquire_scope
+    cta: Mbarrier_try_wait_acquire_scope
+class Mbarrier_try_wait_acquire_scope:
+    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+        """
+    shared: Mbarrier_try_wait_acquire_scope_ss
+    shared__cta: Mbarrier_try_wait_acquire_scope_ss
+class Mbarrier_try_wait_acquire_scope_ss:
+    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_try_wait_parity:
+    acquire: Mbarrier_try_wait_parity_acquire
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
+        """
+    phase_type__conditional: Mbarrier_try_wait_parity_phase_type__conditional
+    phase_type__primary: Mbarrier_try_wait_parity_phase_type__primary
+    relaxed: Mbarrier_try_wait_parity_relaxed
+    shared: Mbarrier_try_wait_parity_ss
+    shared__cta: Mbarrier_try_wait_parity_ss
+class Mbarrier_try_wait_parity_acquire:
+    cluster: Mbarrier_try_wait_parity_acquire_scope
+    cta: Mbarrier_try_wait_parity_acquire_scope
+class Mbarrier_try_wait_parity_acquire_scope:
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
+        """
+    shared: Mbarrier_try_wait_parity_acquire_scope_ss
+    shared__cta: Mbarrier_try_wait_parity_acquire_scope_ss
+class Mbarrier_try_wait_parity_acquire_scope_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
+        """
+class Mbarrier_try_wait_parity_phase_type__conditional:
+    acquire: Mbarrier_try_wait_parity_phase_type__conditional_sem
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    relaxed: Mbarrier_try_wait_parity_phase_type__conditional_sem
+    shared: Mbarrier_try_wait_parity_phase_type__conditional_sem_scope_ss
+    shared__cta: Mbarrier_try_wait_parity_phase_type__conditional_sem_scope_ss
+class Mbarrier_try_wait_parity_phase_type__conditional_sem:
+    cluster: Mbarrier_try_wait_parity_phase_type__conditional_sem_scope
+    cta: Mbarrier_try_wait_parity_phase_type__conditional_sem_scope
+class Mbarrier_try_wait_parity_phase_type__conditional_sem_scope:
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    shared: Mbarrier_try_wait_parity_phase_type__conditional_sem_scope_ss
+    shared__cta: Mbarrier_try_wait_parity_phase_type__conditional_sem_scope_ss
+class Mbarrier_try_wait_parity_phase_type__conditional_sem_scope_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+class Mbarrier_try_wait_parity_phase_type__primary:
+    acquire: Mbarrier_try_wait_parity_phase_type__primary_sem
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    relaxed: Mbarrier_try_wait_parity_phase_type__primary_sem
+    shared: Mbarrier_try_wait_parity_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_try_wait_parity_phase_type__primary_sem_scope_ss
+class Mbarrier_try_wait_parity_phase_type__primary_sem:
+    cluster: Mbarrier_try_wait_parity_phase_type__primary_sem_scope
+    cta: Mbarrier_try_wait_parity_phase_type__primary_sem_scope
+class Mbarrier_try_wait_parity_phase_type__primary_sem_scope:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    shared: Mbarrier_try_wait_parity_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_try_wait_parity_phase_type__primary_sem_scope_ss
+class Mbarrier_try_wait_parity_phase_type__primary_sem_scope_ss:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+class Mbarrier_try_wait_parity_relaxed:
+    cluster: Mbarrier_try_wait_parity_relaxed_scope
+    cta: Mbarrier_try_wait_parity_relaxed_scope
+class Mbarrier_try_wait_parity_relaxed_scope:
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
+        """
+    shared: Mbarrier_try_wait_parity_relaxed_scope_ss
+    shared__cta: Mbarrier_try_wait_parity_relaxed_scope_ss
+class Mbarrier_try_wait_parity_relaxed_scope_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_try_wait_parity_ss:
+    def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
+        """
+class Mbarrier_try_wait_phase_type__primary:
+    acquire: Mbarrier_try_wait_phase_type__primary_sem
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
+        - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    relaxed: Mbarrier_try_wait_phase_type__primary_sem
+    shared: Mbarrier_try_wait_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_try_wait_phase_type__primary_sem_scope_ss
+class Mbarrier_try_wait_phase_type__primary_sem:
+    cluster: Mbarrier_try_wait_phase_type__primary_sem_scope
+    cta: Mbarrier_try_wait_phase_type__primary_sem_scope
+class Mbarrier_try_wait_phase_type__primary_sem_scope:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
+        - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    shared: Mbarrier_try_wait_phase_type__primary_sem_scope_ss
+    shared__cta: Mbarrier_try_wait_phase_type__primary_sem_scope_ss
+class Mbarrier_try_wait_phase_type__primary_sem_scope_ss:
+    @overload
+    def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
+        - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
+        """
+    @overload
+    def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+class Mbarrier_try_wait_relaxed:
+    cluster: Mbarrier_try_wait_relaxed_scope
+    cta: Mbarrier_try_wait_relaxed_scope
+class Mbarrier_try_wait_relaxed_scope:
+    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
+        """
+    shared: Mbarrier_try_wait_relaxed_scope_ss
+    shared__cta: Mbarrier_try_wait_relaxed_scope_ss
+class Mbarrier_try_wait_relaxed_scope_ss:
+    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
+        """
+class Mbarrier_try_wait_ss:
+    def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+        - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
+        """
 class Membar:
     def cta(self, *, pred: Reg | None = None) -> None:
         """Order this thread's memory accesses, as others in the scope see them.
         - `membar.level` (PTX 1.4, any target)
         """
     gl = cta
-    sys = cta
+    proxy: Membar_proxy
+    def sys(self, *, pred: Reg | None = None) -> None:
+        """Order this thread's memory accesses, as others in the scope see them.
+        - `membar.sys` (PTX 2.0, any target)
+        """
+class Membar_proxy:
+    def alias(self, *, pred: Reg | None = None) -> None:
+        """Order this thread's memory accesses, as others in the scope see them.
+        - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
+        """
+    def async_(self, *, pred: Reg | None = None) -> None:
+        """Order this thread's memory accesses, as others in the scope see them.
+        - `membar.proxy.async` (PTX 8.0, sm_90 or later)
+        """
 class Min:
     NaN: Min_NaN
     abs: Min_NaN_abs
@@ -9583,16 +11218,22 @@ class Red_L2__cache_hint:
 class Red_L2__cache_hint_add:
     def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_L2__cache_hint_add_noftz
-    s32 = f32
-    u32 = f32
-    u64 = f32
+    def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.2, any target)
+        """
 class Red_L2__cache_hint_add_noftz:
     def bf16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
@@ -9607,12 +11248,19 @@ class Red_L2__cache_hint_add_noftz:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.2, sm_60 or later)
         """
+    def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 9.4, sm_90 or later)
+        """
 class Red_L2__cache_hint_op:
     def b32(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
         """
-    b64 = b32
+    def b64(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 3.1, any target)
+        """
 class Red_L2__cache_hint_op_2:
     def u32(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
@@ -9623,23 +11271,32 @@ class Red_L2__cache_hint_op_3:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
         """
-    s64 = s32
+    def s64(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 3.1, any target)
+        """
     u32 = s32
-    u64 = s32
+    u64 = s64
 class Red_add:
     L2__cache_hint: Red_add_L2__cache_hint
     def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_add_noftz
-    s32 = f32
-    u32 = f32
-    u64 = f32
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+        """
     v2: Red_add_v2
     v4: Red_add_v4
 class Red_add_L2__cache_hint:
@@ -9670,6 +11327,10 @@ class Red_add_noftz:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+        """
     v2: Red_add_noftz_v2
     v4: Red_add_noftz_v4
     v8: Red_add_noftz_v8
@@ -9688,6 +11349,10 @@ class Red_add_noftz_L2__cache_hint_v2:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Red_add_noftz_L2__cache_hint_v4:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
@@ -9699,6 +11364,10 @@ class Red_add_noftz_L2__cache_hint_v4:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Red_add_noftz_L2__cache_hint_v8:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
@@ -9716,6 +11385,10 @@ class Red_add_noftz_v2:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Red_add_noftz_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
@@ -9727,6 +11400,10 @@ class Red_add_noftz_v4:
         """
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+        """
 class Red_add_noftz_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
@@ -9748,7 +11425,10 @@ class Red_op:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
-    b64 = b32
+    def b64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+        """
 class Red_scope:
     L2__cache_hint: Red_L2__cache_hint
     add: Red_add
@@ -9784,14 +11464,65 @@ class Red_scope_global__op:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
-    s64 = s32
+    def s64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+        """
     u32 = s32
-    u64 = s32
+    u64 = s64
 class Red_scope_global__op_noftz:
-    L2__cache_hint: Red_add_noftz_L2__cache_hint
-    v2: Red_add_noftz_v2
-    v4: Red_add_noftz_v4
+    L2__cache_hint: Red_scope_global__op_noftz_L2__cache_hint
+    v2: Red_scope_global__op_noftz_v2
+    v4: Red_scope_global__op_noftz_v4
     v8: Red_add_noftz_v8
+class Red_scope_global__op_noftz_L2__cache_hint:
+    v2: Red_scope_global__op_noftz_L2__cache_hint_v2
+    v4: Red_scope_global__op_noftz_L2__cache_hint_v4
+    v8: Red_add_noftz_L2__cache_hint_v8
+class Red_scope_global__op_noftz_L2__cache_hint_v2:
+    def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Red_scope_global__op_noftz_L2__cache_hint_v4:
+    def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Red_scope_global__op_noftz_v2:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Red_scope_global__op_noftz_v4:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
 class Red_scope_space:
     add: Red_scope_space_add
     and_: Red_op
@@ -9804,16 +11535,22 @@ class Red_scope_space:
 class Red_scope_space_add:
     def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
-        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_scope_space_add_noftz
-    s32 = f32
-    u32 = f32
-    u64 = f32
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+        """
+    u32 = s32
+    def u64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+        """
 class Red_scope_space_add_noftz:
     def bf16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
@@ -9828,14 +11565,21 @@ class Red_scope_space_add_noftz:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+        """
 class Red_scope_space_op:
     def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
-    s64 = s32
+    def s64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory atomically.
+        - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+        """
     u32 = s32
-    u64 = s32
+    u64 = s64
 class Red_sem:
     L2__cache_hint: Red_L2__cache_hint
     add: Red_add
@@ -10884,7 +12628,7 @@ class Setmaxnreg_action_sync:
 class Setmaxnreg_action_sync_aligned:
     def u32(self, count: Constant, /, *, pred: Reg | None = None) -> None:
         """Give registers of the warp back to the block's pool, or take more from it.
-        - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_101f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_101a or sm_120a only)
+        - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_110a or sm_120a only)
         """
 class Setp:
     eq: Setp_cmp
@@ -18495,15 +20239,15 @@ class Vmin4_dtype_atype_btype:
 class Vote:
     all: Vote_mode
     """Combine a predicate over a warp, on targets before sm_70.
-    - `vote.mode.pred p, a` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
+    - `vote.mode.pred p, a` (PTX 1.2, any target; gone from sm_70 on in PTX 6.4 and later)
     """
     any: Vote_mode
     """Combine a predicate over a warp, on targets before sm_70.
-    - `vote.mode.pred p, a` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
+    - `vote.mode.pred p, a` (PTX 1.2, any target; gone from sm_70 on in PTX 6.4 and later)
     """
     ballot: Vote_ballot
     """Combine a predicate over a warp, on targets before sm_70.
-    - `vote.ballot.b32 d, a` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
+    - `vote.ballot.b32 d, a` (PTX 2.0, any target; gone from sm_70 on in PTX 6.4 and later)
     """
     sync: Vote_sync
     """Combine a predicate over the lanes of a warp that a mask names.
@@ -18512,17 +20256,17 @@ class Vote:
     """
     uni: Vote_mode
     """Combine a predicate over a warp, on targets before sm_70.
-    - `vote.mode.pred p, a` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
+    - `vote.mode.pred p, a` (PTX 1.2, any target; gone from sm_70 on in PTX 6.4 and later)
     """
 class Vote_mode:
     def pred(self, p: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Combine a predicate over a warp, on targets before sm_70.
-        - `vote.mode.pred p, a` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
+        - `vote.mode.pred p, a` (PTX 1.2, any target; gone from sm_70 on in PTX 6.4 and later)
         """
 class Vote_ballot:
     def b32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Combine a predicate over a warp, on targets before sm_70.
-        - `vote.ballot.b32 d, a` (PTX 1.0, any target; gone from sm_70 on in PTX 6.4 and later)
+        - `vote.ballot.b32 d, a` (PTX 2.0, any target; gone from sm_70 on in PTX 6.4 and later)
         """
 class Vote_sync:
     all: Vote_sync_mode

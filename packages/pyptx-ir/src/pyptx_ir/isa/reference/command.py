@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.reference.entries import Entry, entries
 from pyptx_ir.isa.reference.search import Result, available, nearest, search
-from pyptx_ir.isa.reference.wording import availability, operands, syntax, version
+from pyptx_ir.isa.reference.sections import sections
+from pyptx_ir.isa.reference.wording import availability, operands, version
 from pyptx_ir.isa.table.summaries import SUMMARIES
 from pyptx_ir.isa.targets import find_target
 
@@ -119,17 +120,15 @@ def _whole(entry: Entry) -> Iterator[str]:
     yield f"{entry.name} ({entry.chapter})"
     if entry.summary:
         yield f"  {entry.summary}"
-    for about, members in itertools.groupby(entry.forms, key=_about):
+    for section in sections(entry.forms):
         yield ""
-        yield f"  {about[0]}"
-        for form in members:
-            yield textwrap.indent(syntax(form.row), "    ")
-        width = max((len(name) for name, _ in about[1]), default=0)
-        yield from (f"      {name:<{width}}  {words.replace('`', '')}" for name, words in about[1])
-
-
-def _about(form: Pattern) -> tuple[str, list[tuple[str, str]]]:
-    return (availability(form.row), operands(form))
+        yield f"  {section.availability}"
+        yield from (textwrap.indent(block.text, "    ") for block in section.blocks)
+        width = max((len(name) for name, _ in section.operands), default=0) + 8
+        for name, alternatives in section.operands:
+            words = "; or ".join(alternatives).replace("`", "")
+            begin = f"      {name}".ljust(width)
+            yield textwrap.fill(words, WIDTH, initial_indent=begin, subsequent_indent=" " * width)
 
 
 def _as_json(entry: Entry) -> dict[str, object]:

@@ -10,7 +10,7 @@ from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.targets import find_target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyptx_ir.isa.patterns import Pattern, Place
     from pyptx_ir.isa.rows import InstructionRow
@@ -49,15 +49,10 @@ def availability(row: InstructionRow) -> str:
     return text
 
 
-def syntax(row: InstructionRow) -> str:
-    """Return the syntax line, and the values of its slots below it, as the manual writes them."""
-    return "\n".join([f"{row.syntax};", *slots(row)])
-
-
-def slots(row: InstructionRow, width: int = 110) -> list[str]:
+def slot_lines(slots: Iterable[tuple[str, tuple[str, ...]]], width: int = 110) -> list[str]:
     """Return a line for each slot, folded to `width`: `  .mode = { .lo, .hi }`."""
     lines: list[str] = []
-    for name, values in row.slots:
+    for name, values in slots:
         text = f".{name} = {{ {', '.join('.' + value for value in values)} }}"
         lines += textwrap.wrap(
             text, width, initial_indent="  ", subsequent_indent=" " * (len(name) + 8), break_on_hyphens=False

@@ -1,0 +1,97 @@
+"""The forms of an instruction as a page shows them: by version and targets, what they have in common said once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.reference.wording import availability, operands, slot_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.isa.patterns import Pattern
+
+Slots = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Syntax lines with the same slots."""
+
+    lines: tuple[str, ...]
+    slots: Slots
+
+    @property
+    def text(self) -> str:
+        """The lines, and the values of their slots below them, as the manual writes them."""
+        return "\n".join([*(f"{line};" for line in self.lines), *slot_lines(self.slots)])
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The forms that the same versions and targets have. Each operand has its name, and all that its words may be."""
+
+    availability: str
+    blocks: tuple[Block, ...]
+    operands: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    syntax: str
+    slots: Slots
+    operands: tuple[tuple[str, str], ...]
+
+
+def sections(patterns: Iterable[Pattern]) -> tuple[Section, ...]:
+    """Arrange the forms of an instruction, the oldest first."""
+    ordered = sorted(patterns, key=lambda each: (each.row.since, each.row.targets, each.row.before or ("", (0, 0))))
+    found: dict[str, list[_Form]] = {}
+    for each in ordered:
+        form = _Form(each.row.syntax, each.row.slots, tuple(operands(each)))
+        found.setdefault(availability(each.row), []).append(form)
+    return tuple(_section(available, forms) for available, forms in found.items())
+
+
+def _section(available: str, forms: list[_Form]) -> Section:
+    lines: dict[Slots, dict[str, None]] = {}
+    words: dict[str, dict[str, None]] = {}
+    for form in _merged(forms):
+        lines.setdefault(form.slots, {})[form.syntax] = None
+        for name, said in form.operands:
+            words.setdefault(name, {})[said] = None
+    return Section(
+        available,
+        tuple(Block(tuple(each), slots) for slots, each in lines.items()),
+        tuple((name, tuple(each)) for name, each in words.items()),
+    )
+
+
+def _merged(forms: list[_Form]) -> list[_Form]:
+    """Return forms of which no two differ in the values of one slot alone: such are one, with the values of both."""
+    kept: list[_Form] = []
+    for form in forms:
+        for place, other in enumerate(kept):
+            joined = _joined(other, form)
+            if joined is not None:
+                kept[place] = joined
+                break
+        else:
+            kept.append(form)
+    return kept if len(kept) == len(forms) else _merged(kept)
+
+
+def _joined(first: _Form, second: _Form) -> _Form | None:
+    if (first.syntax, first.operands) != (second.syntax, second.operands):
+        return None
+    if [name for name, _ in first.slots] != [name for name, _ in second.slots]:
+        return None
+    unlike = [place for place, (one, other) in enumerate(zip(first.slots, second.slots, strict=True)) if one != other]
+    if len(unlike) > 1:
+        return None
+    slots = list(first.slots)
+    for place in unlike:
+        name, values = slots[place]
+        slots[place] = (name, tuple(dict.fromkeys((*values, *second.slots[place][1]))))
+    return replace(first, slots=tuple(slots))
