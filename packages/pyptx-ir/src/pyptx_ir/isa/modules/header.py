@@ -91,9 +91,10 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
     named = [name for name in node.names if name not in _OPTIONS]
     for name in named:
         if name in _RETIRED:
-            message = f"{name} is older than the instruction table"
-            hint = "its instructions are not judged; give --target sm_75 to judge them for a present device"
-            walk.report(Finding("retired-target", message, hint, word=name, at=at))
+            if walk.forced is None:
+                message = f"{name} is older than the instruction table"
+                hint = "its instructions are not judged; give --target sm_75 to judge them for a present device"
+                walk.report(Finding("retired-target", message, hint, word=name, at=at))
             continue
         try:
             find_target(name)
