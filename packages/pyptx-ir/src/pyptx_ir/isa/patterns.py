@@ -5,6 +5,7 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
 
     type              the name of a slot, or a type itself: a register or literal of exactly that type
     wide(type)        twice its width        relaxed(type)   at least its width, as ld, st and cvt allow
+    bits(n)           a register of n untyped bits, no literal
     pointer           a register that can hold an address
     int32             a 32-bit integer, whatever the type suffix says: shift amounts, masks, barrier numbers
     imm               an integer constant

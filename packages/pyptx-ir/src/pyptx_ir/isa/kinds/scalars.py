@@ -54,6 +54,13 @@ def _takes_special(type_name: str, special: str) -> bool:
     return takes(type_name, special)
 
 
+def _unfit_bits(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    """Judge an untyped register of exactly `argument` bits."""
+    if shape[0] == "register" and shape[1] in (f"b{argument}", ""):
+        return None
+    return Misfit(f"a .b{argument} register", OPERAND_TYPE if shape[0] in ("register", "literal") else OPERAND_KIND)
+
+
 def _registers(type_name: str, *, relaxed: bool) -> str:
     held = HELD_BY.get(type_name) or tuple(name for name in SIZES if takes(type_name, name) and name != "f16x2")
     wider = " (or wider)" if relaxed and type_name not in HELD_BY else ""
@@ -109,6 +116,9 @@ KINDS = (
         unfit_type,
         lambda argument, use, index: _register(use.word(argument), index),
         _limits,
+    ),
+    Kind(
+        "bits", "an untyped register of {} bits", _unfit_bits, lambda argument, _use, index: (f"%b{argument}_{index}",)
     ),
     Kind(
         "relaxed",

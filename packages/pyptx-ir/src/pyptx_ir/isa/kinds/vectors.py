@@ -38,6 +38,8 @@ def _unfit_elements(length: int, inner: str, shape: Shape, use: Use) -> Misfit |
     if len(elements) != length:
         return Misfit(f"a vector of {length}", VECTOR_LENGTH)
     present = [element for element in elements if element[0] != "sink"]
+    if len(present) < length and not (use.place.written or use.place.sink):
+        return Misfit("a vector without the sink")
     if not present or (len(present) < length and not use.place.written):
         return Misfit("a vector of registers; the sink may stand for some of those that are written")
     if _are_mixed(present):

@@ -9,6 +9,7 @@ from pyptx_ir.isa.table import (
     comparison,
     control_flow,
     conversion,
+    conversion_packed,
     data_movement,
     fences,
     floating_point,
@@ -20,6 +21,7 @@ from pyptx_ir.isa.table import (
     mixed_precision,
     mma,
     mma_sparse,
+    textures,
     video,
     votes,
     wmma,
@@ -34,6 +36,7 @@ CHAPTERS = (
     data_movement,
     memory,
     conversion,
+    conversion_packed,
     async_copy,
     control_flow,
     barriers,
@@ -46,6 +49,7 @@ CHAPTERS = (
     mma_sparse,
     wmma,
     video,
+    textures,
 )
 
 ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)
@@ -53,7 +57,6 @@ ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)
 # Words that mark a form as not described yet: an opcode that has them all passes unchecked.
 PARTIAL: tuple[tuple[str, ...], ...] = (
     *async_copy.PARTIAL,
-    *conversion.PARTIAL,
     *memory.PARTIAL,
     *atomics.PARTIAL,
 )

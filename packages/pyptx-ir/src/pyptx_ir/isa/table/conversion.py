@@ -1,4 +1,4 @@
-"""Manual: "Data Movement and Conversion Instructions: cvt", "cvt.pack"."""
+"""Manual: "Data Movement and Conversion Instructions: cvt", less packed formats of 8 bits and less."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pyptx_ir.isa.table.type_sets import ROUNDINGS
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 TO_INTEGER = ("rni", "rzi", "rmi", "rpi")
 NARROWING = ("rn", "rz")
-FP8X2 = ("e4m3x2", "e5m2x2")
 # What `.sat` is for: the types whose values may lie outside the result's range.
 CLAMPED = {
     result: tuple(
@@ -24,9 +23,17 @@ CLAMPED = {
 }
 RELAXED = {"d": "relaxed(dtype)", "a": "relaxed(atype)"}
 FROM_SPECIAL = {"d": "relaxed(dtype)", "a": "relaxed(atype) or special"}
-FROM_PAIR = {"a": "f32", "b": "f32"}
-FULL_INTEGERS = tuple(name for name in INTEGERS if not name.endswith("8"))
+# To f16 and f16x2 from registers of f32 or wider ones, into such of 16 or 32 bits or wider ones; not so to bf16.
+TO_HALF = {"d": "relaxed(f16)", "a": "relaxed(f32)"}
+TO_BRAIN = {"d": "type", "a": "f32"}
+HALVES = (
+    ("f16", "d, a", TO_HALF),
+    ("bf16", "d, a", TO_BRAIN),
+    ("f16x2", "d, a, b", {"d": "relaxed(f16x2)", "a": "relaxed(f32)", "b": "relaxed(f32)"}),
+    ("bf16x2", "d, a, b", {**TO_BRAIN, "b": "f32"}),
+)
 BRAIN: dict[str, Any] = {"since": ptx(7, 8), "targets": ("sm_90",), "manual": "cvt"}
+POSITIVE_ZERO: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",), "manual": "cvt"}
 
 ROWS = (
     row("cvt.dtype.atype d, a", dtype=INTEGERS, atype=INTEGERS, operands=FROM_SPECIAL, manual="cvt"),
@@ -107,25 +114,25 @@ ROWS = (
         manual="cvt",
     ),
     # To bf16, tf32 and packed types.
+    *(
+        row(
+            f"cvt.frnd{{.relu}}.type.f32 {operands}",
+            frnd=NARROWING,
+            type=(name,),
+            operands=kinds,
+            since=ptx(7, 0),
+            targets=("sm_80",),
+            manual="cvt",
+        )
+        for name, operands, kinds in HALVES
+    ),
     row(
-        "cvt.frnd{.relu}.type.f32 d, a",
-        frnd=NARROWING,
-        type=("f16", "bf16"),
-        operands={"d": "type", "a": "f32"},
+        "cvt.rna.tf32.f32 d, a",
+        operands={"d": "tf32", "a": "f32"},
         since=ptx(7, 0),
         targets=("sm_80",),
         manual="cvt",
     ),
-    row(
-        "cvt.frnd{.relu}.type.f32 d, a, b",
-        frnd=NARROWING,
-        type=("f16x2", "bf16x2"),
-        operands={"d": "relaxed(type)", **FROM_PAIR},
-        since=ptx(7, 0),
-        targets=("sm_80",),
-        manual="cvt",
-    ),
-    row("cvt.rna.tf32.f32 d, a", operands={"d": "tf32", "a": "f32"}, since=ptx(7, 0), targets=("sm_80",), manual="cvt"),
     row(
         "cvt.rn{.relu}.tf32.f32 d, a",
         operands={"d": "tf32", "a": "f32"},
@@ -151,32 +158,17 @@ ROWS = (
         )
         for relu, target in (("", "sm_75"), (".relu", "sm_80"))
     ),
-    row(
-        "cvt.frnd{.relu}.satfinite.type.f32 d, a",
-        frnd=NARROWING,
-        type=("bf16",),
-        operands={"d": "type", "a": "f32"},
-        since=ptx(8, 1),
-        targets=("sm_80",),
-        manual="cvt",
-    ),
-    row(
-        "cvt.frnd{.relu}.satfinite.type.f32 d, a, b",
-        frnd=NARROWING,
-        type=("f16x2",),
-        operands={"d": "relaxed(type)", "a": "relaxed(f32)", "b": "relaxed(f32)"},
-        since=ptx(8, 1),
-        targets=("sm_80",),
-        manual="cvt",
-    ),
-    row(
-        "cvt.frnd{.relu}.satfinite.type.f32 d, a, b",
-        frnd=NARROWING,
-        type=("bf16x2",),
-        operands={"d": "type", **FROM_PAIR},
-        since=ptx(8, 1),
-        targets=("sm_80",),
-        manual="cvt",
+    *(
+        row(
+            f"cvt.frnd{{.relu}}.satfinite.type.f32 {operands}",
+            frnd=NARROWING,
+            type=(name,),
+            operands=kinds,
+            since=ptx(8, 1),
+            targets=("sm_80",),
+            manual="cvt",
+        )
+        for name, operands, kinds in HALVES
     ),
     row(
         "cvt.frnd.satfinite{.relu}.tf32.f32 d, a",
@@ -193,7 +185,14 @@ ROWS = (
         targets=("sm_80",),
         manual="cvt",
     ),
-    row("cvt.f32.bf16 d, a", operands={"d": "f32", "a": "bf16"}, since=ptx(7, 1), targets=("sm_80",), manual="cvt"),
+    row(
+        "cvt{.frnd}.f32.bf16 d, a",
+        frnd=ROUNDINGS,
+        operands={"d": "f32", "a": "bf16"},
+        since=ptx(7, 1),
+        targets=("sm_80",),
+        manual="cvt",
+    ),
     row(
         "cvt.frnd{.ftz}.bf16.f32 d, a",
         frnd=("rm", "rp", *NARROWING),
@@ -205,41 +204,27 @@ ROWS = (
     row(
         "cvt.frnd.bf16.atype d, a",
         frnd=ROUNDINGS,
-        atype=(*FULL_INTEGERS, "f16", "f64"),
+        atype=(*INTEGERS, "f16", "f64"),
         operands={"d": "bf16"},
         **BRAIN,
     ),
-    row("cvt.irnd.dtype.bf16 d, a", irnd=TO_INTEGER, dtype=FULL_INTEGERS, operands={"a": "bf16"}, **BRAIN),
-    row("cvt.ftz.f32.bf16 d, a", operands={"d": "f32", "a": "bf16"}, **BRAIN),
-    row("cvt.f64.bf16 d, a", operands={"d": "f64", "a": "bf16"}, **BRAIN),
+    row("cvt.irnd.dtype.bf16 d, a", irnd=TO_INTEGER, dtype=INTEGERS, operands={"a": "bf16"}, **BRAIN),
+    row("cvt{.frnd}.ftz.f32.bf16 d, a", frnd=ROUNDINGS, operands={"d": "f32", "a": "bf16"}, **BRAIN),
+    row("cvt{.frnd}.f64.bf16 d, a", frnd=ROUNDINGS, operands={"d": "f64", "a": "bf16"}, **BRAIN),
     row("cvt.bf16.atype d, a", atype=("f16", "bf16"), operands={"d": "bf16"}, **BRAIN),
     row("cvt{.frnd}.f16.bf16 d, a", frnd=ROUNDINGS, operands={"d": "f16", "a": "bf16"}, **BRAIN),
     row("cvt.irnd.bf16.bf16 d, a", irnd=TO_INTEGER, operands={"d": "bf16", "a": "bf16"}, **BRAIN),
-    row(
-        "cvt.rn.satfinite{.relu}.type.f32 d, a, b",
-        type=FP8X2,
-        operands={"d": "type", **FROM_PAIR},
-        since=ptx(7, 8),
-        targets=("sm_89",),
-        manual="cvt",
+    # Never a negative zero.
+    *(
+        row(
+            f"cvt.frnd{{.relu}}{{.satfinite}}.pzo.type.f32 {operands}",
+            frnd=NARROWING,
+            type=(name,),
+            operands=kinds,
+            **POSITIVE_ZERO,
+        )
+        for name, operands, kinds in (*HALVES, ("tf32", "d, a", TO_BRAIN))
     ),
-    row(
-        "cvt.rn.satfinite{.relu}.type.f16x2 d, a",
-        type=FP8X2,
-        operands={"d": "type", "a": "f16x2"},
-        since=ptx(7, 8),
-        targets=("sm_89",),
-        manual="cvt",
-    ),
-    row(
-        "cvt.rn{.relu}.f16x2.type d, a",
-        type=FP8X2,
-        operands={"d": "f16x2", "a": "type"},
-        since=ptx(7, 8),
-        targets=("sm_89",),
-        manual="cvt",
-    ),
+    row("cvt.frnd.pzo.f16.f32 d, a", frnd=("rm", "rp"), operands=TO_HALF, **POSITIVE_ZERO),
+    row("cvt.frnd{.ftz}.pzo.bf16.f32 d, a", frnd=ROUNDINGS, operands={"d": "bf16", "a": "f32"}, **POSITIVE_ZERO),
 )
-
-# Forms with one of these words are not described yet.
-PARTIAL = (*(("cvt", word) for word in ("rs", "pack", "ue8m0x2", "e2m1x2", "e2m3x2", "e3m2x2", "s2f6x2")),)
