@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.forms import forms
-from pyptx_ir.isa.kinds.kind import split_kind
+from pyptx_ir.isa.kinds.kind import Use, split_kind
+from pyptx_ir.isa.kinds.table import KINDS as KINDS_OF_OPERANDS
 from pyptx_ir.isa.limits import limits_of_type
 from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, Place, compile_row
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator
 
+    from pyptx_ir.isa.limits import Limits
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.syntax.nodes import Instruction
 
@@ -118,7 +120,16 @@ def _replaced(node: Instruction, replacements: tuple[str, ...]) -> Iterator[str]
 
 
 def _operand_types(form: Form) -> Iterator[str]:
-    return _replaced(form.node, REGISTERS)
+    """Put in a register of another type, or several in a vector: everywhere, or in the last place."""
+    yield from _replaced(form.node, REGISTERS)
+    operands = _operands(form.node)
+    for i, operand in enumerate(form.node.operands):
+        if isinstance(operand, Vector):
+            elements = [spell(element) for element in operand.elements]
+            for name in REGISTERS:
+                others = [f"{name.removesuffix('1')}{number % 20}" for number in range(len(elements))]
+                for vector in (others, [*elements[:-1], others[-1]]):
+                    yield _text(form.node, [*operands[:i], f"{{{', '.join(vector)}}}", *operands[i + 1 :]])
 
 
 def _operand_kinds(form: Form) -> Iterator[str]:
@@ -144,6 +155,18 @@ def _immediates(form: Form) -> Iterator[str]:
         for value in _outside(place, filled):
             if place.limits or isinstance(operand, Immediate) or not place.written:
                 yield _text(form.node, [*operands[:i], str(value), *operands[i + 1 :]])
+        name, argument = split_kind(place.kind)
+        limits = KINDS_OF_OPERANDS[name].limits(argument, Use(form.row, filled, place))
+        if limits and isinstance(operand, Vector):
+            for vector in _outside_vectors(operand, limits):
+                yield _text(form.node, [*operands[:i], vector, *operands[i + 1 :]])
+
+
+def _outside_vectors(operand: Vector, limits: Limits) -> Iterator[str]:
+    elements = [spell(element) for element in operand.elements]
+    for j, each in enumerate(limits.elements):
+        for value in each.outside():
+            yield f"{{{', '.join([*elements[:j], str(value), *elements[j + 1 :]])}}}"
 
 
 def _outside(place: Place, filled: dict[str, str]) -> tuple[int, ...]:

@@ -1,10 +1,26 @@
-"""Products of matrices by a warp."""
+"""Products of matrices by a warp, and what loads, stores and turns them."""
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^mma\.": ("ptxas reads over surplus types of mma, and takes two register counts for fp8 with k16"),
-    r"^movmatrix\S* [^;]*%pred": ("ptxas takes a predicate for a fragment, and then crashes in code generation"),
+    r"^(mma|wmma|ldmatrix|stmatrix|movmatrix)\.\S* [^|]*%pred_": (
+        "ptxas takes predicates for 32-bit parts of a matrix; code generation then crashes, or reads nonsense"
+    ),
+    r"^(mma|wmma|ldmatrix|stmatrix)\.[^|]*\| \S+ [^|]*`\{%b32_[^`]*%(u32|s32|f32|f16x2)_\d+\}`, is a vector of": (
+        "where a vector has a .b32 register, ptxas takes any 32-bit register beside it; the manual names one type"
+    ),
+    r"^(mma|wmma)\.[^|]*\| \S+ [^|]*`\{(%(f32|f16x2)_\d+(, )?)+\}`, is [^|]*each a \.b32 or \.u32 or \.s32 register": (
+        "ptxas takes floating-point registers for integer fragments of some shapes, and not of others"
+    ),
+    r"^mma\.sp\S*\.m16n8k32\.\S*\.f16\.f16\.[^|]*\| immediate-range: ": (
+        "the manual: 0 or 1, anything else is undefined; ptxas says so for .bf16, but not for .f16"
+    ),
+    r"^mma\S*\.kind::f8f6f4\S*\.e[45]m[23]\.e[45]m[23]\.[^|]*\| target: ": (
+        "the manual: .kind needs sm_120f; ptxas takes it elsewhere for types that need no .kind"
+    ),
+    r"^wmma\.(load\.c|store\.d)\S*\.m8n8k(32|128)\S*\.f32 ": (
+        "the manual: integer products have integer sums; ptxas loads and stores sums of .f32 that no product takes"
+    ),
 }
 
 LAXER: dict[str, str] = {}

@@ -7,12 +7,14 @@ from pyptx_arch_hopper.table import (
     clusters,
     control,
     fences,
+    stmatrix,
     tensor_copy,
     wgmma,
 )
 
 CHAPTERS = (
     wgmma,
+    stmatrix,
     clusters,
     control,
     fences,

@@ -2,24 +2,115 @@
 
 from __future__ import annotations
 
-from pyptx_ir.isa.rows import ptx, row
+from dataclasses import dataclass
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+
+TARGETS = ("sm_90a",)
+# The columns of d: every eighth number, but integer and single-bit products skip some.
+COLUMNS = tuple(range(8, 257, 8))
+INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
+FP8 = ("e4m3", "e5m2")
+BYTES = ("s8", "u8")
+DENSE = ptx(8, 0)
+SPARSE = ptx(8, 2)
+MIXED_BYTES = ptx(8, 4)
+
+SIGNS = "-1 1"  # imm-scale-a and imm-scale-b negate a matrix, or do not
+ORDERS = "0 1"  # imm-trans-a and imm-trans-b transpose it
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A type of wgmma.mma_async.
+
+    `depth` is K of the dense product; the sparse one has twice as much. `selector` is the last pair of threads that can
+    hold the metadata of a sparse one; without it there is none. `negates` and `transposes` tell which immediates there
+    are; only matrices in shared memory are transposed.
+    """
+
+    d: str
+    types: str
+    depth: int
+    a: str
+    b: str
+    selector: int | None
+    columns: tuple[int, ...] = COLUMNS
+    negates: bool = True
+    transposes: bool = False
+    slots: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    modes: str = ""
+    since: tuple[int, int] = DENSE
+
+
+def _bytes(a: str, b: str, since: tuple[int, int]) -> Product:
+    return Product(
+        "s32", f".s32.{a}.{b}", 32, a, b, 0, INTEGER_COLUMNS, negates=False, modes="{.satfinite}", since=since
+    )
+
+
+PRODUCTS = (
+    *(Product(d, f".{d}.f16.f16", 16, "f16", "f16", 1, transposes=True) for d in ("f16", "f32")),
+    Product("f32", ".f32.bf16.bf16", 16, "bf16 f16", "bf16", 1, transposes=True),
+    Product("f32", ".f32.tf32.tf32", 8, "tf32 f16", "tf32", 1),
+    *(
+        Product(d, f".{d}.atype.btype", 32, "atype f16", "btype", 0, slots=(("atype", FP8), ("btype", FP8)))
+        for d in ("f16", "f32")
+    ),
+    *(_bytes(each, each, DENSE) for each in BYTES),
+    _bytes("s8", "u8", MIXED_BYTES),
+    _bytes("u8", "s8", MIXED_BYTES),
+    Product("s32", ".s32.b1.b1.and.popc", 256, "b1", "b1", None, INTEGER_COLUMNS, negates=False),
+)
+
+
+def _row(product: Product, *, sparse: bool, registers: bool) -> InstructionRow:
+    """Return the form with a in registers, or in shared memory; dense or sparse."""
+    metadata = {"meta": "braced(b32)", "sel": f"imm in 0..{product.selector}"} if sparse else {}
+    signs = dict.fromkeys(("scale_a", "scale_b"), f"imm in {SIGNS}") if product.negates else {}
+    turned = ("trans_b",) if registers else ("trans_a", "trans_b")
+    orders = dict.fromkeys(turned, f"imm in {ORDERS}") if product.transposes else {}
+    a = f"fragment(mk{'/2' if sparse else ''} {product.a})" if registers else "u64"
+    operands = {
+        "d": f"fragment(mn {product.d})",
+        "a" if registers else "a_desc": a,
+        "b_desc": "u64",
+        **metadata,
+        "scale_d": "pred or ! in 0..1",
+        **signs,
+        **orders,
+    }
+    depth = product.depth * (2 if sparse else 1)
+    variant = ".sp" if sparse else ""
+    return row(
+        f"wgmma.mma_async{variant}.sync.aligned.shape{product.types}{product.modes} {', '.join(operands)}",
+        operands=operands,
+        access="x" + "r" * (len(operands) - 1),
+        since=max(product.since, SPARSE) if sparse else product.since,
+        targets=TARGETS,
+        leading=1,
+        manual="wgmma.mma_async.sp" if sparse else "wgmma.mma_async",
+        slots={"shape": tuple(f"m64n{columns}k{depth}" for columns in product.columns), **dict(product.slots)},
+    )
+
 
 ROWS = (
-    row("wgmma.fence.sync.aligned", since=ptx(8, 0), targets=("sm_90a",), leading=True, manual="wgmma.fence"),
-    row(
-        "wgmma.commit_group.sync.aligned",
-        since=ptx(8, 0),
-        targets=("sm_90a",),
-        leading=True,
-        manual="wgmma.commit_group",
-    ),
+    row("wgmma.fence.sync.aligned", since=DENSE, targets=TARGETS, leading=1, manual="wgmma.fence"),
+    row("wgmma.commit_group.sync.aligned", since=DENSE, targets=TARGETS, leading=1, manual="wgmma.commit_group"),
     row(
         "wgmma.wait_group.sync.aligned n",
-        operands={"n": "imm in 0..7"},
+        operands={"n": f"imm in 0..{(1 << 63) - 1}"},
         access="r",
-        since=ptx(8, 0),
-        targets=("sm_90a",),
-        leading=True,
+        since=DENSE,
+        targets=TARGETS,
+        leading=1,
         manual="wgmma.wait_group",
+    ),
+    *(_row(product, sparse=False, registers=registers) for product in PRODUCTS for registers in (False, True)),
+    *(
+        _row(product, sparse=True, registers=registers)
+        for product in PRODUCTS
+        if product.selector is not None
+        for registers in (False, True)
     ),
 )

@@ -11,7 +11,7 @@ from pyptx_dsl.errors import OperandError
 from pyptx_dsl.ptx.wrapper import choice, ptx_type
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
-from pyptx_ir.isa.table.matrix import PRODUCTS
+from pyptx_ir.isa.table.mma import PRODUCTS
 
 if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
@@ -40,20 +40,18 @@ def _forms() -> tuple[Form, ...]:
 
 
 def _all_forms() -> Iterator[Form]:
-    """Yield the forms of the instruction table, and those that it does not describe."""
-    for row in PRODUCTS:
-        for d in row.d:
-            for a in row.a:
-                for b in row.b:
-                    yield Form(row.shape, (d, a, b, d), row.counts, row.saturates)
-    sizes = {"f16": 4, "f32": 8}
-    for d, d_size in sizes.items():
-        for c, c_size in sizes.items():
-            if (d, c) == ("f16", "f32"):
-                continue
-            yield Form("m8n8k4", (d, "f16", "f16", c), (d_size, 2, 2, c_size), any_layout=True)
-    for shape, counts in (("m8n8k128", (2, 1, 1, 2)), ("m16n8k128", (4, 2, 1, 4)), ("m16n8k256", (4, 4, 2, 4))):
-        yield Form(shape, ("s32", "b1", "b1", "s32"), counts, bitwise=True)
+    """Yield the forms of the instruction table."""
+    for product in PRODUCTS:
+        for shape in product.shapes:
+            for types in product.types():
+                yield Form(
+                    shape,
+                    types,
+                    product.registers(shape, types),
+                    product.saturates,
+                    bool(product.operations),
+                    product.any_layout,
+                )
 
 
 class Mma:

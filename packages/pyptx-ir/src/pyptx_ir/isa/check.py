@@ -17,12 +17,14 @@ from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.refusals import Refusal, lives_elsewhere, misspelt, misused, unavailable, unknown, unready_word
 from pyptx_ir.isa.shapes import Shape, shape_of
+from pyptx_ir.syntax.operands import Vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_ir.isa.fitting import Fault
     from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
 
 # What the table describes; a module of a later version may use forms that it does not have yet.
 TABLE_VERSION = (9, 5)
@@ -100,15 +102,23 @@ def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limit
 def _outside(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -> Verdict | None:
     """Return the verdict on the first constant operand that is outside its limits."""
     for index, limit in limits:
-        value = constant_value(instruction.operands[index])
-        if value is not None and not limit.allow(value):
-            name = ".".join(instruction.opcode)
-            return Verdict(
-                IMMEDIATE_RANGE,
-                f"operand {index + 1} of {name}, `{value}`, is out of range; it must be {limit}",
-                operand=index,
-            )
+        for part, own in _parts(instruction.operands[index], limit):
+            value = constant_value(part)
+            if value is not None and not own.allow(value):
+                name = ".".join(instruction.opcode)
+                return Verdict(
+                    IMMEDIATE_RANGE,
+                    f"operand {index + 1} of {name}, `{value}`, is out of range; it must be {own}",
+                    operand=index,
+                )
     return None
+
+
+def _parts(operand: Operand, limit: Limits) -> tuple[tuple[Operand, Limits], ...]:
+    """Return the constants of an operand, each with its limits: a vector's elements, or the operand itself."""
+    if isinstance(operand, Vector):
+        return tuple(zip(operand.elements, limit.elements, strict=True))
+    return ((operand, limit),)
 
 
 def worded(refusal: Refusal, instruction: Instruction) -> Verdict:

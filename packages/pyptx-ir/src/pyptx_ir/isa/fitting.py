@@ -46,11 +46,11 @@ def limits_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...
     places = _placed([place for place in pattern.places if place.stands(filled)], len(shapes))
     found: list[tuple[int, Limits]] = []
     for index, (place, shape) in enumerate(zip(places, shapes, strict=True)):
-        if shape != ("literal", "int"):
+        if shape != ("literal", "int") and shape[0] != "vector":
             continue
         name, argument = split_kind(place.kind)
         limits = place.limits or KINDS[name].limits(argument, Use(pattern.row, filled, place))
-        if limits:
+        if limits and (shape[0] == "vector") == bool(limits.elements):
             found.append((index, limits))
     return tuple(found)
 

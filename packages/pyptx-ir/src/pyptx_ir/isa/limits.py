@@ -39,12 +39,16 @@ WARP_SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The values that a constant may have: every `step`th from `least` to `most`, or those of `choices`."""
+    """The values that a constant may have: every `step`th from `least` to `most`, or those of `choices`.
+
+    For a vector of constants, `elements` are the limits of each.
+    """
 
     least: int = 0
     most: int = 0
     step: int = 1
     choices: tuple[int, ...] = ()
+    elements: tuple[Limits, ...] = ()
 
     def allow(self, value: int) -> bool:
         """Tell whether a constant may have this value."""

@@ -13,13 +13,18 @@ if TYPE_CHECKING:
 _ORDERED = TYPES | {"b2", "b8x16", "b6x16_p32", "b4x16_p64"}
 # And state spaces: `cp.async.bulk.global.shared::cta` copies to global memory, the other order from it.
 _SPACES = frozenset(("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"))
+# And layouts, of the first matrix and of the second: mma.row.col is not mma.col.row.
+_LAYOUTS = frozenset(("row", "col"))
+# And operations on bits: mma.xor.popc counts what xor leaves.
+_BITWISE = frozenset(("xor", "and", "popc"))
+_FAMILIES = (_ORDERED, _SPACES, _LAYOUTS, _BITWISE)
 
 
 def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] | None:
     """Return the word of every slot that is filled, by its name, or None if `words` do not spell a form of the row.
 
-    Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`), and so do state spaces; other words
-    may stand anywhere, as for ptxas, but for the `leading` first ones of a row.
+    Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`), and so do state spaces and layouts;
+    other words may stand anywhere, as for ptxas, but for the `leading` first ones of a row.
     """
     items = pattern.items
     if len(words) > len(items):
@@ -35,7 +40,7 @@ def _assign(items: tuple[Item, ...], words: tuple[str, ...], taken: tuple[int, .
     if len(taken) == len(words):
         return taken if _complete(items, taken) else None
     word = words[len(taken)]
-    kin = next((family for family in (_ORDERED, _SPACES) if word in family), frozenset[str]())
+    kin = next((family for family in _FAMILIES if word in family), frozenset[str]())
     for place in range(len(items)):
         if word not in items[place].words or place in taken:
             continue

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.kinds import (
     addresses,
     copies,
+    fragments,
     names,
     scalars,
     synchronization,
@@ -26,6 +27,7 @@ FAMILIES = (
     copies,
     synchronization,
     tensor_memory,
+    fragments,
     video,
 )
 

@@ -1,0 +1,93 @@
+"""Manual: "Multiply-and-Accumulate Instruction: mma", "… mma.sp": products of 4, 6 and 8 bits, and of scaled blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+
+F8F6F4 = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+FAMILY = ("sm_120f",)
+# The sparse products of packed fp4 are for these two devices alone.
+DEVICES = ("sm_120a", "sm_121a")
+SINCE = ptx(8, 7)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A kind of block-scaled product, with a size of the vectors of scales.
+
+    `elements` is the type that says how the registers of a and b are filled, `bytes` which bytes of the scales'
+    registers may be chosen ("Block Scaling for mma.sync": valid values of selector components).
+    """
+
+    kind: str
+    size: str
+    scales: str
+    depth: int
+    types: str
+    elements: tuple[str, str]
+    bytes: str
+    since: tuple[int, int] = SINCE
+
+
+PACKED = ("b4 bits", "b4 bits")
+SCALED = (
+    Scaled("mxf8f6f4", "{.scale_vec::1X}", "ue8m0", 32, ".atype.btype", ("atype bits", "btype bits"), "0..3"),
+    Scaled("mxf4", "{.scale_vec::2X}", "ue8m0", 64, ".e2m1.e2m1", PACKED, "0 2"),
+    Scaled("mxf4nvf4", ".scale_vec::2X", "ue8m0", 64, ".e2m1.e2m1", PACKED, "0 2"),
+    Scaled("mxf4nvf4", ".scale_vec::4X", "ue4m3", 64, ".e2m1.e2m1", PACKED, "0"),
+    Scaled("mxf4nvf4", ".scale_vec::4X", "ue8m0", 64, ".e2m1.e2m1", PACKED, "0", since=ptx(9, 1)),
+)
+
+
+def _fragments(d: str, a: str, b: str, *, sparse: bool) -> dict[str, str]:
+    half = "/2" if sparse else ""
+    metadata = {"e": "register(b32)", "f": "imm in 0"} if sparse else {}
+    return {
+        "d": f"fragment(mn {d})",
+        "a": f"fragment(mk{half} {a})",
+        "b": f"fragment(kn {b})",
+        "c": f"fragment(mn {d})",
+        **metadata,
+    }
+
+
+def _plain(d: str, *, sparse: bool) -> InstructionRow:
+    """Return the product of any two of the five types, each element in a byte, without scales."""
+    fragments = _fragments(d, "atype", "btype", sparse=sparse)
+    variant, shape = (".sp::ordered_metadata", "m16n8k64") if sparse else ("", "m16n8k32")
+    return row(
+        f"mma{variant}.sync.aligned.{shape}.row.col.kind::f8f6f4.{d}.atype.btype.{d} {', '.join(fragments)}",
+        atype=F8F6F4,
+        btype=F8F6F4,
+        operands=fragments,
+        since=SINCE,
+        targets=FAMILY,
+        manual="mma.sp" if sparse else "mma",
+    )
+
+
+def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
+    fragments = _fragments("f32", *form.elements, sparse=sparse)
+    selectors = {"byte_a": f"selectors({form.bytes}, 0..1)", "byte_b": f"selectors({form.bytes}, 0..3)"}
+    operands = "scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}"
+    types = {"atype": F8F6F4, "btype": F8F6F4} if "atype" in form.types else {}
+    variant = ".sp::ordered_metadata" if sparse else ""
+    depth = form.depth * (2 if sparse else 1)
+    return row(
+        f"mma{variant}.sync.aligned.m16n8k{depth}.row.col.kind::{form.kind}.block_scale{form.size}"
+        f".f32{form.types}.f32.{form.scales} {', '.join(fragments)}, {operands}",
+        operands=fragments | dict.fromkeys(("scale_a", "scale_b"), "braced(b32)") | selectors,
+        access="w" + "r" * (len(fragments) + 3),
+        since=form.since,
+        targets=DEVICES if sparse and form.elements == PACKED else FAMILY,
+        manual="mma.sp" if sparse else "mma",
+        slots=types,
+    )
+
+
+ROWS = (
+    *(_plain(d, sparse=sparse) for sparse in (False, True) for d in ("f16", "f32")),
+    *(_scaled(form, sparse=sparse) for sparse in (False, True) for form in SCALED),
+)

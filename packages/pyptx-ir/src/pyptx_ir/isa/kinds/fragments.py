@@ -1,0 +1,195 @@
+"""A thread's share of a matrix: a vector of registers. Manual: "Matrix Fragments for …", "Block Scaling for mma.sync".
+
+The manual draws a figure for each shape and type, but the number of registers is always the same sum: the bits of the
+matrix, dealt out evenly to the threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.scalars import unfit_type
+from pyptx_ir.isa.limits import Limits, parse_limits
+from pyptx_ir.isa.scalar_types import is_bits, is_integer
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+# Bits of an element. The 4- and 6-bit floating-point types lie in a byte each ("packed in an 8-bit container"), but for
+# .kind::mxf4 and .kind::mxf4nvf4, whose rows say b4.
+_BITS: dict[str, int] = {
+    "b1": 1,
+    **dict.fromkeys(("b4", "u4", "s4"), 4),
+    **dict.fromkeys(("b8", "u8", "s8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 8),
+    **dict.fromkeys(("f16", "bf16"), 16),
+    **dict.fromkeys(("b32", "tf32", "f32", "s32"), 32),
+    "f64": 64,
+}
+# The registers that hold elements of a type; of those not named here, any 32-bit ones do.
+_HELD_BY: dict[str, tuple[str, ...]] = {
+    "f16": ("b32", "f16x2"),
+    "bf16": ("b32",),
+    "tf32": ("b32",),
+    "bits": ("b32",),
+    "f32": ("f32", "b32"),
+    "f64": ("f64", "b64"),
+    **dict.fromkeys(("s32", "s8", "u8", "s4", "u4", "b1"), ("b32", "u32", "s32")),
+}
+_ANY_HELD_BY = ("b32", "u32", "s32", "f32", "f16x2")
+# The literals that may stand for registers of an accumulator that is only read.
+_LITERALS: dict[str, tuple[str, ...]] = {"f32": ("single",), "f64": ("single", "double"), "s32": ("int",)}
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+_EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
+_WARP = 32
+_WARPGROUP = 128
+_WARPGROUP_ROWS = 64
+_MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
+
+
+@functools.cache
+def registers_of(shape: str, extent: str, type_name: str) -> int:
+    """Return how many registers a thread has of a matrix of a product of `shape`, `m16n8k16`.
+
+    `extent` is `mn`, `mk` or `kn`; behind it `/2` where half the elements are stored, or `*4` where the warp computes
+    four products at once. A product of 64 rows is a warpgroup's.
+    """
+    size = _SHAPE.fullmatch(shape)
+    part = _EXTENT.fullmatch(extent)
+    if size is None or part is None:
+        raise ValueError(f"{extent} of {shape}")
+    sizes = dict(zip("mnk", map(int, size.groups()), strict=True))
+    elements = sizes[part[1][0]] * sizes[part[1][1]]
+    if part[2] == "*":
+        elements *= int(part[3])
+    elif part[2] == "/":
+        elements //= int(part[3])
+    threads = _WARPGROUP if sizes["m"] == _WARPGROUP_ROWS else _WARP
+    bits = _BITS[type_name]
+    return elements * bits // (threads * max(bits, 32))
+
+
+def _taken_apart(argument: str, use: Use) -> tuple[int, str]:
+    """Return the number of registers, and the type whose registers they are."""
+    extent, type_name, *like = argument.split()
+    name = use.word(type_name)
+    if extent.isdecimal() or extent in dict(use.row.lengths):
+        count = use.count(extent)
+    else:
+        shape = next(word for word in use.filled.values() if _SHAPE.fullmatch(word))
+        count = registers_of(shape, extent, name)
+    return count, like[0] if like else name
+
+
+def _unfit_fragment(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    if shape == ("register", ""):
+        return None  # it may have been declared as a vector
+    count, type_name = _taken_apart(argument, use)
+    wanted = f"a vector of {count}, each a {_registers(type_name)}"
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "vector":
+        return Misfit(wanted)
+    if len(elements) != count:
+        return Misfit(wanted, VECTOR_LENGTH)
+    if not all(_fits(type_name, element, use) for element in elements):
+        return Misfit(wanted, OPERAND_TYPE)
+    if _are_mixed(elements):
+        return Misfit(f"{wanted}, and all of one type", OPERAND_TYPE)
+    return None
+
+
+def _fits(type_name: str, element: Shape, use: Use) -> bool:
+    if element[0] == "register":
+        return element[1] in ("", *_HELD_BY.get(type_name, _ANY_HELD_BY))
+    if element[0] == "sink":
+        return use.place.written
+    return element[0] == "literal" and not use.place.written and element[1] in _LITERALS.get(type_name, ())
+
+
+def _are_mixed(elements: tuple[Shape, ...]) -> bool:
+    """Tell whether a vector has registers of two types; untyped ones go with all, and so do integers with integers."""
+    names = {str(element[1]) for element in elements if element[0] == "register"} - {""}
+    return len({"integer" if is_integer(name) else name for name in names if not is_bits(name)}) > 1
+
+
+def _registers(type_name: str) -> str:
+    return f"{' or '.join('.' + name for name in _HELD_BY.get(type_name, _ANY_HELD_BY))} register"
+
+
+def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    count, type_name = _taken_apart(argument, use)
+    held_by = _HELD_BY.get(type_name, _ANY_HELD_BY)
+    return tuple(
+        f"{{{', '.join(f'%{name}_{(index + offset) % _MOST_NAMES}' for offset in range(count))}}}" for name in held_by
+    )
+
+
+def _unfit_register(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    if shape[0] == "register":
+        misfit = unfit_type(argument, shape, use)
+        return Misfit(f"a register of type .{argument}", misfit.code) if misfit else None
+    return Misfit(f"a register of type .{argument}")
+
+
+def _unfit_braced(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    inner = cast("Shape", shape[1]) if shape[0] == "vector" and len(shape) == 2 else shape
+    misfit = _unfit_register(argument, inner, use)
+    return Misfit(f"{misfit.wanted}, alone or in braces", misfit.code) if misfit else None
+
+
+def _limits_of_selectors(argument: str, _use: Use) -> Limits | None:
+    return Limits(elements=tuple(parse_limits(part) for part in argument.split(", ")))
+
+
+def _unfit_selectors(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    """Judge `{byte, thread}`: 16-bit registers, or constants within limits."""
+    count = argument.count(",") + 1
+    wanted = f"a vector of {count}, each a constant, or a .b16 or .u16 register"
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "vector":
+        return Misfit(wanted)
+    if len(elements) != count:
+        return Misfit(wanted, VECTOR_LENGTH)
+    fits = all(element == ("literal", "int") or _is_selector(element) for element in elements)
+    return None if fits else Misfit(wanted, OPERAND_TYPE)
+
+
+def _is_selector(element: Shape) -> bool:
+    return element[0] == "register" and element[1] in ("b16", "u16", "s16", "")
+
+
+def _examples_of_selectors(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    limits = _limits_of_selectors(argument, use)
+    ends = [each.inside() for each in limits.elements] if limits else []
+    return (
+        f"{{{', '.join(str(end[0]) for end in ends)}}}",
+        f"{{{', '.join(str(end[-1]) for end in ends)}}}",
+        f"{{{', '.join(f'%u16_{index + offset}' for offset in range(len(ends)))}}}",
+    )
+
+
+KINDS = (
+    Kind(
+        "register",
+        "a register of type {}",
+        _unfit_register,
+        lambda argument, _use, index: (f"%{argument}_{index}",),
+    ),
+    Kind(
+        "braced",
+        "a register of type {}, alone or in braces",
+        _unfit_braced,
+        lambda argument, _use, index: (f"%{argument}_{index}", f"{{%{argument}_{index}}}"),
+    ),
+    Kind("fragment", "a thread's registers of a matrix: {}", _unfit_fragment, _examples_of_fragment),
+    Kind(
+        "selectors",
+        "a vector of constants or 16-bit registers: {}",
+        _unfit_selectors,
+        _examples_of_selectors,
+        _limits_of_selectors,
+    ),
+)

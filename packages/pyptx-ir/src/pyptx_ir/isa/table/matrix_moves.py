@@ -1,0 +1,54 @@
+"""Manual: "Warp-level matrix load instruction: ldmatrix", "Warp-level matrix transpose instruction: movmatrix"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.rows import InstructionRow, ptx, row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+SHARED = ("shared", "shared::cta")
+# How many registers hold 1, 2 or 4 matrices.
+SINGLE: dict[str, int] = {"x1": 1, "x2": 2, "x4": 4}
+DOUBLE: dict[str, int] = {"x1": 2, "x2": 4}
+BYTES_SINCE = ptx(8, 6)
+BYTES_ON = ("sm_100f", "sm_110f", "sm_120f")
+UNPACKED = ("b6x16_p32", "b4x16_p64")
+
+
+def _load(
+    words: str,
+    counts: Mapping[str, int],
+    since: tuple[int, int],
+    targets: Sequence[str],
+    **slots: Sequence[str],
+) -> InstructionRow:
+    """Return a form of ldmatrix; `words` follow `.num`, with `{.ss}` among them."""
+    shape, tail = words.split(".num", 1)
+    return row(
+        f"ldmatrix.sync.aligned.{shape}.num{tail} d, [a]",
+        lengths={"num": tuple(counts.values())},
+        operands={"d": "fragment(num b32)"},
+        since=since,
+        targets=targets,
+        manual="ldmatrix",
+        slots={"num": tuple(counts), "ss": SHARED, **slots},
+    )
+
+
+ROWS = (
+    _load("m8n8.num{.trans}{.ss}.b16", SINGLE, ptx(6, 5), ("sm_75",)),
+    _load("m16n16.num.trans{.ss}.b8", DOUBLE, BYTES_SINCE, BYTES_ON),
+    _load("m16n16.num.trans{.ss}.b8x16.source", DOUBLE, BYTES_SINCE, BYTES_ON, source=UNPACKED),
+    _load("m8n16.num{.ss}.b8x16.source", SINGLE, BYTES_SINCE, BYTES_ON, source=UNPACKED),
+    _load("m8n16.num{.ss}.s8.s4", SINGLE, ptx(9, 4), ("sm_90a", *BYTES_ON)),
+    row(
+        "movmatrix.sync.aligned.m8n8.trans.b16 d, a",
+        operands={"d": "b32", "a": "register(b32)"},
+        since=ptx(7, 8),
+        targets=("sm_75",),
+        manual="movmatrix",
+    ),
+)
