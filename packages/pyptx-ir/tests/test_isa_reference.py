@@ -58,6 +58,7 @@ def test_every_row_is_a_form_of_an_instruction_with_a_summary() -> None:
         ("cp.async.bulk.prefetch.tensor.2d.L2.global [a]", "cp.async.bulk.prefetch.tensor"),
         ("cp.reduce.async.bulk.dst.src.add.u32 [a], [b], size", "cp.reduce.async.bulk"),
         ("tcgen05.wait::ld.sync.aligned", "tcgen05.wait"),
+        ("mbarrier.arrive.expect_tx.b64 d, [a]", "mbarrier.arrive"),
         ("mma.sp::ordered_metadata.sync.aligned.m16n8k16 d, a, b, c", "mma.sp::ordered_metadata"),
         ("mma.sp.sync.aligned.m16n8k16 d, a, b, c", "mma.sp"),
     ],
@@ -67,6 +68,8 @@ def test_a_row_belongs_to_the_longest_name_that_it_spells(syntax_line: str, name
 
 
 def test_a_row_with_a_slot_in_its_name_belongs_to_each() -> None:
+    rsqrt = row("rsqrt.approx{.ftz}.type d, a", type=("f32", "f64"))
+    assert names_of(rsqrt) == ("rsqrt", "rsqrt.approx.ftz.f64")
     assert names_of(row("fabric.verb.async d", verb=("try_get", "try_put"))) == ("fabric.try_get", "fabric.try_put")
 
 

@@ -8,6 +8,7 @@ instruction may end here.
 from __future__ import annotations
 
 import itertools
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 # How many forms a docstring shows, of a call and at a word that is not the last; the reference page has all.
-SHOWN = 6
+SHOWN = 4
 SHOWN_AT_WORD = 2
+LONGEST = 40  # characters of a class's name that is made of all words
 
 HEAD = '''# ruff: noqa: D205, D400, D415, E501, N801, N802, N803, N815, PYI021
 # fmt: off
@@ -100,7 +102,7 @@ def _class_names(root: State) -> dict[int, str]:
     """Return the name of each state's class, by the state's identity: the words that lead to it first, `Mad_lo`.
 
     Where several words lead from one state to the same one, the slot that they fill stands for them, as in the manual's
-    syntax line: `Mad_mode_type`. Names that come again are numbered.
+    syntax line: `Fma_rnd_ftz`. Of many words, the instruction's and the last. Names that come again are numbered.
     """
     names = {id(root): ROOT}
     taken: set[str] = set()
@@ -109,15 +111,22 @@ def _class_names(root: State) -> dict[int, str]:
         for word, following in state.following.items():
             if id(following) in names or not following.following:
                 continue
-            name = _capitalized(f"{prefix}{to_python(_token(state, word, following))}")
+            token = _identifier(_token(state, word, following))
+            whole = f"{prefix}{token}"
+            name = whole if len(whole) <= LONGEST else f"{_identifier(names_of(following.ahead[0].row)[0])}_{token}"
+            name = _capitalized(name)
             numbered = (f"{name}_{number}" for number in itertools.count(2))
             chosen = name if name not in taken else next(each for each in numbered if each not in taken)
             taken.add(chosen)
             names[id(following)] = chosen
-            visit(following, f"{chosen}_")
+            visit(following, f"{whole}_")
 
     visit(root, "")
     return names
+
+
+def _identifier(words: str) -> str:
+    return re.sub(r"\W+", "_", words)
 
 
 def _capitalized(name: str) -> str:
@@ -185,6 +194,8 @@ def _accepted(state: State) -> tuple[Pattern, ...]:
 
 def _documentation(stub: Stub, state: State, following: State) -> str:
     """Return what to say of a word: where it completes an instruction, or tells several apart."""
+    if following.accepted and _accepted(following) == _accepted(state):
+        return " ".join(stub.summaries[name] for name in _names(_accepted(following)))
     if following.accepted:
         return _documentation_of_forms(stub, _accepted(following), SHOWN_AT_WORD)
     names = _names(following.ahead)

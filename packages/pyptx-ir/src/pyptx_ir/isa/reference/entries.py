@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # The chapter of what no summary covers: the instructions of third parties.
 ELSEWHERE = "Other instructions"
+# The score of a name that a row does not spell.
+NONE = (0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +51,18 @@ def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
 def names_of(row: InstructionRow) -> tuple[str, ...]:
     """Return the names of the instructions that a row is a form of.
 
-    One, as a rule: the longest that the row spells out. A row with a slot in its name (`fabric.operation`) is a form of
-    each. Without a summary, it is the name of the section of the manual that the row states, or else the opcode.
+    One, as a rule: the longest that the row spells out. With optional words and slots it may spell longer ones, too, as
+    `rsqrt.approx{.ftz}.type` spells `rsqrt.approx.ftz.f64`, and then it is a form of those as well. Without a summary,
+    it is the name of the section of the manual that the row states, or else the opcode.
     """
-    required = tuple(item for item in compile_row(row).items if not item.optional)
-    spelt = tuple(item for item in required if len(item.words) == 1)
+    items = compile_row(row).items
+    spelt = tuple(item for item in items if len(item.words) == 1 and not item.optional)
     candidates = _candidates(row.opcode)
     scores = {name: _score(name, spelt) for name in candidates}
-    certain = max(scores.values(), default=(0, 0))
-    found = [name for name, score in scores.items() if score == certain and score[0]]
-    found += [name for name in candidates if _score(name, required) > certain and name not in found]
-    longest = [name for name in found if not any(other.startswith(f"{name}.") for other in found)]
-    return tuple(longest) or (row.manual or row.opcode,)
+    certain = max(scores.values(), default=NONE)
+    found = [name for name, score in scores.items() if score == certain and score != NONE]
+    found += [name for name in candidates if _score(name, items)[0] > certain[0]]
+    return tuple(found) or (row.manual or row.opcode,)
 
 
 @functools.cache
@@ -68,21 +70,21 @@ def _candidates(opcode: str) -> tuple[str, ...]:
     return tuple(name for summaries in SUMMARIES.values() for name in summaries if name.partition(".")[0] == opcode)
 
 
-def _score(name: str, items: tuple[Item, ...]) -> tuple[int, int]:
-    """Return how many words of a name the items spell, in order, and how many of them exactly; (0, 0) if not all.
+def _score(name: str, items: tuple[Item, ...]) -> tuple[int, int, int]:
+    """Return how many words of a name the items spell, in order, how many exactly, and how early; NONE if not all.
 
     `wait` is spelt by `wait::ld`, too.
     """
     words = name.split(".")[1:]
     exact = 0
-    start = 0
+    passed = 0
     for word in words:
-        place = next((index for index in range(start, len(items)) if _spells(items[index], word)), None)
+        place = next((index for index in range(passed, len(items)) if _spells(items[index], word)), None)
         if place is None:
-            return (0, 0)
+            return NONE
         exact += word in items[place].words
-        start = place + 1
-    return (len(words) + 1, exact)
+        passed = place + 1
+    return (len(words) + 1, exact, -passed)
 
 
 def _spells(item: Item, word: str) -> bool:
