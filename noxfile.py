@@ -35,6 +35,7 @@ PACKAGES = (  # lowest first
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
+ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
 
@@ -225,10 +226,16 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def oracle(session: nox.Session) -> None:
-    """Hold what our tables and kernels say against the newest ptxas: every test marked ptxas."""
-    needs = (*group("test"), *test_needs(*PACKAGES), *toolchain(), f"{TOOL_WHEELS['ptxas']}>=13.0")
-    install(session, *needs)  # the wheel's ptxas goes before the one on PATH
-    session.run("pytest", "--hypothesis-profile=ci", "-m", "ptxas and not torch and not jax", *session.posargs)
+    """Hold the instruction table against two releases of ptxas, the newest and the oldest that we support."""
+    install(session, "pip", *group("test"))
+    found: list[str] = []
+    for number, release in enumerate(ORACLES):
+        folder = temporary(session, f"ptxas-{number}")
+        session.run(
+            "python", "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}", release, silent=True
+        )
+        found += map(str, folder.glob("nvidia/*/bin/ptxas"))
+    session.run("python", "-m", "tests.oracle", "--ptxas", *found, *session.posargs)
 
 
 @nox.session
