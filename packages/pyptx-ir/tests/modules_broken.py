@@ -291,6 +291,16 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a list of 64 bits", "operand-type", entry("L: ts: .branchtargets L;\n\tbrx.idx «%rd1», ts;")),
     Broken("a list without an index", "operand-count", entry("L: ts: .branchtargets L;\n\t«brx.idx» ts;")),
     Broken("a branch with an odd word", "modifier", entry("L: ts: .branchtargets L;\n\tbrx.idx«.near» %r1, ts;")),
+    Broken(
+        "single CTAs and pairs",
+        "cta-group",
+        entry(
+            "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r1], 64;\n"
+            "\ttcgen05.dealloc«.cta_group::2».sync.aligned.b32 %r1, 64;",
+            head=".version 9.0\n.target sm_100a\n",
+        ),
+    ),
+    Broken("a component of another type", "operand-type", entry(".reg .v2 .f32 v;\n\tadd.s32 %r1, %r2, «v.x»;")),
     # Instructions
     Broken("a modifier that is none", "modifier", entry("add«.f31» %f1, %f2, %f3;")),
     Broken("a modifier of another form", "modifier", entry("add«.rm».s32 %r1, %r2, %r3;")),

@@ -111,6 +111,6 @@ def test_rules_report_codes_of_the_catalogue_and_every_code_has_a_rule() -> None
     reported = frozenset[str]().union(*(rule.codes for rule in RULES))
     of_the_whole = {
         *("syntax", "missing-version", "missing-target", "unknown-version", "newer-version", "unknown-target"),
-        *("retired-target", "target-version", "shared-memory", "constant-memory"),
+        *("retired-target", "target-version", "shared-memory", "constant-memory", "cta-group"),
     }
     assert reported | of_the_whole == codes().keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.cta_groups import one_granularity
 from pyptx_ir.isa.modules.diagnostic import ERROR, Diagnostic
 from pyptx_ir.isa.modules.directives import early
 from pyptx_ir.isa.modules.findings import located
@@ -68,6 +69,7 @@ def _check(walk: Walk, statements: Sequence[Statement]) -> None:
     walk.body(statements)
     shared_limits(walk)
     constant_limit(walk)
+    one_granularity(walk)
 
 
 def _modules(module: Module) -> Iterator[Sequence[Statement]]:

@@ -63,6 +63,7 @@ CODES: tuple[Code, ...] = (
     # Control
     Code("guard", ERROR, "a guard that is no predicate register"),
     Code("unreachable", WARNING, "an instruction that control never reaches"),
+    Code("cta-group", ERROR, "tcgen05 for single CTAs and for pairs in one kernel"),
     Code("ignored-setmaxnreg", WARNING, "a setmaxnreg that ptxas drops"),
     # Instructions
     Code("unknown-instruction", WARNING, "an instruction that the table does not know"),

@@ -28,6 +28,8 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
     for name in node.names:
         if name.count is None:
             before = walk.scope.declare(name.name, kind, walk.at)
+            if node.vector:
+                walk.scope.elements[name.name] = node.type
         else:
             before = walk.scope.declare_range(name.name, name.count, kind, walk.at)
         if before is not None:

@@ -29,14 +29,12 @@ def shared_limits(walk: Walk) -> None:
     row = find_target(walk.target)
     # ptxas lets targets with a suffix have statically what others must ask for at launch.
     limit = row.shared_static if row.kind == "plain" else row.shared_optin
-    routines = {routine.node.name: routine for routine in walk.routines}
-    for routine in walk.routines:
-        if routine.node.kind == "entry":
-            _entry(walk, routine, routines, limit)
+    for entry in walk.entries():
+        _entry(walk, entry, limit)
 
 
-def _entry(walk: Walk, entry: Routine, routines: dict[str, Routine], limit: int) -> None:
-    reached = _called(entry, routines)
+def _entry(walk: Walk, entry: Routine, limit: int) -> None:
+    reached = walk.called_by(entry)
     used = set[str]().union(*(routine.shared for routine in reached))
     sizes = [walk.module_scope.storage[name].size or 0 for name in used if name in walk.module_scope.storage]
     total = sum(sizes) + sum(routine.own_shared for routine in reached)
@@ -45,14 +43,3 @@ def _entry(walk: Walk, entry: Routine, routines: dict[str, Routine], limit: int)
     message = f"'{entry.node.name}' has {total} bytes of static shared memory; {walk.target} allows {limit}"
     hint = "declare it `.extern .shared .align 16 .b8 name[];` and pass its size at launch"
     walk.report(Finding("shared-memory", message, hint, word=entry.node.name, at=entry.at))
-
-
-def _called(entry: Routine, routines: dict[str, Routine]) -> list[Routine]:
-    """Return the routines that `entry` calls by name, however far down, itself first."""
-    names, reached = [entry.node.name], [entry]
-    for routine in reached:
-        for name in sorted(routine.callees):
-            if name in routines and name not in names:
-                names.append(name)
-                reached.append(routines[name])
-    return reached

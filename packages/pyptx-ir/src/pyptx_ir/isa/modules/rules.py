@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyptx_ir.isa.modules import (
     branches,
     calls,
+    cta_groups,
     declarations,
     declared_types,
     directives,
@@ -94,7 +95,7 @@ _UNDEFINED = "undefined-register undefined-variable undefined-label undefined-fu
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 
 # In the order in which they are applied to a statement: a name is looked up before it is declared. What looks at a
-# module as a whole, its header and its shared memory, is called by `check`.
+# module as a whole, its header, its limits and its granularity, is called by `check`.
 RULES: tuple[Rule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
     _rule("outside-function", (Instruction, Label, Block, Loc), placement.in_function),
@@ -122,5 +123,6 @@ RULES: tuple[Rule, ...] = (
     _rule(f"{_FORM} call-target call-arguments call-argument", (Instruction,), calls.call, "call"),
     _rule(f"{_FORM} operand-type", (Instruction,), branches.indexed, "brx"),
     _rule("parameter-write parameter-bounds parameter-alignment", (Instruction,), parameters.access, "ld", "st"),
+    _rule("", (Instruction,), cta_groups.note, "tcgen05"),
     _rule("ignored-setmaxnreg", (Instruction,), register_budget.setmaxnreg, "setmaxnreg"),
 )

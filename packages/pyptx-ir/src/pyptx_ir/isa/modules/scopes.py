@@ -52,7 +52,7 @@ class Scope(dict[str, str | None]):
     Names of outer scopes are copied in when they are first asked for, so that most lookups are one step.
     """
 
-    __slots__ = ("at", "labels", "lists", "outer", "ranges", "storage")
+    __slots__ = ("at", "elements", "labels", "lists", "outer", "ranges", "storage")
 
     def __init__(self, outer: Scope | None = None) -> None:
         """Open a scope inside `outer`."""
@@ -61,6 +61,7 @@ class Scope(dict[str, str | None]):
         self.at: dict[str, int] = {}
         self.ranges: dict[str, list[tuple[int, str, int]]] = {}
         self.storage: dict[str, Storage] = {}
+        self.elements: dict[str, str] = {}  # the element type of each vector register
         self.lists: dict[str, TargetList] = {}
         self.labels: frozenset[str] = frozenset()
 
@@ -151,11 +152,22 @@ class Scope(dict[str, str | None]):
         return next((at for count, _, at in ranges if found and found[1] < count), None)
 
     def _component(self, name: str) -> str:
-        """Return "" for a component of a register, as in `v.x`, and for a part of one, as in `r.b0`."""
-        kind = self[name.partition(".")[0]]
+        """Return the type of a component of a vector register, `v.x`, and "" for a part of a register, `r.b0`."""
+        base = name.partition(".")[0]
+        kind = self[base]
         if kind == UNKNOWN:
             return UNKNOWN
-        return UNDECLARED if kind is None or kind == UNDECLARED or kind.startswith(".") else ""
+        if kind is None or kind == UNDECLARED or kind.startswith("."):
+            return UNDECLARED
+        return self._element(base) if kind == "" else ""
+
+    def _element(self, base: str) -> str:
+        scope: Scope | None = self
+        while scope is not None:
+            if base in scope.at:
+                return scope.elements.get(base, "")
+            scope = scope.outer
+        return ""
 
 
 def _special(name: str) -> str | None:

@@ -33,6 +33,7 @@ class Routine:
     shared: set[str] = field(default_factory=set[str])
     own_shared: int = 0
     callees: set[str] = field(default_factory=set[str])
+    groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
     warned: set[str] = field(default_factory=set[str])
 
@@ -119,6 +120,21 @@ class Walk:
         self.routine = Routine(node, self.at, self.scope)
         self.routines.append(self.routine)
         return self.routine
+
+    def entries(self) -> list[Routine]:
+        """Return the entries that have been walked through."""
+        return [routine for routine in self.routines if routine.node.kind == "entry"]
+
+    def called_by(self, entry: Routine) -> list[Routine]:
+        """Return the routines that `entry` calls by name, however far down, itself first."""
+        routines = {routine.node.name: routine for routine in self.routines}
+        names, reached = [entry.node.name], [entry]
+        for routine in reached:
+            for name in sorted(routine.callees):
+                if name in routines and name not in names:
+                    names.append(name)
+                    reached.append(routines[name])
+        return reached
 
     def give_up_on(self, name: str) -> None:
         """Take an undeclared name for declared from now on: one complaint about it is enough."""

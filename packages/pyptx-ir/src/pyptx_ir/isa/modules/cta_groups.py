@@ -1,0 +1,37 @@
+"""tcgen05 works for one CTA or for a pair, not for both in one kernel. Measured on ptxas 13.5; manual: "CTA Pair"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Instruction
+
+_PREFIX = "cta_group::"
+
+
+def note(walk: Walk, node: Instruction) -> None:
+    """Remember the first instruction of each granularity in the function."""
+    group = next((word for word in node.opcode if word.startswith(_PREFIX)), None)
+    if group is not None and walk.routine is not None:
+        walk.routine.groups.setdefault(group, walk.at)
+
+
+def one_granularity(walk: Walk) -> None:
+    """Refuse entries that use both, in themselves or in what they call."""
+    reported: set[int] = set()
+    for entry in walk.entries():
+        first: dict[str, int] = {}
+        for routine in walk.called_by(entry):
+            for group, at in routine.groups.items():
+                first[group] = min(at, first.get(group, at))
+        for group, at in sorted(first.items(), key=lambda found: found[1])[1:]:
+            if at in reported:
+                continue
+            reported.add(at)
+            message = f"'{entry.node.name}' uses another .cta_group at line {{line}}: all of its tcgen05 use the same"
+            hint = "choose .cta_group::1 for single CTAs, or .cta_group::2 for pairs, throughout the kernel"
+            walk.report(Finding("cta-group", message, hint, word=f".{group}", at=at, other=min(first.values())))
