@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import subprocess
+import threading
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 
+PATIENCE = 240.0  # seconds until a server that hangs is ended, so that its test fails
+
 
 class LanguageServer:
     """A running server, with one workspace folder and the documents opened in it; leave it to end the process."""
 
     def __init__(self, command: list[str], folder: Path) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._watch = threading.Timer(PATIENCE, self._process.kill)
+        self._watch.start()
         self._numbers = itertools.count(1)
         self._diagnostics: dict[str, list[Message]] = {}
         text: Message = {"hover": {"contentFormat": ["markdown"]}, "completion": {"completionItem": {}}}
@@ -39,7 +44,8 @@ class LanguageServer:
     def __exit__(self, *_: object) -> None:
         self._ask("shutdown")
         self._tell("exit")
-        self._process.communicate(timeout=10)
+        self._process.communicate()
+        self._watch.cancel()
 
     def open(self, path: Path) -> None:
         """Open a file as an editor does."""
