@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^mbarrier\.arrive\S* .*\| immediate-range: .* 1 to 1048575 \| $": (
-        "the manual: an object counts up to 2^20 - 1 arrivals; ptxas holds only mbarrier.init to it"
+    r"^mbarrier\.(init|arrive)\S* .*\| immediate-range: .* 1 to 1048575 \| $": (
+        "the manual: an object counts up to 2^20 - 1 arrivals; ptxas 13.5 holds only mbarrier.init to it, and 13.0 none"
     ),
     r"^mbarrier\.arrive\S* [^|]*\{%u32_1, %u32_2\}": ("ptxas takes a vector for a count, which is one number"),
     r"^mbarrier\.arrive\S*\.multicast\S* %[usb]64_1,": (

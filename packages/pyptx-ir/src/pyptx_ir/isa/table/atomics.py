@@ -75,7 +75,7 @@ def _atomic(name: str, operations: Iterable[Operation]) -> Iterator[InstructionR
     """Yield the forms of atom or red on one value, in any space, and with a cache policy."""
     result, access = ("d, ", "wxr") if name == "atom" else ("", "xr")
     for names, types, since, targets in operations:
-        operation = "op" if len(names) > 1 else names[0]
+        operation = names[0] if len(names) == 1 else "op"
         for scope, scopes, scoped_since in _scopes(types, since):
             for space, spaces, policy, kinds in PLACES:
                 yield row(
