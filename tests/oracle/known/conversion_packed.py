@@ -10,9 +10,9 @@ STRICTER: dict[str, str] = {
         "ptxas checks no operand of these forms; in their siblings it wants what the manual says, .b32 and .b16"
     ),
     r"^cvt\.\S*ue5m3x2\S* [^;]*, %b8_\d; \| operand-count": "ptxas passes over a scale that no modifier announces",
-    r"^cvt\S*\.(ue8m0x4|e2m1p4x4)\.f32": "ptxas takes types of the alternate packed arithmetic that the manual has not in cvt",
+    r"^cvt\S*\.(ue8m0x4|e2m1p4x4)\.f32": "the manual has these types in arithmetic alone",
 }
 
 LAXER: dict[str, str] = {
-    r"^cvt\.rs\S* [^;]*\{%[us]32_": "ptxas wants .f32 or .b32 here; elsewhere it lets vectors of .f32 lie in integer registers",
+    r"^cvt\.rs\S* [^;]*\{%[us]32_": "elsewhere ptxas lets vectors of .f32 lie in integer registers",
 }
