@@ -10,7 +10,7 @@ from typing import assert_type
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, f32, u32
 from pyptx_dsl.register import Reg, RegArray
-from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Simulation, Specialization
+from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Specialization
 from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.nodes import Instruction, Module
@@ -66,14 +66,12 @@ def instructions(d: Reg, pointer: Reg) -> None:
 
 def writing() -> None:
     """What a kernel is, and what its body handles."""
-    assert_type(copy, Kernel)
-    assert_type(bare, Kernel)
+    assert_type(copy, Kernel[tuple[Tile]])
+    assert_type(bare, Kernel[None])
     assert_type(copy.ptx(B=1, N=2), str)
     assert_type(copy.module(B=1, N=2), Module)
     assert_type(copy.cubin(B=1, N=2), bytes)
     assert_type(copy.resources(B=1, N=2).registers, int)
-    assert_type(copy.simulate(object()), Simulation)
-    assert_type([finding.line for finding in copy.simulate(object(), checks="all", seed=1).findings], list[int | None])
     assert_type(f32, PtxType)
     assert_type(Tile("B", f32).symbolic_dims, tuple[str, ...])
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Generic, overload
 
 from pyptx_dsl import runtimes
-from pyptx_dsl.errors import KeywordError, ShapeError, UnboundDimensionsError, close
-from pyptx_dsl.operands import as_count
+from pyptx_dsl.results import OutSpecs_co
 from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.declaration import Declaration
     from pyptx_dsl.launch import Dims
-    from pyptx_dsl.parameters import RawParameter
+    from pyptx_dsl.results import Array, Given, Kind, NoOutput, OneOutput, Out, SeveralOutputs
     from pyptx_dsl.specialize import Traced
     from pyptx_dsl.specs import Tile
     from pyptx_ir.plugins.rows import Argument, Simulation, Specialization
@@ -34,8 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "TensorSpec", "TmaDescriptorHandle", "kernel"]
 
 
-class Kernel:
+class Kernel(Generic[OutSpecs_co]):
     """A kernel: trace it with `.ptx()`, compile it with `.cubin()`, run it by calling it.
+
+    Type checkers know it by the type of `out_specs`: calls of a `Kernel[tuple[Tile]]` return an array of the inputs'
+    framework, those of a `Kernel[tuple[Tile, Tile]]` a tuple of them, those of a `Kernel[None]` nothing. A bare
+    `Kernel` is any of these.
 
     The decorator `kernel` documents the arguments. Kernels are immutable and may be used from several threads.
     """
@@ -46,7 +49,7 @@ class Kernel:
         arch: str = "sm_90a",
         version: tuple[int, int] | None = None,
         in_specs: Sequence[Tile] | None = None,
-        out_specs: Sequence[Tile] | None = None,
+        out_specs: OutSpecs_co | None = None,
         grid: Callable[..., object] | Sequence[int] | int | None = None,
         block: Sequence[int] | int = (1, 1, 1),
         cluster: Sequence[int] | int = (1, 1, 1),
@@ -176,12 +179,34 @@ class Kernel:
 
     # --- running it ---------------------------------------------------------------------------------
 
-    def __call__(self, *arrays: object, **kwargs: object) -> object:
-        """Run the kernel on arrays (the inputs, in order) and return the output, or a tuple of outputs.
+    @overload
+    def __call__(self: Kernel[NoOutput], /, *arrays: Array[object], **kwargs: object) -> None: ...
+    @overload
+    def __call__(self: Kernel[OneOutput], /, *arrays: Array[object], out: Out, **kwargs: object) -> Out: ...
+    @overload
+    def __call__(self: Kernel[OneOutput], first: Array[Kind], /, *arrays: Array[Kind], **kwargs: object) -> Kind: ...
+    @overload
+    def __call__(
+        self: Kernel[SeveralOutputs], /, *arrays: Array[object], out: Sequence[Out], **kwargs: object
+    ) -> tuple[Out, ...]: ...
+    @overload
+    def __call__(
+        self: Kernel[SeveralOutputs], first: Array[Kind], /, *arrays: Array[Kind], **kwargs: object
+    ) -> tuple[Kind, ...]: ...
+    @overload
+    def __call__(
+        self, first: Array[Kind], /, *arrays: Array[Kind], **kwargs: object
+    ) -> Kind | tuple[Kind, ...] | None: ...
+    @overload
+    def __call__(self, /, **kwargs: object) -> object: ...
 
-        Keywords are template values, raw parameters and dimensions. The arrays' runtime does the work: a GPU's, or
-        the simulator for NumPy arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and
-        the ContractError that names the argument for arrays that don't fit the Tiles.
+    def __call__(self, /, *arrays: object, **kwargs: object) -> object:
+        """Run the kernel on arrays (the inputs, in order) and return the output, a tuple of several, or None.
+
+        Keywords are template values, raw parameters and dimensions, and `out`, the array (or tuple of arrays) to write
+        to. The arrays' runtime does the work: a GPU's, or the simulator for NumPy arrays and CPU tensors. Raise
+        RuntimeMissingError when none is installed for them, and the ContractError that names the argument for arrays
+        that don't fit the Tiles.
         """
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
@@ -192,7 +217,14 @@ class Kernel:
     def _run(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
         return runtimes.call(self, arrays, keywords)
 
-    def simulate(self, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation:
+    @overload
+    def simulate(
+        self, first: Array[Kind], /, *arrays: Array[Kind], checks: str = "all", seed: int = 0, **kwargs: object
+    ) -> Simulation[Kind]: ...
+    @overload
+    def simulate(self, /, *, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation: ...
+
+    def simulate(self, /, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation:
         """Run the kernel on the simulator and return its outputs and findings as one value.
 
         `checks` is `"all"` or `"none"`; `seed` chooses the schedule of asynchronous work.
@@ -201,72 +233,29 @@ class Kernel:
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Check the inputs against the kernel's contract and return all that a runtime needs to launch it."""
+        from pyptx_dsl.binding import bind, grid_of, merge_sizes, scalar_of, sort_keywords
         from pyptx_dsl.contract import check_arguments
         from pyptx_dsl.specialize import specialization
 
         declaration = self._declaration
-        templates, env, raw = self._split(keywords)
+        given = sort_keywords(declaration, keywords)
+        sizes = given.sizes
         if declaration.tiles:
-            names, tiles = declaration.tensors, declaration.in_specs
-            found = check_arguments(self.name, names, tiles, arguments)
-            for dimension, size in env.items():
-                if found.setdefault(dimension, size) != size:
-                    raise ShapeError(
-                        f"{self.name}: {dimension}={size} was given, and the arrays say {found[dimension]}"
-                    )
-            env = found
-        env = self._bound(env, templates)
-        traced = self._traced_for(env, templates)
-        grid = self._grid({name: env[name] for name in declaration.dimensions if name in env}, templates)
-        scalars = {row.name: self._scalar(row, raw, env, templates) for row in declaration.raw}
+            found = check_arguments(self.name, declaration.tensors, declaration.in_specs, arguments)
+            sizes = merge_sizes(self.name, sizes, found)
+        bound = bind(declaration, sizes, given.templates)
+        traced = self._traced_for(bound, given.templates)
+        grid = grid_of(declaration, bound, given.templates)
+        scalars = {row.name: scalar_of(self.name, row, given, bound) for row in declaration.raw}
         return specialization(declaration, traced, grid, scalars)
 
     # --- tracing ------------------------------------------------------------------------------------
 
     def _trace(self, kwargs: Mapping[str, object]) -> Traced:
-        templates, env, _ = self._split(kwargs)
-        return self._traced_for(self._bound(env, templates), templates)
+        from pyptx_dsl.binding import bind, sort_keywords
 
-    def _split(self, kwargs: Mapping[str, object]) -> tuple[dict[str, object], dict[str, int], dict[str, object]]:
-        """Sort keywords into template values, dimensions and raw parameters; one name may be several of them."""
-        declaration = self._declaration
-        raw_names = {parameter.name for parameter in declaration.raw}
-        known = (*declaration.dimensions, *declaration.templates, *raw_names)
-        for name in kwargs:
-            if name not in known:
-                raise KeywordError(
-                    f"{self.name} has no dimension, template or raw parameter {name!r}",
-                    hint=close(name, known) if known else "it has none at all",
-                )
-        env = {name: self._size(name, kwargs[name]) for name in declaration.dimensions if name in kwargs}
-        templates = {name: kwargs.get(name, default) for name, default in declaration.templates.items()}
-        missing = [name for name in declaration.required if name not in kwargs]
-        if missing:
-            raise KeywordError(
-                f"{self.name} needs {', '.join(missing)}", hint=f"pass {', '.join(f'{name}=…' for name in missing)}"
-            )
-        return templates, env, {name: kwargs[name] for name in raw_names if name in kwargs}
-
-    def _size(self, name: str, value: object) -> int:
-        size = as_count(value)
-        if size is None or size < 1:
-            raise KeywordError(f"{self.name}: {name}={value!r} is no size of a dimension")
-        return size
-
-    def _bound(self, env: Mapping[str, int], templates: Mapping[str, object]) -> dict[str, int]:
-        """Return a size for every dimension; a template parameter of the same name may give it."""
-        bound = dict(env)
-        for name in self._declaration.dimensions:
-            size = as_count(templates.get(name)) if name in templates else None
-            if name not in bound and size is not None:
-                bound[name] = size
-        missing = [name for name in self._declaration.dimensions if name not in bound]
-        if missing:
-            call = ", ".join(f"{name}={bound.get(name, '…')}" for name in self._declaration.dimensions)
-            raise UnboundDimensionsError(
-                f"{self.name}: no size for {', '.join(missing)}", hint=f"write {self.name}.ptx({call})"
-            )
-        return bound
+        given = sort_keywords(self._declaration, kwargs)
+        return self._traced_for(bind(self._declaration, given.sizes, given.templates), given.templates)
 
     def _traced_for(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
         """Return the trace for these values, made once; values that cannot be compared are traced anew each time."""
@@ -286,36 +275,9 @@ class Kernel:
                 self._traced[key] = traced
             return traced
 
-    def _grid(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
-        from pyptx_dsl.launch import call_grid, check_grid
-
-        grid = self._declaration.grid
-        sizes = call_grid(grid, env, templates) if callable(grid) else grid
-        check_grid(sizes, self._declaration.cluster)
-        return sizes
-
-    def _scalar(
-        self,
-        parameter: RawParameter,
-        raw: Mapping[str, object],
-        env: Mapping[str, int],
-        templates: Mapping[str, object],
-    ) -> int | float:
-        """Return the value of a raw parameter: given by name, or a dimension or template value of that name."""
-        name = parameter.name
-        if not parameter.is_scalar:
-            raise KeywordError(
-                f"{self.name}: the raw parameter {name!r} is no scalar, so a call cannot pass it",
-                hint="declare arrays by in_specs and out_specs, or launch the cubin yourself",
-            )
-        for values in (raw, env, templates):
-            if values.get(name) is not None:
-                return parameter.value(values[name])
-        raise KeywordError(f"{self.name} needs the raw parameter {name!r}", hint=f"pass {name}=…")
-
 
 @overload
-def kernel(fn: Callable[..., object], /) -> Kernel: ...
+def kernel(fn: Callable[..., object], /) -> Kernel[None]: ...
 
 
 @overload
@@ -325,7 +287,7 @@ def kernel(
     arch: str = "sm_90a",
     version: tuple[int, int] | None = None,
     in_specs: Sequence[Tile] | None = None,
-    out_specs: Sequence[Tile] | None = None,
+    out_specs: Given,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
     block: Sequence[int] | int = (1, 1, 1),
     cluster: Sequence[int] | int = (1, 1, 1),
@@ -336,7 +298,27 @@ def kernel(
     raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
     lineinfo: bool = False,
     tma_slots: str = "value",
-) -> Callable[[Callable[..., object]], Kernel]: ...
+) -> Callable[[Callable[..., object]], Kernel[Given]]: ...
+
+
+@overload
+def kernel(
+    fn: None = None,
+    *,
+    arch: str = "sm_90a",
+    version: tuple[int, int] | None = None,
+    in_specs: Sequence[Tile] | None = None,
+    grid: Callable[..., object] | Sequence[int] | int | None = None,
+    block: Sequence[int] | int = (1, 1, 1),
+    cluster: Sequence[int] | int = (1, 1, 1),
+    smem: int = 0,
+    raw_params: Sequence[tuple[str, str]] | None = None,
+    extern_smem: bool | str = False,
+    reqntid: Sequence[int] | None = None,
+    raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
+    lineinfo: bool = False,
+    tma_slots: str = "value",
+) -> Callable[[Callable[..., object]], Kernel[None]]: ...
 
 
 def kernel(

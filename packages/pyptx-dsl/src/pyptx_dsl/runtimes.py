@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.errors import RuntimeMissingError, point_at_call
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.results import OneOutput, Returns, ReturnsOne, ReturnsSeveral, SeveralOutputs
     from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
 
 Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
@@ -55,6 +56,22 @@ def simulator_for(kernel: str, arrays: Sequence[object]) -> Simulate:
         if runtime.simulate is not None and runtime.claims(arrays):
             return runtime.simulate
     raise _missing(kernel, arrays, "simulates")
+
+
+@overload
+def differentiable_kernel(
+    forward_kernel: Kernel[OneOutput], backward_kernel: Kernel, **kwargs: object
+) -> ReturnsOne: ...
+
+
+@overload
+def differentiable_kernel(
+    forward_kernel: Kernel[SeveralOutputs], backward_kernel: Kernel, **kwargs: object
+) -> ReturnsSeveral: ...
+
+
+@overload
+def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwargs: object) -> Returns: ...
 
 
 def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwargs: object) -> Callable[..., object]:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from typing_extensions import TypeVar  # checkers bring its stub; only theirs knows defaults before Python 3.13
+
     from pyptx_ir.syntax.nodes import Instruction, Module
+
+    ArrayT_co = TypeVar("ArrayT_co", covariant=True, default=object)
+else:
+    from typing import TypeVar
+
+    ArrayT_co = TypeVar("ArrayT_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +136,11 @@ class Fault(Protocol):
         ...
 
 
-class Simulation(Protocol):
-    """What `kernel.simulate` returns."""
+class Simulation(Protocol[ArrayT_co]):
+    """What `kernel.simulate` returns; `Simulation[Tensor]` has tensors for outputs."""
 
     @property
-    def outputs(self) -> tuple[object, ...]:
+    def outputs(self) -> tuple[ArrayT_co, ...]:
         """The arrays that the kernel wrote, in the order of its output specs."""
         ...
 
