@@ -19,7 +19,7 @@ from pyptx_ir.syntax.operands import Register
 PAGES = Path(__file__).parents[1] / "docs" / "instructions"
 INDEX = (PAGES / "index.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^\| \[`([^`]+)`\]\(([^)]+)\) \| (.*) \|$", INDEX, re.MULTILINE)
-EXAMPLES = re.compile(r"```ptx\n(?P<ptx>[^`]*)```\n\nThe same in Python:\n\n```py\n(?P<python>[^`]*)```")
+EXAMPLES = re.compile(r"```pyptx\n(?P<ptx>[^`]*)```\n\nThe same in Python:\n\n```py\n(?P<python>[^`]*)```")
 REGISTER = re.compile(r"%([a-z]\w*)")
 
 # A target and a version for every form: the newest of each branch of the lattice, and those that had what is gone.

@@ -59,7 +59,7 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
     yield f"Chapter: [{entry.chapter}](index.md#{entry.chapter.lower().replace(' ', '-')}).{_sections(entry)}"
     yield from ("", "## Forms")
     for section in sections(entry.forms):
-        yield from ("", f"### {section.availability[0].upper()}{section.availability[1:]}", "", "```ptx")
+        yield from ("", f"### {section.availability[0].upper()}{section.availability[1:]}", "", "```pyptx")
         yield "\n\n".join(block.text for block in section.blocks)
         yield "```"
         if section.operands:
@@ -96,7 +96,7 @@ def _examples(entry: Entry) -> Iterator[str]:
     """Yield one instruction of each of the first forms, in PTX and as a call."""
     spelt = dict.fromkeys(next(forms(form.row)) for form in entry.forms)
     shown = [parse_instruction(text) for text in itertools.islice(spelt, EXAMPLES)]
-    yield from ("", "## Examples", "", "Registers are named by their types.", "", "```ptx")
+    yield from ("", "## Examples", "", "Registers are named by their types.", "", "```pyptx")
     yield from itertools.islice(spelt, EXAMPLES)
     yield from ("```", "", "The same in Python:", "", "```py")
     yield from map(call, shown)

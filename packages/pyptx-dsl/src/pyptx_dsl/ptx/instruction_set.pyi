@@ -562,7 +562,7 @@ class Instructions:
     - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
     - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
     - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-    - and 83 more forms
+    - and 82 more forms
     """
     tld4: Tld4
     """Fetch one component of the four texels that bilinear filtering would read.
@@ -21271,12 +21271,12 @@ class Tex:
     _2d: Tex_geom
     _2dms: Tex_geom_2
     _3d: Tex_3d
-    a1d: Tex_geom_3
-    a2d: Tex_geom_3
+    a1d: Tex_geom
+    a2d: Tex_geom
     a2dms: Tex_geom_2
-    acube: Tex_geom_4
+    acube: Tex_geom_3
     base: Tex_base
-    cube: Tex_geom_4
+    cube: Tex_geom_3
     grad: Tex_grad
     level: Tex_level
 class Tex_geom:
@@ -21426,76 +21426,6 @@ class Tex_geom_3:
 class Tex_geom_v2_3:
     f16x2: Tex_geom_v2_f16x2_3
 class Tex_geom_v2_f16x2_3:
-    @overload
-    def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_geom_v4_3:
-    f16: Tex_geom_v4_f16_3
-    f32: Tex_geom_v4_dtype_3
-    s32: Tex_geom_v4_dtype_3
-    u32: Tex_geom_v4_dtype_3
-class Tex_geom_v4_f16_3:
-    @overload
-    def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_geom_v4_dtype_3:
-    @overload
-    def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 2.3, any target)
-        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.geom.v4.dtype.ctype d, [a]` (PTX 2.3, any target)
-        - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_geom_4:
-    v2: Tex_geom_v2_4
-    v4: Tex_geom_v4_4
-class Tex_geom_v2_4:
-    f16x2: Tex_geom_v2_f16x2_4
-class Tex_geom_v2_f16x2_4:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
@@ -21503,12 +21433,12 @@ class Tex_geom_v2_f16x2_4:
         - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
         - `tex.geom.v2.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
         """
-class Tex_geom_v4_4:
-    f16: Tex_geom_v4_f16_4
-    f32: Tex_geom_v4_dtype_4
-    s32: Tex_geom_v4_dtype_4
-    u32: Tex_geom_v4_dtype_4
-class Tex_geom_v4_f16_4:
+class Tex_geom_v4_3:
+    f16: Tex_geom_v4_f16_3
+    f32: Tex_geom_v4_dtype_3
+    s32: Tex_geom_v4_dtype_3
+    u32: Tex_geom_v4_dtype_3
+class Tex_geom_v4_f16_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
@@ -21516,7 +21446,7 @@ class Tex_geom_v4_f16_4:
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
         - `tex.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
         """
-class Tex_geom_v4_dtype_4:
+class Tex_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.0, any target)
@@ -21529,11 +21459,11 @@ class Tex_base:
     _2d: Tex_base_geom
     _2dms: Tex_base_geom_2
     _3d: Tex_base_3d
-    a1d: Tex_base_geom_3
-    a2d: Tex_base_geom_3
+    a1d: Tex_base_geom
+    a2d: Tex_base_geom
     a2dms: Tex_base_geom_2
-    acube: Tex_base_geom_4
-    cube: Tex_base_geom_4
+    acube: Tex_base_geom_3
+    cube: Tex_base_geom_3
 class Tex_base_geom:
     v2: Tex_base_geom_v2
     v4: Tex_base_geom_v4
@@ -21681,76 +21611,6 @@ class Tex_base_geom_3:
 class Tex_base_geom_v2_3:
     f16x2: Tex_base_geom_v2_f16x2_3
 class Tex_base_geom_v2_f16x2_3:
-    @overload
-    def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_base_geom_v4_3:
-    f16: Tex_base_geom_v4_f16_3
-    f32: Tex_base_geom_v4_dtype_3
-    s32: Tex_base_geom_v4_dtype_3
-    u32: Tex_base_geom_v4_dtype_3
-class Tex_base_geom_v4_f16_3:
-    @overload
-    def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_base_geom_v4_dtype_3:
-    @overload
-    def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_base_geom_4:
-    v2: Tex_base_geom_v2_4
-    v4: Tex_base_geom_v4_4
-class Tex_base_geom_v2_4:
-    f16x2: Tex_base_geom_v2_f16x2_4
-class Tex_base_geom_v2_f16x2_4:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
@@ -21758,12 +21618,12 @@ class Tex_base_geom_v2_f16x2_4:
         - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
         - `tex.base.geom.v2.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
         """
-class Tex_base_geom_v4_4:
-    f16: Tex_base_geom_v4_f16_4
-    f32: Tex_base_geom_v4_dtype_4
-    s32: Tex_base_geom_v4_dtype_4
-    u32: Tex_base_geom_v4_dtype_4
-class Tex_base_geom_v4_f16_4:
+class Tex_base_geom_v4_3:
+    f16: Tex_base_geom_v4_f16_3
+    f32: Tex_base_geom_v4_dtype_3
+    s32: Tex_base_geom_v4_dtype_3
+    u32: Tex_base_geom_v4_dtype_3
+class Tex_base_geom_v4_f16_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
@@ -21771,7 +21631,7 @@ class Tex_base_geom_v4_f16_4:
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
         - `tex.base.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
         """
-class Tex_base_geom_v4_dtype_4:
+class Tex_base_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
@@ -21783,10 +21643,10 @@ class Tex_grad:
     _1d: Tex_grad_geom
     _2d: Tex_grad_geom
     _3d: Tex_grad_3d
-    a1d: Tex_grad_geom_2
-    a2d: Tex_grad_geom_2
-    acube: Tex_grad_geom_3
-    cube: Tex_grad_geom_3
+    a1d: Tex_grad_geom
+    a2d: Tex_grad_geom
+    acube: Tex_grad_geom_2
+    cube: Tex_grad_geom_2
 class Tex_grad_geom:
     v2: Tex_grad_geom_v2
     v4: Tex_grad_geom_v4
@@ -21900,76 +21760,6 @@ class Tex_grad_geom_2:
 class Tex_grad_geom_v2_2:
     f16x2: Tex_grad_geom_v2_f16x2_2
 class Tex_grad_geom_v2_f16x2_2:
-    @overload
-    def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_grad_geom_v4_2:
-    f16: Tex_grad_geom_v4_f16_2
-    f32: Tex_grad_geom_v4_dtype_2
-    s32: Tex_grad_geom_v4_dtype_2
-    u32: Tex_grad_geom_v4_dtype_2
-class Tex_grad_geom_v4_f16_2:
-    @overload
-    def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_grad_geom_v4_dtype_2:
-    @overload
-    def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_grad_geom_3:
-    v2: Tex_grad_geom_v2_3
-    v4: Tex_grad_geom_v4_3
-class Tex_grad_geom_v2_3:
-    f16x2: Tex_grad_geom_v2_f16x2_3
-class Tex_grad_geom_v2_f16x2_3:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
@@ -21977,12 +21767,12 @@ class Tex_grad_geom_v2_f16x2_3:
         - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
         - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
         """
-class Tex_grad_geom_v4_3:
-    f16: Tex_grad_geom_v4_f16_3
-    f32: Tex_grad_geom_v4_dtype_3
-    s32: Tex_grad_geom_v4_dtype_3
-    u32: Tex_grad_geom_v4_dtype_3
-class Tex_grad_geom_v4_f16_3:
+class Tex_grad_geom_v4_2:
+    f16: Tex_grad_geom_v4_f16_2
+    f32: Tex_grad_geom_v4_dtype_2
+    s32: Tex_grad_geom_v4_dtype_2
+    u32: Tex_grad_geom_v4_dtype_2
+class Tex_grad_geom_v4_f16_2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
@@ -21990,7 +21780,7 @@ class Tex_grad_geom_v4_f16_3:
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
         """
-class Tex_grad_geom_v4_dtype_3:
+class Tex_grad_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, any target)
@@ -22002,10 +21792,10 @@ class Tex_level:
     _1d: Tex_level_geom
     _2d: Tex_level_geom
     _3d: Tex_level_3d
-    a1d: Tex_level_geom_2
-    a2d: Tex_level_geom_2
-    acube: Tex_level_geom_3
-    cube: Tex_level_geom_3
+    a1d: Tex_level_geom
+    a2d: Tex_level_geom
+    acube: Tex_level_geom_2
+    cube: Tex_level_geom_2
 class Tex_level_geom:
     v2: Tex_level_geom_v2
     v4: Tex_level_geom_v4
@@ -22119,76 +21909,6 @@ class Tex_level_geom_2:
 class Tex_level_geom_v2_2:
     f16x2: Tex_level_geom_v2_f16x2_2
 class Tex_level_geom_v2_f16x2_2:
-    @overload
-    def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_level_geom_v4_2:
-    f16: Tex_level_geom_v4_f16_2
-    f32: Tex_level_geom_v4_dtype_2
-    s32: Tex_level_geom_v4_dtype_2
-    u32: Tex_level_geom_v4_dtype_2
-class Tex_level_geom_v4_f16_2:
-    @overload
-    def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_level_geom_v4_dtype_2:
-    @overload
-    def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., f: Value = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
-        - and 4 more forms
-        """
-    @overload
-    def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Reg | None = None) -> None:
-        """As above, with other operands."""
-    def s32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Reg | None = None) -> None:
-        """Sample a texture.
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
-        """
-class Tex_level_geom_3:
-    v2: Tex_level_geom_v2_3
-    v4: Tex_level_geom_v4_3
-class Tex_level_geom_v2_3:
-    f16x2: Tex_level_geom_v2_f16x2_3
-class Tex_level_geom_v2_f16x2_3:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
@@ -22196,12 +21916,12 @@ class Tex_level_geom_v2_f16x2_3:
         - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
         - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
         """
-class Tex_level_geom_v4_3:
-    f16: Tex_level_geom_v4_f16_3
-    f32: Tex_level_geom_v4_dtype_3
-    s32: Tex_level_geom_v4_dtype_3
-    u32: Tex_level_geom_v4_dtype_3
-class Tex_level_geom_v4_f16_3:
+class Tex_level_geom_v4_2:
+    f16: Tex_level_geom_v4_f16_2
+    f32: Tex_level_geom_v4_dtype_2
+    s32: Tex_level_geom_v4_dtype_2
+    u32: Tex_level_geom_v4_dtype_2
+class Tex_level_geom_v4_f16_2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
@@ -22209,7 +21929,7 @@ class Tex_level_geom_v4_f16_3:
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
         """
-class Tex_level_geom_v4_dtype_3:
+class Tex_level_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
