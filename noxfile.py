@@ -240,8 +240,9 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def wild(session: nox.Session) -> None:
-    """Fetch published wheels that hold PTX, and hold the laws of reading and writing on the modules in them."""
-    install(session, "pip", *group("wild"))
+    """Fetch published wheels that hold PTX, read, write and check the modules in them, and ask ptxas about errors."""
+    newest = f"{TOOL_WHEELS['ptxas']}>=13.0"  # what is in wheels may be newer than the ptxas on PATH
+    install(session, "pip", *group("wild"), "cuda-pathfinder>=1.2", newest)
     session.run("python", "-m", "tests.wild", *session.posargs)
 
 
@@ -260,6 +261,13 @@ def generate(session: nox.Session) -> None:
     """Write what is derived from the instruction table: the stub of ptx.inst and the reference pages."""
     install(session)
     session.run("python", "-m", "tools.generate_isa", *session.posargs)
+
+
+@nox.session
+def golden(session: nox.Session) -> None:
+    """Write the golden files anew, the messages of `pyptx check`; review them as a diff."""
+    install_for_tests(session)
+    session.run("pytest", "packages/pyptx-ir/tests/test_isa_modules_golden.py", "--regenerate-golden", "-q")
 
 
 @nox.session

@@ -86,6 +86,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("a removed directive", "removed", entry("", directives=".maxntid 128, 1, 1 «.maxnctapersm» 2")),
     Broken("an unsized block", "directive-argument", entry("", directives="«.maxntid» 0")),
+    Broken("a word for a number", "directive-argument", entry("", directives="«.maxntid» 16, WIDTH")),
     Broken("four dimensions", "directive-argument", entry("", directives="«.reqntid» 8, 8, 2, 1")),
     Broken("both sizes of a block", "directive-conflict", entry("", directives=".maxntid 128 «.reqntid» 128")),
     Broken(

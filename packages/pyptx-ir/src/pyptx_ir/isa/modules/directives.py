@@ -45,7 +45,7 @@ _KINDS: dict[type[Statement], str] = {
 }
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
 _ATTRIBUTES = frozenset({"managed", "unified"})
-_SIZES = frozenset({"maxntid", "reqntid", "reqnctapercluster"})
+_POSITIVE = frozenset({"maxntid", "reqntid"})
 # Pairs that can't stand together, and directives that stand in need of others: ptxas 13.5.
 _CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 _NEEDS = (("blocksareclusters", ("reqntid", "reqnctapercluster")),)
@@ -97,16 +97,22 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
 
 
 def _arguments(walk: Walk, found: HeaderDirective) -> None:
-    values = [value_of(value) if not isinstance(value, str) else None for value in found.arguments]
-    if found.name not in _SIZES:
+    row = rows().get(found.name)
+    if row is None or row.numbers is None:
         return
-    if not 1 <= len(values) <= 3:
-        message = f".{found.name} takes one to three numbers, and has {len(values)}"
-    elif 0 in values and found.name != "reqnctapercluster":
+    least, most = row.numbers
+    values = [None if isinstance(value, str) else value_of(value) for value in found.arguments]
+    if not least <= len(values) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        message = f".{found.name} takes {wanted} numbers, and has {len(values)}"
+    elif None in values:
+        message = f".{found.name} takes numbers"
+    elif 0 in values and found.name in _POSITIVE:
         message = f"the numbers of .{found.name} are positive"
     else:
         return
-    walk.report(Finding("directive-argument", message, f"write .{found.name} 128, 1, 1", word=f".{found.name}"))
+    example = f"write .{found.name} {', '.join(['128', '1', '1'][:most])}" if most else "remove them"
+    walk.report(Finding("directive-argument", message, example, word=f".{found.name}"))
 
 
 @cache

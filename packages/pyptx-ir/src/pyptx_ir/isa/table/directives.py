@@ -16,14 +16,15 @@ class DirectiveRow:
     """One directive, or one use of it.
 
     `name` is its spelling without the dot; what follows a blank tells uses apart. `on` is what a header directive goes
-    with: `"entry"`, `"func"`, or nothing for both. `before` is the first version that lacks a directive that was
-    removed.
+    with: `"entry"`, `"func"`, or nothing for both; `numbers` how many it takes, at least and at most (None: not
+    checked). `before` is the first version that lacks a directive that was removed.
     """
 
     name: str
     since: tuple[int, int] = (1, 0)
     target: str = ""
     on: str = ""
+    numbers: tuple[int, int] | None = None
     before: tuple[int, int] | None = None
     manual: str = ""
 
@@ -32,25 +33,38 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("address_size", ptx(2, 3), manual="PTX Module Directives: .address_size"),
     DirectiveRow("alias", ptx(6, 3), manual="Kernel and Function Directives: .alias"),
     # Headers of functions
-    DirectiveRow("maxntid", ptx(1, 3), on="entry", manual="Performance-Tuning Directives: .maxntid"),
-    DirectiveRow("reqntid", ptx(2, 1), on="entry", manual="Performance-Tuning Directives: .reqntid"),
-    DirectiveRow("minnctapersm", ptx(2, 0), on="entry", manual="Performance-Tuning Directives: .minnctapersm"),
+    DirectiveRow("maxntid", ptx(1, 3), on="entry", numbers=(1, 3), manual="Performance-Tuning Directives: .maxntid"),
+    DirectiveRow("reqntid", ptx(2, 1), on="entry", numbers=(1, 3), manual="Performance-Tuning Directives: .reqntid"),
+    DirectiveRow(
+        "minnctapersm", ptx(2, 0), on="entry", numbers=(1, 1), manual="Performance-Tuning Directives: .minnctapersm"
+    ),
     DirectiveRow(
         "maxnctapersm",
         ptx(1, 3),
         on="entry",
+        numbers=(1, 1),
         before=ptx(2, 1),
         manual="Performance-Tuning Directives: .maxnctapersm (deprecated)",
     ),
-    DirectiveRow("maxnreg", ptx(1, 3), on="entry", manual="Performance-Tuning Directives: .maxnreg"),
-    DirectiveRow("minperctamemory", ptx(9, 4), "sm_80", on="entry", manual="Performance-Tuning Directives"),
-    DirectiveRow("noreturn", ptx(6, 4), on="func", manual="Performance-Tuning Directives: .noreturn"),
-    DirectiveRow("abi_preserve", ptx(9, 0), "sm_80", on="func", manual="Performance-Tuning Directives: .abi_preserve"),
+    DirectiveRow("maxnreg", ptx(1, 3), on="entry", numbers=(1, 1), manual="Performance-Tuning Directives: .maxnreg"),
+    DirectiveRow(
+        "minperctamemory", ptx(9, 4), "sm_80", on="entry", numbers=(1, 1), manual="Performance-Tuning Directives"
+    ),
+    DirectiveRow("noreturn", ptx(6, 4), on="func", numbers=(0, 0), manual="Performance-Tuning Directives: .noreturn"),
+    DirectiveRow(
+        "abi_preserve",
+        ptx(9, 0),
+        "sm_80",
+        on="func",
+        numbers=(1, 1),
+        manual="Performance-Tuning Directives: .abi_preserve",
+    ),
     DirectiveRow(
         "abi_preserve_control",
         ptx(9, 0),
         "sm_80",
         on="func",
+        numbers=(1, 1),
         manual="Performance-Tuning Directives: .abi_preserve_control",
     ),
     DirectiveRow("pragma", ptx(2, 0), manual="Performance-Tuning Directives: .pragma"),
@@ -59,16 +73,32 @@ ROWS: tuple[DirectiveRow, ...] = (
         ptx(7, 8),
         "sm_90",
         on="entry",
+        numbers=(1, 3),
         manual="Cluster Dimension Directives: .reqnctapercluster",
     ),
     DirectiveRow(
-        "explicitcluster", ptx(7, 8), "sm_90", on="entry", manual="Cluster Dimension Directives: .explicitcluster"
+        "explicitcluster",
+        ptx(7, 8),
+        "sm_90",
+        on="entry",
+        numbers=(0, 0),
+        manual="Cluster Dimension Directives: .explicitcluster",
     ),
     DirectiveRow(
-        "maxclusterrank", ptx(7, 8), "sm_90", on="entry", manual="Cluster Dimension Directives: .maxclusterrank"
+        "maxclusterrank",
+        ptx(7, 8),
+        "sm_90",
+        on="entry",
+        numbers=(1, 1),
+        manual="Cluster Dimension Directives: .maxclusterrank",
     ),
     DirectiveRow(
-        "blocksareclusters", ptx(9, 0), "sm_90", on="entry", manual="Miscellaneous Directives: .blocksareclusters"
+        "blocksareclusters",
+        ptx(9, 0),
+        "sm_90",
+        on="entry",
+        numbers=(0, 0),
+        manual="Miscellaneous Directives: .blocksareclusters",
     ),
     DirectiveRow("language", ptx(9, 2), manual="Miscellaneous Directives: .language"),
     # Linking and attributes
