@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from pyptx_ir.isa.check import check_instruction
@@ -155,3 +159,24 @@ def test_special_registers_have_types() -> None:
     assert registers["%clock64"] == "u64"
     assert registers["%cluster_ctaid.z"] == "u32"
     assert len(registers) > 90
+
+
+def test_what_a_package_that_is_not_here_has_is_unknown_and_not_wrong() -> None:
+    script = """
+from pyptx_ir.isa.check import verdict_on
+from pyptx_ir.syntax import parse_instruction
+for text in ("barrier.cluster.arrive;", "fence.proxy.async.global;", "fence.proxy.fabric::generic.alias.acquire.sys;",
+             "mapa.u32 %r1, %r2, 0;", "fence.proxy.nonesuch;", "barrier.nonesuch 0;"):
+    verdict = verdict_on(parse_instruction(text), lambda name: "u32", "sm_100a", (9, 5))
+    print(verdict.severity, verdict.hint.rpartition(" ")[2])
+"""
+    environment = {**os.environ, "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1", "PYPTX_PLUGINS": ""}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    said = [tuple(line.split()) for line in done.stdout.splitlines()]
+    assert said[:4] == [
+        ("warning", "pyptx-arch-hopper"),
+        ("warning", "pyptx-arch-hopper"),
+        ("warning", "pyptx-arch-blackwell"),
+        ("warning", "pyptx-arch-hopper"),
+    ]
+    assert [severity for severity, _ in said[4:]] == ["error", "error"]

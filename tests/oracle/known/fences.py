@@ -5,9 +5,11 @@ from __future__ import annotations
 STRICTER: dict[str, str] = {
     r"^fence\.(acquire|release)\.": ("the manual: PTX 8.6 and sm_90; ptxas 13.0 takes them from the start"),
     r"^fence\.proxy\.(?=\S*::)\S*\.acq_rel": ("the manual: a fence of one direction acquires or releases"),
-    r"^fence\.proxy\.(\S*\.)?(sync_restrict\S*|global|shared\S*)\b.* does not go with": (
-        "ptxas passes over restrictions and spaces of proxy fences that have none"
+    r"^fence\.\S*sync_restrict\S*.* does not go with": ("ptxas passes over restrictions of fences that have none"),
+    r"^fence\.proxy\.(\S*\.)?(global|shared)\S*.* does not go with": (
+        "ptxas passes over spaces of fences that have none"
     ),
+    r"^fence\.(?!proxy)\S*\basync\b": ("ptxas passes over .async in a fence that is none of proxies"),
 }
 
 LAXER: dict[str, str] = {
