@@ -142,7 +142,7 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
     matches = _matches(opcode)
     if not matches:
         beyond = version > TABLE_VERSION or lives_elsewhere(opcode, patterns)
-        return Judgement(unknown(opcode) if beyond else misspelt(opcode, patterns))
+        return Judgement(unknown(opcode) if beyond else _misspelt(opcode))
     early = unready_word(opcode, target, version)
     if early is not None:
         return Judgement(early)
@@ -164,6 +164,11 @@ def _matches(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
     """Return the rows that have this opcode among their forms, and the word of each of their slots."""
     found = ((pattern, match_modifiers(pattern, opcode[1:])) for pattern in patterns_of(opcode[0]))
     return [(pattern, filled) for pattern, filled in found if filled is not None]
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _misspelt(opcode: tuple[str, ...]) -> Refusal:
+    return misspelt(opcode, patterns_of(opcode[0]))
 
 
 @functools.cache

@@ -27,7 +27,7 @@ def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] 
     other words may stand anywhere, as for ptxas, but for the `leading` first ones of a row.
     """
     items = pattern.items
-    if len(words) > len(items):
+    if len(words) > len(items) or not pattern.vocabulary.issuperset(words):
         return None
     taken = _assign(items, words, ())
     leading = int(pattern.row.leading)
@@ -60,7 +60,7 @@ def _complete(items: tuple[Item, ...], taken: tuple[int, ...]) -> bool:
 
 def unknown_words(pattern: Pattern, words: tuple[str, ...]) -> list[str]:
     """Return the words that no place of the row's syntax line takes."""
-    return [word for word in words if not any(word in item.words for item in pattern.items)]
+    return [word for word in words if word not in pattern.vocabulary]
 
 
 def missing_items(pattern: Pattern, words: tuple[str, ...]) -> list[Item]:

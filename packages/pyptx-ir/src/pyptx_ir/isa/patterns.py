@@ -12,6 +12,7 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     any               a register or literal of any type
     predicate         a register of type pred, where a constant would mean something else
     vec(kind)         a vector of as many as the modifier v2, v4 or v8 says, or one operand without it
+    sparse(kind)      vec(kind) that is read, of which elements may be the sink
     n*kind            a vector of n; `slot*kind`: of the length that the row's `lengths` gives for the slot's word
     address           in brackets; a variable must lie in the space that the opcode names, if it names one
     address(spaces)   in brackets; a variable must lie in one of these: `address(shared)`, `address(global const)`
@@ -89,11 +90,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A row taken apart."""
+    """A row taken apart. `vocabulary` holds every word that one of the items takes."""
 
     row: InstructionRow
     items: tuple[Item, ...]
     places: tuple[Place, ...]
+    vocabulary: frozenset[str]
 
 
 @functools.cache
@@ -101,7 +103,8 @@ def compile_row(row: InstructionRow) -> Pattern:
     """Take a row's syntax line apart."""
     head, _, tail = row.syntax.partition(" ")
     items = tuple(_items(head, dict(row.slots)))
-    return Pattern(row, items, tuple(_places(tail, row, items)))
+    vocabulary = frozenset().union(*(item.words for item in items))
+    return Pattern(row, items, tuple(_places(tail, row, items)), vocabulary)
 
 
 def _items(head: str, slots: dict[str, tuple[str, ...]]) -> list[Item]:

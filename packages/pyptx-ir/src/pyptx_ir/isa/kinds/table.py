@@ -12,6 +12,7 @@ from pyptx_ir.isa.kinds import (
     scalars,
     synchronization,
     tensor_memory,
+    textures,
     vectors,
     video,
 )
@@ -29,6 +30,15 @@ FAMILIES = (
     tensor_memory,
     fragments,
     video,
+    textures,
 )
 
-KINDS: dict[str, Kind] = {kind.name: kind for family in FAMILIES for kind in family.KINDS}
+
+def _by_name(kinds: list[Kind]) -> dict[str, Kind]:
+    found = {kind.name: kind for kind in kinds}
+    if len(found) < len(kinds):
+        raise ValueError("two kinds of operands have one name")
+    return found
+
+
+KINDS: dict[str, Kind] = _by_name([kind for family in FAMILIES for kind in family.KINDS])
