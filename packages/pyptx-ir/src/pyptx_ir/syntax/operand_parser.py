@@ -92,7 +92,7 @@ class OperandParser:
 
     def _binary(self, op: str, left: Operand) -> Operand:
         right = self._expression(PRECEDENCE[op] + 1)
-        if op == "|" and isinstance(left, _NAMES) and isinstance(right, _NAMES):
+        if op == "|" and isinstance(left, (*_NAMES, Vector)) and isinstance(right, _NAMES):
             return Pair(left, right)
         return Binary(op, left, right)
 

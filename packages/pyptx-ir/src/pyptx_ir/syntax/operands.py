@@ -114,7 +114,7 @@ class Vector(Value):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pair(Value):
-    """Two destinations `p|q`."""
+    """Two destinations `p|q`; the first may be a vector, `{a, b}|p`."""
 
     first: Operand
     second: Operand

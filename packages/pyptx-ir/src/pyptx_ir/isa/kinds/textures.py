@@ -1,0 +1,173 @@
+"""Textures and surfaces: handles with coordinates, offsets and gradients. Manual: "Texture Instructions".
+
+A handle is a variable (`.texref`, `.samplerref`, `.surfref`), or a 64-bit register with the address of one or with what
+the driver gave for it. The argument of a kind is the slot of the geometry and, for coordinates, their type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
+from pyptx_ir.isa.scalar_types import takes, takes_immediate
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """How many coordinates, offsets and parts of a gradient a geometry has, and whether the first one is an index."""
+
+    coordinates: int
+    offsets: int
+    gradient: int
+    indexed: bool = False
+
+
+# Vectors are of 1, 2 or 4: three coordinates take four places, the last of which is read over.
+GEOMETRIES = {
+    "1d": Geometry(1, 1, 1),
+    "2d": Geometry(2, 2, 2),
+    "3d": Geometry(4, 4, 4),
+    "a1d": Geometry(2, 1, 1, indexed=True),
+    "a2d": Geometry(4, 2, 2, indexed=True),
+    "cube": Geometry(4, 0, 4),
+    "acube": Geometry(4, 0, 4, indexed=True),
+    "2dms": Geometry(4, 2, 0, indexed=True),
+    "a2dms": Geometry(4, 2, 0, indexed=True),
+}
+_LENGTHS = (1, 2, 4)
+_HANDLES = ("b64", "u64", "s64", "")
+
+
+def _unfit_texture(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge `[texture, {x, …}]` or `[texture, sampler, {x, …}]`."""
+    parts = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "bracket" or len(parts) not in (2, 3):
+        return Misfit("a texture and coordinates: [texture, {x, y}] or [texture, sampler, {x, y}]")
+    sampler = _unfit_handle(".samplerref", parts[1]) if len(parts) == 3 else None
+    return _unfit_handle(".texref", parts[0]) or sampler or _unfit_coordinates(argument, parts[-1], use)
+
+
+def _unfit_surface(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    parts = cast("tuple[Shape, ...]", shape[1:])
+    if shape[0] != "bracket" or len(parts) != 2:
+        return Misfit("a surface and coordinates: [surface, {x, y}]")
+    return _unfit_handle(".surfref", parts[0]) or _unfit_coordinates(f"{argument} s32", parts[1], use)
+
+
+def _unfit_handle(kind: str, shape: Shape) -> Misfit | None:
+    """Judge what names a texture, sampler or surface; a kernel's parameter may be one."""
+    if shape[0] == "symbol" and shape[1] in (kind, ".param", ""):
+        return None
+    if shape[0] == "register" and shape[1] in _HANDLES:
+        return None
+    return Misfit(f"a {kind} variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
+
+
+def _unfit_coordinates(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    name, _, slot = argument.partition(" ")
+    geometry, type_name = GEOMETRIES[use.word(name)], use.word(slot)
+    if shape[0] != "vector":
+        single = geometry.coordinates == 1 or shape == ("register", "")
+        return _unfit_element(type_name, shape) if single else Misfit(_vector(geometry.coordinates), VECTOR_LENGTH)
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if len(elements) not in _LENGTHS or len(elements) < geometry.coordinates:
+        return Misfit(_vector(geometry.coordinates), VECTOR_LENGTH)
+    types = ["u32" if geometry.indexed and not place else type_name for place in range(len(elements))]
+    misfits = (_unfit_element(name, element) for name, element in zip(types, elements, strict=True))
+    return next((misfit for misfit in misfits if misfit), None)
+
+
+def _vector(count: int) -> str:
+    return f"{count or 1} coordinates in braces" + (" (or more, which are not read)" if count < _LENGTHS[-1] else "")
+
+
+def _unfit_element(type_name: str, shape: Shape) -> Misfit | None:
+    """Judge one number: a register of the type (an .f16x2 register holds none), or a literal."""
+    if shape[0] == "register":
+        fits = shape[1] == "" or (shape[1] != "f16x2" and takes(type_name, str(shape[1])))
+        return None if fits else Misfit(f".{type_name} numbers", OPERAND_TYPE)
+    fits = shape[0] == "literal" and takes_immediate(type_name, str(shape[1]))
+    return None if fits else Misfit(f".{type_name} numbers", OPERAND_KIND)
+
+
+def _unfit_offsets(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    count = GEOMETRIES[use.word(argument)].offsets
+    return _unfit_numbers("s32", [length for length in _LENGTHS if length >= count], shape)
+
+
+def _unfit_gradient(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    return _unfit_numbers("f32", [GEOMETRIES[use.word(argument)].gradient], shape)
+
+
+def _unfit_numbers(type_name: str, lengths: list[int], shape: Shape) -> Misfit | None:
+    if shape == ("register", ""):
+        return None  # it may have been declared as a vector
+    wanted = f"a vector of {' or '.join(map(str, lengths))}"
+    if shape[0] != "vector":
+        return Misfit(wanted)
+    elements = cast("tuple[Shape, ...]", shape[1:])
+    if len(elements) not in lengths:
+        return Misfit(wanted, VECTOR_LENGTH)
+    misfits = (_unfit_element(type_name, element) for element in elements)
+    return next((misfit for misfit in misfits if misfit), None)
+
+
+def _unfit_opaque(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+    """Judge `[texture]`, without coordinates; `argument` says which kinds of variables."""
+    variables = tuple(f".{word}" for word in argument.split())
+    if shape[0] == "address" and shape[1] in (*variables, ".param", *_HANDLES):
+        return None
+    return Misfit(f"a {' or '.join(variables)} variable or a 64-bit register, in brackets", OPERAND_TYPE)
+
+
+def _coordinates(argument: str, use: Use) -> tuple[str, ...]:
+    """Spell coordinates of every length, and a number alone."""
+    name, _, slot = argument.partition(" ")
+    geometry, type_name = GEOMETRIES[use.word(name)], use.word(slot)
+    numbers = [f"%{type_name}_{10 + place}" for place in range(4)]
+    if geometry.indexed:
+        numbers[0] = "%u32_10"
+    found = [f"{{{', '.join(numbers[:length])}}}" for length in _LENGTHS if length >= geometry.coordinates]
+    return (*found, numbers[0]) if geometry.coordinates == 1 else tuple(found)
+
+
+def _textures(argument: str, use: Use, _index: int) -> tuple[str, ...]:
+    """Spell what unified mode takes; a sampler beside the texture wants a module in independent mode."""
+    first, *others = _coordinates(argument, use)
+    return (f"[tex0, {first}]", f"[%u64_9, {first}]", *(f"[tex0, {other}]" for other in others))
+
+
+def _surfaces(argument: str, use: Use, _index: int) -> tuple[str, ...]:
+    first, *others = _coordinates(f"{argument} s32", use)
+    return (f"[surf0, {first}]", f"[%u64_9, {first}]", *(f"[surf0, {other}]" for other in others))
+
+
+def _numbers(type_name: str, count: int) -> tuple[str, ...]:
+    return (f"{{{', '.join(f'%{type_name}_{14 + place}' for place in range(count))}}}",)
+
+
+KINDS = (
+    Kind("texture", "a texture (and sampler) with coordinates", _unfit_texture, _textures),
+    Kind("surface", "a surface with coordinates", _unfit_surface, _surfaces),
+    Kind("opaque", "the handle of a {}", _unfit_opaque, lambda argument, _u, _i: (_opaque(argument), "[%u64_9]")),
+    Kind(
+        "texture_offsets",
+        "a vector of .s32 offsets, -8 to 7",
+        _unfit_offsets,
+        lambda argument, use, _index: _numbers("s32", GEOMETRIES[use.word(argument)].offsets),
+    ),
+    Kind(
+        "gradient",
+        "a vector of .f32 partial derivatives",
+        _unfit_gradient,
+        lambda argument, use, _index: _numbers("f32", GEOMETRIES[use.word(argument)].gradient),
+    ),
+)
+
+
+def _opaque(argument: str) -> str:
+    return {"surfref": "[surf0]", "samplerref": "[%u64_9]"}.get(argument.split(maxsplit=1)[0], "[tex0]")
