@@ -67,7 +67,7 @@ def form(
     named = {
         name: values for name, values in {**SLOTS, **slots}.items() if name in re.findall(r"\.(\w+)(?![\w:])", head)
     }
-    name = manual or re.split(r"\.(?=global|shared|relaxed|L2)|\{", head)[0]
+    name = manual or re.split(r"\.(?=global|shared|relaxed|release|order|L2)|\{", head)[0]
     return row(
         line,
         operands={**OPERANDS, **(kinds or {})},
@@ -80,7 +80,7 @@ def form(
     )
 
 
-def _ordered(
+def ordered(
     name: str,
     words: str,
     operands: str,
@@ -127,27 +127,27 @@ def reductions(name: str, hint: str, since: tuple[int, int]) -> tuple[Instructio
 
 COPY = "cp.async.bulk"
 ROWS = (
-    *_ordered(
+    *ordered(
         COPY,
         "shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}",
         "[dst], [src], size, [mbar]{, cache_policy}",
         LOAD,
         since=ptx(8, 6),
     ),
-    *_ordered(
+    *ordered(
         COPY,
         "shared::cta.global.mbarrier::complete_tx::bytes{.disabled}{.hint}.ignore_oob",
         "[dst], [src], size, ignore_left, ignore_right, [mbar]{, cache_policy}",
         LOAD,
         since=ptx(9, 2),
     ),
-    *_ordered(
+    *ordered(
         COPY,
         "shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}",
         "[dst], [src], size, [mbar]{, cta_mask}{, cache_policy}",
         LOAD,
     ),
-    *_ordered(
+    *ordered(
         COPY,
         "shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint}",
         "[dst], [src], size, [mbar], cta_mask_32{, cache_policy}",
@@ -155,14 +155,14 @@ ROWS = (
         since=ptx(9, 4),
         targets=RUBIN,
     ),
-    *_ordered(
+    *ordered(
         COPY,
         "shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
         "[dst], [src], size, [mbar]",
         SEND,
         scope="near",
     ),
-    *_ordered(
+    *ordered(
         COPY,
         "global.shared::cta.bulk_group{.hint}{.cp_mask}",
         "[dst], [src], size{, cache_policy}{, byte_mask}",

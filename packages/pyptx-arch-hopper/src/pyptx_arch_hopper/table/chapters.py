@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pyptx_arch_hopper.table import (
+    async_stores,
     bulk_copy,
     clusters,
     control,
     fences,
+    multimem,
     stmatrix,
     tensor_copy,
+    tensor_map,
     wgmma,
 )
 
@@ -20,6 +23,9 @@ CHAPTERS = (
     fences,
     bulk_copy,
     tensor_copy,
+    async_stores,
+    multimem,
+    tensor_map,
 )
 
 ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)

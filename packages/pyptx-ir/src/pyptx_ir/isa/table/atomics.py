@@ -137,4 +137,4 @@ ROWS = (
     *_vector("red"),
 )
 
-PARTIAL = (("red", "async"),)
+PARTIAL: tuple[tuple[str, ...], ...] = ()

@@ -143,4 +143,4 @@ ROWS = (
     *_forms("st", ".mmio.relaxed.sys{.global}", WIDTHS[:1], since=ptx(8, 2), targets=("sm_70",)),
 )
 
-PARTIAL = (("st", "async"), ("st", "bulk"), ("ld", "unified"))
+PARTIAL = (("st", "bulk"), ("ld", "unified"))

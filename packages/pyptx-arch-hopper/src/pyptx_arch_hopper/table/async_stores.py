@@ -1,0 +1,66 @@
+"""Manual: st.async and red.async, stores and reductions that nobody waits for."""
+
+from __future__ import annotations
+
+from pyptx_arch_hopper.table.bulk_copy import form
+from pyptx_ir.isa.rows import ptx
+
+BLACKWELL = ("sm_100",)
+WORDS = ("b32", "u32", "s32", "f32")
+LONG_WORDS = ("b64", "u64", "s64", "f64")
+TYPES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
+
+WIDE_SCOPES = ("gpu", "sys")
+# What may be combined in another block's shared memory.
+REDUCTIONS = (
+    (("inc", "dec"), ("u32",)),
+    (("min", "max"), ("u32", "s32")),
+    (("and", "or", "xor"), ("b32",)),
+    (("add",), ("u32", "s32", "u64")),
+)
+
+ROWS = (
+    *(
+        form(
+            f"st.async{{.weak}}{{.shared::cluster}}.mbarrier::complete_tx::bytes{vector}.type [a], b, [mbar]",
+            {"b": kind},
+            since=since,
+            access="w",
+            manual="st.async",
+            vec=vectors,
+            type=types,
+        )
+        for vector, vectors, types, kind, since in (
+            ("{.vec}", ("v2", "v4"), WORDS, "vec(type)", ptx(8, 1)),
+            ("{.vec}", ("v2",), LONG_WORDS, "vec(type)", ptx(8, 1)),
+            ("", (), ("b128",), "type", ptx(9, 2)),
+        )
+    ),
+    *(
+        form(
+            f"{name}.async{order}{{.global}}{op}.type [a], b",
+            since=ptx(8, 7),
+            targets=BLACKWELL,
+            access=access,
+            manual=f"{name}.async",
+            scope=WIDE_SCOPES,
+            type=types,
+        )
+        for name, op, types, access in (
+            ("st", "", (*TYPES, "f32", "f64"), "w"),
+            ("red", ".add", ("u32", "s32", "u64", "s64"), "x"),
+        )
+        for order in (".release.scope", ".mmio.release.sys")
+    ),
+    *(
+        form(
+            "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]",
+            since=ptx(8, 1),
+            access="x",
+            manual="red.async",
+            op=ops,
+            type=types,
+        )
+        for ops, types in REDUCTIONS
+    ),
+)

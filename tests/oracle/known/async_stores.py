@@ -1,0 +1,22 @@
+"""st.async and red.async."""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {
+    r"^st\.async\S*\.shared(::cta)?[. ]": "the manual has .shared::cluster only: the store goes to another block",
+    r"^st\.(?=\S*async)(?!\S*complete_tx)\S* ": (
+        "without release, the manual asks for the mbarrier, which ptxas lets go"
+    ),
+    r"^red\.async\.(?!\S*release)\S*add\.s64": "the manual's additions in shared memory are of u32, s32 and u64",
+    r"^(st|red)\.async\.\S* .*\| operand-count: .* has 2 operands; it takes 3: a, b, mbar": (
+        "the same; ptxas takes the words for the mbarrier without the operand"
+    ),
+    r"^st\.async\.\S* .*\| (operand-kind|vector-length|operand-type): operand 2 .* must be (a vector|one operand)": (
+        "ptxas stores one value as a vector, and a vector as one value"
+    ),
+    r"^red\.async\.(\S*\.)?release\.\S*(min|max|and|or|xor|inc|dec)\b": (
+        "the manual's reductions with release only add; ptxas takes those of shared memory, too"
+    ),
+}
+
+LAXER: dict[str, str] = {}
