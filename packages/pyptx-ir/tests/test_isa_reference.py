@@ -159,7 +159,7 @@ def test_an_opcode_finds_the_forms_that_it_spells() -> None:
     for each in ENTRIES:
         form = each.forms[-1]
         opcode = next(forms(form.row)).removesuffix(";").split()[0]
-        (result, *_) = (found for found in search(ENTRIES, opcode) if found.entry.name == each.name)
+        (result,) = search([each], opcode)
         assert result.exact
         assert form in result.entry.forms
 
