@@ -158,8 +158,10 @@ def _queries() -> Iterator[InstructionRow]:
         leading=1,
         manual="txq",
     )
-    for queries, since in SURFACE_QUERIES:
-        yield row("suq.query.b32 d, [a]", query=queries, operands={"a": "opaque(surfref)"}, since=since, manual="suq")
+    for attributes, since in SURFACE_QUERIES:
+        yield row(
+            "suq.query.b32 d, [a]", query=attributes, operands={"a": "opaque(surfref)"}, since=since, manual="suq"
+        )
 
 
 # Geometries of surfaces, and their PTX version.
