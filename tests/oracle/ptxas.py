@@ -6,6 +6,7 @@ error costs its line alone, a syntax error ends the run, so that what stands beh
 
 from __future__ import annotations
 
+import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ VARIABLES = (
     ".global .surfref surf0;",
     ".visible .func function() { ret; }",
 )
+_NAMES = frozenset(SIZES) | {"pred"}
+_REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 LOCALS = ".local .align 16 .b8 lmem[64]; .param .b64 fp;"
 
 
@@ -106,9 +109,8 @@ class Judge:
         return {line: remark.message for line, remark in reversed(said)}, fatal[0] if fatal else None
 
     def _ask(self, instructions: Sequence[str]) -> Outcome:
-        registers = self._registers()
         entry = ".visible .entry k{}(.param .u64 pp, .param .align 64 .b8 tmap[128]) {{ {} {} {} done: ret; }}"
-        lines = [entry.format(i, registers, LOCALS, text) for i, text in enumerate(instructions)]
+        lines = [entry.format(i, self._registers(text), LOCALS, text) for i, text in enumerate(instructions)]
         arch = self.target if self.code else self.target.replace("sm_", "compute_")
         options = ("-O0",) if self.code else ()
         with tempfile.TemporaryDirectory() as folder:
@@ -119,8 +121,11 @@ class Judge:
         major, minor = self.version
         return [f".version {major}.{minor}", f".target {self.target}", ".address_size 64", *VARIABLES]
 
-    def _registers(self) -> str:
-        names = [name for name in SIZES if name not in ("f16x2", "b128") or self.version >= (8, 3)]
-        # 32-bit registers for vectors of up to 128, beside those of other operands.
-        counts = dict.fromkeys(["pred", "f16x2", *names], 20) | {"b32": 200}
-        return " ".join(f".reg .{name} %{name}_<{count}>;" for name, count in counts.items())
+    def _registers(self, instruction: str) -> str:
+        """Declare what an instruction names: declarations cost ptxas more than the instruction."""
+        largest: dict[str, int] = {}
+        for name, number in _REGISTER.findall(instruction):
+            largest[name] = max(largest.get(name, 0), int(number))
+        if self.version < (8, 3):
+            largest.pop("b128", None)
+        return " ".join(f".reg .{name} %{name}_<{number + 1}>;" for name, number in largest.items() if name in _NAMES)
