@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).with_name("forms")
 NEWEST = (9, 5)
 VERSIONS = (
-    *((7, minor) for minor in (0, 4, 5, 8)),
+    *((6, minor) for minor in (3, 4, 5)),
+    *((7, minor) for minor in (0, 1, 4, 5, 8)),
     *((8, minor) for minor in range(9)),
     *((9, minor) for minor in range(6)),
 )
@@ -69,11 +70,23 @@ def ask(tool: Tool, texts: Sequence[str]) -> tuple[HandWritten, ...]:
     """Ask ptxas about each instruction on every target, and at every version on the oldest that takes it."""
     homes: dict[str, list[str]] = {text: [] for text in texts}
     for target in targets_of(tool.newest_ptx):
-        for text, complaint in Judge(tool, target.name, tool.newest_ptx).judge(texts).items():
-            if complaint is None:
-                homes[text].append(target.name)
+        for text in taken(Judge(tool, target.name, tool.newest_ptx), texts):
+            homes[text].append(target.name)
     since = _first_versions(tool, {text: names for text, names in homes.items() if names})
     return tuple(HandWritten(text, since.get(text), _cover(tool, homes[text])) for text in texts)
+
+
+def taken(judge: Judge, texts: Sequence[str]) -> list[str]:
+    """Return the instructions that ptxas takes: some things it looks at only in a file that has no other errors."""
+    found: list[str] = []
+    pending = [text for text, complaint in judge.judge(texts).items() if complaint is None]
+    while pending:
+        verdicts = judge.judge(pending)
+        first = next((index for index, text in enumerate(pending) if verdicts[text] is not None), len(pending))
+        found += pending[:first]  # and at the first fault it stops, which may be another line's
+        found += [text for text in pending[first : first + 1] if judge.alone(text) is None]
+        pending = pending[first + 1 :]
+    return found
 
 
 def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[int, int]]:
@@ -84,8 +97,7 @@ def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[
     for version in VERSIONS:
         for target in sorted({row.name for row in oldest.values() if row.since <= version}):
             pending = [text for text in homes if text not in found and oldest[text].name == target]
-            verdicts = Judge(tool, target, version).judge(pending) if pending else {}
-            found |= {text: version for text, complaint in verdicts.items() if complaint is None}
+            found |= dict.fromkeys(taken(Judge(tool, target, version), pending), version)
     return found
 
 

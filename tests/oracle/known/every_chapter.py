@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^\w+(\.[\w:]+)*?(\.[\w:]+)(\.[\w:]+)*?\2(?![\w:])": "ptxas lets a word that is no type stand twice, to no effect",
+    r"^\w+(\.[\w:]+)*?(\.(?!(?:[bsuf]|bf|tf|u?e)\d|row|col)[\w:]+)(\.[\w:]+)*?\2(?![\w:])": (
+        "ptxas lets a word that is no type and no layout stand twice, to no effect"
+    ),
     r"\| immediate-range: .* must be -(128|32768|2147483648|922\d+) to (255|65535|4294967295|1844\d+) \|": (
         "ptxas truncates a constant that the type can't hold, in silence"
     ),

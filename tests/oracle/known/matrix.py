@@ -18,6 +18,14 @@ STRICTER: dict[str, str] = {
     r"^mma\S*\.kind::f8f6f4\S*\.e[45]m[23]\.e[45]m[23]\.[^|]*\| target: ": (
         "the manual: .kind needs sm_120f; ptxas takes it elsewhere for types that need no .kind"
     ),
+    r"^mma\.sync\.aligned\.m8n8k4\.row\.col\.f32\.(bf16|tf32)\.": (
+        "the manual has no such shape of .bf16 and .tf32; ptxas takes it, undocumented"
+    ),
+    r"^mma\.\S*\.[us]4\.[us]4\.s32\.(xor|and)\.popc ": (
+        "the manual: operations on bits are for .b1; ptxas reads over them for 4-bit integers"
+    ),
+    r"^(ld|st)matrix\S*\.x8\.": "the manual: 1, 2 or 4 matrices; ptxas knows the word x8, and then counts no registers",
+    r"^movmatrix\S* %b32_1, 0f": "the manual: a 32-bit register; ptxas takes a floating-point constant, and no integer",
     r"^wmma\.(load\.c|store\.d)\S*\.m8n8k(32|128)\S*\.f32 ": (
         "the manual: integer products have integer sums; ptxas loads and stores sums of .f32 that no product takes"
     ),

@@ -53,14 +53,14 @@ def _fragments(d: str, a: str, b: str, *, sparse: bool) -> dict[str, str]:
     }
 
 
-def _plain(d: str, *, sparse: bool) -> InstructionRow:
-    """Return the product of any two of the five types, each element in a byte, without scales."""
+def _plain(d: str, *, sparse: bool, kind: str = ".kind::f8f6f4", types: tuple[str, ...] = F8F6F4) -> InstructionRow:
+    """Return the product of any two of these types, each element in a byte, without scales."""
     fragments = _fragments(d, "atype", "btype", sparse=sparse)
     variant, shape = (".sp::ordered_metadata", "m16n8k64") if sparse else ("", "m16n8k32")
     return row(
-        f"mma{variant}.sync.aligned.{shape}.row.col.kind::f8f6f4.{d}.atype.btype.{d} {', '.join(fragments)}",
-        atype=F8F6F4,
-        btype=F8F6F4,
+        f"mma{variant}.sync.aligned.{shape}.row.col{kind}.{d}.atype.btype.{d} {', '.join(fragments)}",
+        atype=types,
+        btype=types,
         operands=fragments,
         since=SINCE,
         targets=FAMILY,
@@ -89,5 +89,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
 
 ROWS = (
     *(_plain(d, sparse=sparse) for sparse in (False, True) for d in ("f16", "f32")),
+    # Of the types that need no kind, dense products are older (see the core's mma and mma.sp).
+    _plain("f16", sparse=True, kind="", types=F8F6F4[:2]),
     *(_scaled(form, sparse=sparse) for sparse in (False, True) for form in SCALED),
 )
