@@ -93,6 +93,8 @@ def test_every_remedy_answers_words_that_ptxas_really_has() -> None:
         "'setmaxnreg' ignored; unable to determine register count at entry.",
         "wgmma.mma_async instructions are serialized due to insufficient register resources for the function 'k'",
         "wgmma.mma_async instructions are serialized due to non wgmma instructions reading accumulator registers of  a",
+        "warpgroup.wait is injected in around line 22 by compiler to allow use of registers defined by GMMA",
+        "warpgroup.arrive is injected in around line 20 by compiler to allow use of registers in GMMA in function 'k'",
         ".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.",
         "Registers are spilled to local memory in function 'k', 8 bytes spill stores, 8 bytes spill loads",
     )

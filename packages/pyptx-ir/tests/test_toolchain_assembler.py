@@ -113,6 +113,12 @@ def test_bytes_beyond_ascii_reach_ptxas_as_they_were_read(tmp_path: Path) -> Non
 def test_a_complaint_that_names_its_line_in_words_has_it_too() -> None:
     log = "ptxas fatal   : Unexpected non-ASCII character encountered on line 15\n"
     assert parse_log(log)[0].line == 15
+    log = (
+        "ptxas info    : (C7517) warpgroup.wait is injected in around line 21 by compiler to allow use of registers\n"
+        "ptxas info    : (C7511) wgmma.mma_async instructions are serialized in the function 'k' in line 272\n"
+        "ptxas info    : (C7514) wgmma.mma_async instructions are serialized in the function 'k' in line 0\n"
+    )
+    assert [remark.line for remark in parse_log(log)] == [21, 272, None]
 
 
 @pytest.mark.ptxas

@@ -75,6 +75,16 @@ ADVICE = (
         "inline the function, or finish the pipeline (wgmma.wait_group 0) in front of the call",
     ),
     Advice(
+        r"(warpgroup\.wait|wgmma\.wait_group) is injected in around line",
+        "this code touches registers of products that may still run, so ptxas waits here for all of them",
+        "touch accumulators, and registers of A, behind the wgmma.wait_group that waits for their product",
+    ),
+    Advice(
+        r"warpgroup\.arrive is injected in around line",
+        "this product takes registers that were written without a wgmma.fence in between, so ptxas puts one here",
+        "put wgmma.fence between what writes accumulators, or registers of A, and the next wgmma.mma_async",
+    ),
+    Advice(
         r"\.(minnctapersm|maxnctapersm) is ignored when neither \.maxntid nor \.reqntid is specified",
         "ptxas can't bound registers by blocks per multiprocessor without the size of a block",
         "give reqntid=… or a raw directive .maxntid",

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.advice import advice_on
-from pyptx_dsl.origin import show
+from pyptx_dsl.origin import definition, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,9 @@ def explanation(declaration: Declaration, traced: Traced) -> Iterator[str]:
     used = assembly.resources[declaration.name]
     yield _summary(declaration, used)
     for remark in assembly.advisories:
-        yield from _finding(remark.message + (f" ({remark.code})" if remark.code else ""), _where(traced, remark))
+        yield from _finding(
+            remark.message + (f" ({remark.code})" if remark.code else ""), _where(declaration, traced, remark)
+        )
     if used.spills:
         yield from _finding(f"{used.spills} bytes of spilled registers", None)
     if used.local or used.stack:
@@ -51,9 +53,12 @@ def _summary(declaration: Declaration, used: Resources) -> str:
     return f"{declaration.name} for {declaration.target.name}: {', '.join(parts)}"
 
 
-def _where(traced: Traced, remark: Diagnostic) -> str | None:
+def _where(declaration: Declaration, traced: Traced, remark: Diagnostic) -> str:
+    """Show the lines of Python that a remark is about, or the kernel's `def` if it names none."""
     frames = traced.origins.get(remark.line, ()) if remark.line else ()
-    return "\n".join(show(frame.file, frame.line, frame.function) for frame in frames) or None
+    code = declaration.function.__code__
+    places = [(frame.file, frame.line, frame.function) for frame in frames]
+    return "\n".join(show(*place) for place in places or [(code.co_filename, definition(code), code.co_qualname)])
 
 
 def _finding(said: str, where: str | None) -> Iterator[str]:

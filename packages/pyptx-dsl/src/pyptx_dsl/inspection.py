@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.advice import advice_on
 from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
-from pyptx_dsl.origin import show
+from pyptx_dsl.origin import definition, show
 
 if TYPE_CHECKING:
     from pyptx_dsl.declaration import Declaration
@@ -49,7 +49,7 @@ def _advise(declaration: Declaration, traced: Traced, remark: Diagnostic) -> Non
     """Warn at the line that a remark is about, or at the kernel's `def` if it names none."""
     code = declaration.function.__code__
     frames = _frames(traced, remark)
-    file, line = (frames[0].file, frames[0].line) if frames else (code.co_filename, code.co_firstlineno)
+    file, line = (frames[0].file, frames[0].line) if frames else (code.co_filename, definition(code))
     number = f" ({remark.code})" if remark.code else ""
     advice = advice_on(remark.message)
     hint = f"\nhint: {advice.remedy}" if advice else ""

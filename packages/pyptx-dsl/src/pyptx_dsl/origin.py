@@ -115,6 +115,15 @@ def locate(frame: FrameType | None) -> str | None:
     return show(code.co_filename, line, code.co_qualname, column)
 
 
+def definition(code: CodeType) -> int:
+    """Return the line of a function's `def`, which stands below its decorators; the first line if there's no source."""
+    import linecache
+
+    first = code.co_firstlineno
+    lines = linecache.getlines(code.co_filename)[first - 1 :]
+    return next((number for number, line in enumerate(lines, first) if line.lstrip().startswith("def ")), first)
+
+
 def show(file: str, line: int, function: str | None = None, column: int | None = None) -> str:
     """Show one line of a file with a caret under its first character, or under `column` (counted from 0)."""
     import linecache

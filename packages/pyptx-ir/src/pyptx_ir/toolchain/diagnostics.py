@@ -12,8 +12,10 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"^ptxas(?: (?P<file>.*), line (?P<line>\d+);)? (?P<severity>error|fatal|warning|info) *: (?P<text>.*)$"
 )
-# Of the remarks that name their line in words.
-_ON_LINE = re.compile(r" (?:encountered on|in the function '[^']*' in) line (\d+)$")
+# Of the remarks that name their line in words; 0 stands for none.
+_ON_LINE = re.compile(
+    r" (?:encountered on|in the function '[^']*' in|injected in around) line ([1-9]\d*)(?: by compiler .*)?$"
+)
 _CODE = re.compile(r"^\((?P<code>C\d+)\) *")
 _QUOTED = re.compile(r"'([^']+)'")
 # What `-v` reports on every run: measurements, no advice. `resources` reads them.
