@@ -302,6 +302,15 @@ BROKEN: tuple[Broken, ...] = (
         ),
     ),
     Broken("a component of another type", "operand-type", entry(".reg .v2 .f32 v;\n\tadd.s32 %r1, %r2, «v.x»;")),
+    Broken("a call with a name too many", "operand-count", entry("«call» f, f, ();", above=".func f() { ret; }\n")),
+    # Addresses
+    Broken("a register as an offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+%rd2]»;")),
+    Broken(
+        "a variable as an offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+g]»;", above=".global .b32 g;\n")
+    ),
+    Broken("a float as an offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+4.0]»;")),
+    Broken("a difference in an address", "operand-kind", entry("ld.global.b32 %r1, «[%rd1-4]»;")),
+    Broken("a component as a base", "operand-kind", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v.x]»;")),
     # Instructions
     Broken("a modifier that is none", "modifier", entry("add«.f31» %f1, %f2, %f3;")),
     Broken("a modifier of another form", "modifier", entry("add«.rm».s32 %r1, %r2, %r3;")),

@@ -16,7 +16,9 @@ from pyptx_ir.syntax.operands import Register
 
 from .modules_broken import BROKEN, HEAD, Broken, entry
 
-PARSED = [broken for broken in BROKEN if broken.code != "syntax"]
+# Faults of the text alone: spelt anew, the tree says `[%rd1+-4]`, which is right.
+SPELLING = {"a difference in an address"}
+PARSED = [broken for broken in BROKEN if broken.code != "syntax" and broken.name not in SPELLING]
 
 
 def bare(node: Statement) -> Statement:

@@ -36,6 +36,7 @@ class _Call:
     returns_at: int = 0
     arguments_at: int = 0
     prototype: str = ""
+    surplus: int = 0
 
 
 def call(walk: Walk, node: Instruction) -> None:
@@ -55,6 +56,8 @@ def _misspelt(node: Instruction, parts: _Call) -> Finding | None:
         return Finding("modifier", f"call has no modifier .{unknown[0]}", hint, word=f".{unknown[0]}")
     if parts.callee is None:
         return Finding("operand-count", "call names no function", hint)
+    if parts.surplus:
+        return Finding("operand-count", "the parts of this call are not those of any call", hint)
     if not isinstance(parts.callee, Register | Symbol):
         return Finding(
             "operand-kind", "what is called is a function, or a pointer to one", hint, operand=parts.callee_at
@@ -108,6 +111,7 @@ def _parts(node: Instruction) -> _Call:
     callee = operands[callee_at] if callee_at < len(operands) else None
     arguments_at = next((i for i in range(callee_at + 1, len(operands)) if isinstance(operands[i], CallList)), -1)
     last = operands[-1] if operands else None
+    prototype = last.name if isinstance(last, Symbol) and last is not callee and len(operands) > callee_at + 1 else ""
     return _Call(
         callee,
         callee_at,
@@ -115,7 +119,8 @@ def _parts(node: Instruction) -> _Call:
         _elements(operands[arguments_at]) if arguments_at > 0 else (),
         0,
         max(arguments_at, callee_at),
-        last.name if isinstance(last, Symbol) and last is not callee else "",
+        prototype,
+        len(operands) - callee_at - 1 - (arguments_at > 0) - bool(prototype),
     )
 
 

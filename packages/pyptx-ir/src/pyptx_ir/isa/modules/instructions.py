@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import verdict_on
+from pyptx_ir.isa.modules.addresses import fault_in
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.operand_names import names_of
@@ -31,6 +32,11 @@ def instruction(walk: Walk, node: Instruction) -> None:
         names = memo.get(id(operand))
         if names is None:
             names = memo[id(operand)] = names_of(operand)
+            if (odd := fault_in(node, index, operand)) is not None:
+                walk.odd[id(operand)] = odd
+        if walk.odd and id(operand) in walk.odd:
+            walk.report(walk.odd[id(operand)])
+            sound = False
         for name in names:
             kind = scope[name]
             if kind is None:

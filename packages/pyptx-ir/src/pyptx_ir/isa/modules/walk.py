@@ -53,7 +53,9 @@ class Walk:
         self.routines: list[Routine] = []
         self.functions: dict[str, tuple[Function, int]] = {}
         self.variables: dict[str, Variable] = {}
+        # By identity: a parsed tree has one operand for each spelling, and the module keeps all of them alive.
         self.names: dict[int, tuple[str, ...]] = {}
+        self.odd: dict[int, Finding] = {}
         self.constant = 0  # bytes of .const variables so far
         self.constant_at = 0
         self.files: dict[int, int] = {}

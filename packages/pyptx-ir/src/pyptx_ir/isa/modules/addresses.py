@@ -1,0 +1,41 @@
+"""What stands in the brackets of an address. Asked of ptxas 13.5; manual: "Addresses as Operands"."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.places import operand_in
+from pyptx_ir.syntax.operands import Address, Immediate, Index, Register, Sink, Symbol
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
+
+_FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
+_SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
+
+
+def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
+    """Return what is wrong with the form of an address, or None."""
+    if not isinstance(operand, Address):
+        return None
+    base, offset = operand.base, operand.offset
+    message = hint = ""
+    if isinstance(base, Sink | Index) or (isinstance(base, Register | Symbol) and "." in base.name):
+        message, hint = "this can't be the base of an address", _FORM
+    elif offset is not None and constant_value(offset) is None:
+        message, hint = "the offset of an address is an integer constant", f"{_FORM}; add the rest beforehand"
+    elif isinstance(offset, Immediate) and offset.text.startswith("-") and _is_subtracted(node, index):
+        message, hint = "ptxas reads no '-' behind the base of an address", f"write +{offset.text}"
+    return Finding("operand-kind", message, hint, operand=index) if message else None
+
+
+def _is_subtracted(node: Instruction, index: int) -> bool:
+    """Tell whether a negative offset is spelt `[r-4]`; the tree holds the same for `[r+-4]`, which is right."""
+    if node.raw is None:
+        return False
+    start, end = operand_in(node.raw, index)
+    return _SUBTRACTION.search(node.raw, start, end) is not None

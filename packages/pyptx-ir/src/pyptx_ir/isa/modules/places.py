@@ -1,0 +1,63 @@
+"""Where a part of a statement stands in its text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.nodes import Function, Instruction
+from pyptx_ir.syntax.spelling import header
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Statement
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
+_GUARDED = re.compile(r"@\s*!?\s*[\w$%.]+\s*")
+_WORD = re.compile(r"\.?[^\s;,(){}\[\]]+")
+_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+def own_text(node: Statement, text: str) -> str:
+    """Return the statement's text up to its body, with blanks for comments and strings."""
+    if isinstance(node, Function):
+        text = text[: len(node.raw if node.raw is not None else header(node))]
+    return _COMMENT.sub(lambda found: " " * len(found[0]), text)
+
+
+def place_in(text: str, node: Statement, operand: int | None, word: str) -> tuple[int, int]:
+    """Return where a word stands in a statement's text, inside an operand if one is given; else the first word."""
+    start, end = (0, len(text)) if operand is None else operand_in(text, operand)
+    if word:
+        begins = "" if word.startswith(".") else r"(?<![\w$%])"
+        found = re.compile(rf"{begins}{re.escape(word)}(?![\w$]|::)").search(text, start, end)
+        if found:
+            return found.span()
+    return _first_word(text, node) if operand is None else (start, end)
+
+
+def _first_word(text: str, node: Statement) -> tuple[int, int]:
+    start = _opcode_at(text) if isinstance(node, Instruction) else 0
+    found = _WORD.match(text, start)
+    return found.span() if found else (start, min(start + 1, len(text)))
+
+
+def _opcode_at(text: str) -> int:
+    guard = _GUARDED.match(text)
+    return guard.end() if guard else 0
+
+
+def operand_in(text: str, index: int) -> tuple[int, int]:
+    """Return where the operand of this index stands in an instruction: commas outside brackets part them."""
+    opcode = _WORD.match(text, _opcode_at(text))
+    start = at = opcode.end() if opcode else 0
+    depth = count = 0
+    while at < len(text) and text[at] != ";":
+        depth += _BRACKETS.get(text[at], 0)
+        if text[at] == "," and not depth:
+            if count == index:
+                break
+            count, start = count + 1, at + 1
+        at += 1
+    piece = text[start:at]
+    start += len(piece) - len(piece.lstrip())
+    return start, max(start + 1, start + len(piece.strip()))
