@@ -1,9 +1,17 @@
-"""ld, st, prefetch and their kin."""
+"""ld, st and their kin."""
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^prefetch\.L2::evict": ("the manual: this hint goes with .global"),
+    r"^(ld|st)(?=\S*\.L2::evict)(?=\S*\.(c[agsv]|lu|w[bt]|volatile|proxy::readonly)\b)": (
+        "the manual: eviction priorities do not go with cache operators, nor with .volatile or .proxy::readonly"
+    ),
+    r"^ld\.(?=\S*\bnc\b)\S*proxy::readonly": "the manual: .proxy::readonly is a load of its own, without .nc",
+    r"^ld\S*\.b32 \{[^}]*%pred": "ptxas takes a predicate for an element of .b32",
 }
 
-LAXER: dict[str, str] = {}
+LAXER: dict[str, str] = {
+    r"\| Illegal to write to function input parameter|^(ld|st)\.param\S* .*Illegal \S* ?space for address operand": (
+        "whether a .param variable is the kernel's own or an argument for a call, an instruction alone does not say"
+    ),
+}

@@ -15,12 +15,13 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     sparse(kind)      vec(kind) that is read, of which elements may be the sink
     n*kind            a vector of n; `slot*kind`: of the length that the row's `lengths` gives for the slot's word
     address           in brackets; a variable must lie in the space that the opcode names, if it names one
+    memory            in brackets; a variable as above, or for a generic address: in .global, .shared or .local
     address(spaces)   in brackets; a variable must lie in one of these: `address(shared)`, `address(global const)`
     tensor(n)         a tensor map and n coordinates in one bracket; or a slot with `lengths`
     box(n)            the same for copies of tensors: what overrides the map's fields stands between the two
     offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions
     handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
-    label, function, list, targets
+    label, function, list, branches, callees
 
 (`pyptx_ir.isa.kinds` holds a row for each) and behind it, in this order: `or _` (the sink is allowed), `or !` (a
 negated predicate is), `or symbol` (a variable's name is), `or special` (a special register is); `in LIMITS` (a constant

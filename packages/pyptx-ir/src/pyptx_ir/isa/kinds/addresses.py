@@ -34,6 +34,8 @@ EXAMPLES: dict[str, str] = {
     "shared::cta": "smem",
     "shared::cluster": "smem",
 }
+# The spaces whose variables may stand for a generic address: .const and .param need cvta.
+_GENERIC = frozenset({"global", "shared", "local"})
 _COORDINATES = ("b32", "u32", "s32", "")
 
 
@@ -53,6 +55,16 @@ def _unfit_base(base: str, spaces: frozenset[str]) -> Misfit | None:
     if is_float(base) or base == "pred" or SIZES.get(base, 32) < 32:
         return Misfit("an address in an integer or untyped register of 32 or 64 bits", OPERAND_TYPE)
     return None
+
+
+def _unfit_memory(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge an address that is generic if the opcode names no space; arguments of calls have no other than names."""
+    if shape[0] != "address":
+        return _unfit_address(argument, shape, use)
+    if "param::func" in use.filled.values() and shape[1] != "" and not str(shape[1]).startswith("."):
+        return Misfit("a .param variable, not a register with its address", ADDRESS_SPACE)
+    named = any(word in _SPACES for word in use.filled.values())
+    return _unfit_base(str(shape[1]), _spaces(argument, use) if named else _GENERIC)
 
 
 def _spaces(argument: str, use: Use) -> frozenset[str]:
@@ -101,6 +113,7 @@ def _unfit_handle(shape: Shape) -> Misfit | None:
 
 KINDS = (
     Kind("address", "an address", _unfit_address, _example_address),
+    Kind("memory", "an address, generic if no state space is named", _unfit_memory, _example_address),
     Kind(
         "tensor",
         "a tensor map and its coordinates",

@@ -17,6 +17,17 @@ def _length(use: Use) -> int:
     return next((_LENGTHS[word] for word in use.filled.values() if word in _LENGTHS), 1)
 
 
+def _unfit_sparse(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge a vector that is read, and whose elements may be the sink; one of them must not."""
+    if shape[0] != "vector":
+        return _unfit_vec(argument, shape, use)
+    present = next((element for element in shape[1:] if element[0] != "sink"), None)
+    if present is None:
+        return Misfit("a vector with a register")
+    filled = [present if element[0] == "sink" else element for element in shape[1:]]
+    return _unfit_vec(argument, ("vector", *filled), use)
+
+
 def _unfit_vec(argument: str, shape: Shape, use: Use) -> Misfit | None:
     length = _length(use)
     if length > 1:
@@ -38,8 +49,10 @@ def _unfit_elements(length: int, inner: str, shape: Shape, use: Use) -> Misfit |
     if len(elements) != length:
         return Misfit(f"a vector of {length}", VECTOR_LENGTH)
     present = [element for element in elements if element[0] != "sink"]
-    if len(present) < length and not (use.place.written or use.place.sink):
+    if len(present) < length and not use.place.written:
         return Misfit("a vector without the sink")
+    if not present:
+        return Misfit("a vector with a register")
     if not present or (len(present) < length and not use.place.written):
         return Misfit("a vector of registers; the sink may stand for some of those that are written")
     if _are_mixed(present):
@@ -55,7 +68,7 @@ def _are_mixed(elements: list[Shape]) -> bool:
     sizes = {SIZES[register] for register in registers}
     floating = any(map(is_float, registers)) or any(kind != "int" for kind in literals)
     whole = any(map(is_integer, registers)) or "int" in literals
-    return len(sizes) > 1 or (floating and whole)
+    return len(sizes) > 1 or ((floating or "f16x2" in registers) and whole)
 
 
 def _unfit_element(inner: str, element: Shape, use: Use) -> Misfit | None:
@@ -96,7 +109,14 @@ def _examples_of_times(argument: str, use: Use, index: int) -> tuple[str, ...]:
     return _braced(use.count(count), inner, use, index)
 
 
+def _examples_of_sparse(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    whole = _examples_of_vec(argument, use, index)
+    first, comma, rest = whole[0].partition(", ")
+    return (*whole, f"{first}, _{comma}{rest.partition(', ')[2]}") if comma else whole
+
+
 KINDS = (
     Kind("vec", "a vector of as many as the modifier v2, v4 or v8 says, each {}", _unfit_vec, _examples_of_vec),
+    Kind("sparse", "a vector, each {} or the sink", _unfit_sparse, _examples_of_sparse),
     Kind("*", "a vector: {}", _unfit_times, _examples_of_times),
 )

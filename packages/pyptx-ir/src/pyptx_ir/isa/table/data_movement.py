@@ -103,24 +103,6 @@ ROWS = (
         manual="shfl.sync",
     ),
     row("prmt.b32{.mode} d, a, b, c", mode=("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"), since=ptx(2, 0), manual="prmt"),
-    row(
-        "prefetch{.space}.level [a]", space=("global", "local"), level=("L1", "L2"), since=ptx(2, 0), manual="prefetch"
-    ),
-    row(
-        "prefetch.global.level [a]",
-        level=("L2::evict_last", "L2::evict_normal"),
-        since=ptx(7, 4),
-        targets=("sm_80",),
-        manual="prefetch",
-    ),
-    row(
-        "prefetch{.space}.tensormap [a]",
-        space=("const", "param"),
-        since=ptx(8, 0),
-        targets=("sm_90",),
-        manual="prefetch",
-    ),
-    row("prefetchu.L1 [a]", since=ptx(2, 0), manual="prefetch"),
     *_address_conversions(SPACES, ptx(2, 0)),
     *_address_conversions(PARAMETERS, ptx(7, 7)),
 )

@@ -32,13 +32,11 @@ class Width:
     targets: tuple[str, ...] = ()
 
 
-WIDTHS = (
-    Width("", (*NARROW, *OF_64)),
-    Width(".b128", (), ptx(8, 3), ("sm_70",)),
-    Width(".v2", (*NARROW, *OF_64)),
-    Width(".v4", NARROW),
-    Width(".v8", ("b8", "b16", "u8", "u16", "s8", "s16")),
-)
+SCALAR = Width("", (*NARROW, *OF_64))
+QUAD = Width(".b128", (), ptx(8, 3), ("sm_70",))
+QUAD_TO_SYSTEM = Width(".b128", (), ptx(8, 4), ("sm_70",))
+VECTORS = (Width(".v2", (*NARROW, *OF_64)), Width(".v4", NARROW), Width(".v8", ("b8", "b16", "u8", "u16", "s8", "s16")))
+WIDTHS = (SCALAR, QUAD, *VECTORS)
 # 256 bits at once, for global and generic addresses.
 WIDE = (
     Width(".v8", ("b32", "u32", "s32", "f32"), ptx(8, 8), ("sm_100",)),
@@ -60,7 +58,10 @@ def _forms(
     hint = "{.hint}" in modifiers
     operands = ("[a], b" if name == "st" else "d, [a]") + ("{, policy}" if hint else "")
     value = "b" if name == "st" else "d"
-    kinds = {value: "vec(relaxed(type))"} | ({"policy": "u64 with L2::cache_hint"} if hint else {})
+    kinds = {
+        "a": "memory",
+        value: "sparse(relaxed(type))" if name == "st" and widths is WIDE else "vec(relaxed(type))",
+    } | ({"policy": "u64 with L2::cache_hint"} if hint else {})
     return tuple(
         row(
             f"{name}{modifiers}{width.words}{'.type' if width.types else ''} {operands}",
@@ -96,25 +97,40 @@ def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str
 
 
 def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]:
-    """Return the forms with memory ordering: relaxed, acquire or release."""
+    """Return the forms with memory ordering: relaxed, acquire or release; 128 bits at system scope came later."""
     ahead = {"prefetch": PREFETCH} if prefetch else {}
-    first = {**ahead, "scope": SCOPES, "level1": LEVEL1}
-    second = {**first, "level2": LEVEL2}
     head, tail = f".{order}.scope{{.global}}{{.level1}}", f"{{.hint}}{prefetch}"
+    found: list[InstructionRow] = []
+    for widths, scopes in (((SCALAR, *VECTORS), SCOPES), ((QUAD,), SCOPES[:-1]), ((QUAD_TO_SYSTEM,), SCOPES[-1:])):
+        first = {**ahead, "scope": scopes, "level1": LEVEL1}
+        plain = {"scope": scopes, "ss": ORDERED_SPACES}
+        found += _forms(name, f".{order}.scope{{.ss}}", widths, since=ptx(6, 0), targets=("sm_70",), slots=plain)
+        found += _forms(name, f"{head}{tail}", widths, since=ptx(7, 4), targets=("sm_70",), slots=first)
+    second = {**ahead, "scope": SCOPES, "level1": LEVEL1, "level2": LEVEL2}
+    return (*found, *_forms(name, f"{head}{{.level2}}{tail}", WIDE, slots=second))
+
+
+def _unusual(name: str, prefetch: str, order: str) -> tuple[InstructionRow, ...]:
+    """Return the volatile forms, and those of memory-mapped input and output."""
+    ahead = {"prefetch": PREFETCH} if prefetch else {}
     return (
-        *_forms(name, f".{order}.scope{{.ss}}", scope=SCOPES, ss=ORDERED_SPACES, since=ptx(6, 0), targets=("sm_70",)),
-        *_forms(name, f"{head}{tail}", since=ptx(7, 4), targets=("sm_70",), slots=first),
-        *_forms(name, f"{head}{{.level2}}{tail}", WIDE, slots=second),
+        *_forms(name, ".volatile{.ss}", ss=ORDERED_SPACES),
+        *_forms(name, ".volatile.local", since=ptx(9, 1)),
+        *_forms(name, f".volatile{{.global}}{prefetch}", WIDE, slots=ahead),
+        *_forms(name, ".mmio.relaxed.sys{.global}", (SCALAR,), since=ptx(8, 2), targets=("sm_70",)),
+        *_forms(name, ".mmio.relaxed.sys{.global}", (QUAD_TO_SYSTEM,)),
+        *_forms(name, f".mmio.{order}.sys{{.global}}", (SCALAR, QUAD), since=ptx(9, 3), targets=("sm_75",)),
     )
 
 
 ROWS = (
     *_plain("ld", SPACES, ("ca", "cg", "cs", "lu", "cv"), "{.prefetch}"),
-    *_forms("ld", ".volatile{.ss}", ss=ORDERED_SPACES),
+    *_unusual("ld", "{.prefetch}", "acquire"),
     *_forms("ld", ".volatile{.global}.prefetch", prefetch=PREFETCH, since=ptx(7, 4), targets=("sm_70",)),
     *_ordered("ld", "relaxed", "{.prefetch}"),
     *_ordered("ld", "acquire", "{.prefetch}"),
-    *_forms("ld", ".mmio.relaxed.sys{.global}", WIDTHS[:1], since=ptx(8, 2), targets=("sm_70",)),
+    *_forms("ld", ".proxy::readonly{.global}", (SCALAR, *VECTORS), since=ptx(9, 4), targets=("sm_90",)),
+    *_forms("ld", ".proxy::readonly{.global}", WIDE, since=ptx(9, 4)),
     *_forms("ld", ".global{.cop}.nc", cop=("ca", "cg", "cs"), since=ptx(3, 1)),
     *_forms(
         "ld",
@@ -124,6 +140,7 @@ ROWS = (
         since=ptx(7, 4),
         targets=("sm_70",),
     ),
+    *_forms("ld", ".global{.cop}.nc{.hint}{.prefetch}", WIDE, cop=("ca", "cg", "cs"), prefetch=PREFETCH),
     *_forms(
         "ld",
         ".global.nc{.level1}{.hint}{.prefetch}",
@@ -135,12 +152,11 @@ ROWS = (
     *_forms(
         "ld", ".global.nc{.level1}{.level2}{.hint}{.prefetch}", WIDE, level1=LEVEL1, level2=LEVEL2, prefetch=PREFETCH
     ),
-    *_forms("ldu", "{.global}", WIDTHS[:4], since=ptx(2, 0)),
+    *_forms("ldu", "{.global}", (SCALAR, QUAD, *VECTORS[:2]), since=ptx(2, 0)),
     *_plain("st", STORE_SPACES, ("wb", "cg", "cs", "wt"), ""),
-    *_forms("st", ".volatile{.ss}", ss=ORDERED_SPACES),
+    *_unusual("st", "", "release"),
     *_ordered("st", "relaxed", ""),
     *_ordered("st", "release", ""),
-    *_forms("st", ".mmio.relaxed.sys{.global}", WIDTHS[:1], since=ptx(8, 2), targets=("sm_70",)),
 )
 
-PARTIAL = (("st", "bulk"), ("ld", "unified"))
+PARTIAL = (("st", "bulk"),)

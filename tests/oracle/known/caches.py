@@ -1,0 +1,17 @@
+"""prefetch, applypriority, discard, createpolicy."""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {
+    r"^prefetch\.L2::evict": "the manual: this hint goes with .global",
+    r"^prefetch\.(?=\S*\.L2|\S*\.tensormap|L2|tensormap)\S*L1::32B": "ptxas passes over a second level",
+    r"^(prefetch|discard|applypriority|createpolicy)\S* [^;]*\[[ls]mem\]": (
+        "the manual: the address lies in global memory; ptxas holds the generic ones to nothing"
+    ),
+}
+
+LAXER: dict[str, str] = {
+    r"^createpolicy\S* .*Unsupported modifier .* as (primary|secondary)_priority": (
+        "the order of the two priorities tells which is which; the table lets modifiers stand in any order"
+    ),
+}
