@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import verdict_on
 from pyptx_ir.isa.forms import register_type
+from pyptx_ir.isa.special_registers import special_registers
 from pyptx_ir.syntax import parse_instruction
 
 from . import known
@@ -36,12 +37,14 @@ SYMBOLS: dict[str, str] = {
     "surf0": ".surfref",
     "function": ".func",
     "done": ".label",
+    "table": ".global",
+    **dict.fromkeys(("branches", "prototype", "callees"), ".targets"),
 }
 
 
 def declared(name: str) -> str | None:
     """Return what a name of a form stands for."""
-    return SYMBOLS.get(name) or register_type(name)
+    return None if name in special_registers() else SYMBOLS.get(name) or register_type(name)
 
 
 def opinion(text: str, target: str, version: tuple[int, int]) -> str | None:

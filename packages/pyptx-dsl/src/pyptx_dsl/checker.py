@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import InstructionUseError, UnknownInstructionWarning
 from pyptx_dsl.origin import user_frame
-from pyptx_ir.isa.check import Verdict, judge, out_of_range, worded
+from pyptx_ir.isa.check import Verdict, judgement_on, out_of_range, worded
 from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.syntax.operands import Immediate, Register
 
@@ -57,8 +57,7 @@ class Checker:
 
     def _judge(self, node: Instruction) -> Choices:
         """Return the limits of the constants of an instruction that is right but for them."""
-        shapes = tuple([shape_of(operand, self.declared.get) for operand in node.operands])
-        judgement = judge(node.opcode, shapes, self.target, self.version)
+        judgement = judgement_on(node, self.declared.get, self.target, self.version)
         if judgement.refusal is None:
             return judgement.limits
         verdict = worded(judgement.refusal, node)

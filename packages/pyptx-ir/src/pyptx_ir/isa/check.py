@@ -15,9 +15,18 @@ from pyptx_ir.isa.fitting import fault_in, limits_in
 from pyptx_ir.isa.limits import Limits, constant_value
 from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, compile_row
-from pyptx_ir.isa.refusals import Refusal, lives_elsewhere, misspelt, misused, unavailable, unknown, unready_word
+from pyptx_ir.isa.refusals import (
+    Refusal,
+    lives_elsewhere,
+    misspelt,
+    misused,
+    unavailable,
+    unknown,
+    unready_register,
+    unready_word,
+)
 from pyptx_ir.isa.shapes import Shape, shape_of
-from pyptx_ir.syntax.operands import Vector
+from pyptx_ir.syntax.operands import Register, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,11 +90,29 @@ def verdict_on(
     version: tuple[int, int],
 ) -> Verdict | None:
     """Return what is wrong with `instruction` on `target` in PTX `version`, or None; `declared` is as in `shape_of`."""
-    shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
-    judgement = judge(instruction.opcode, shapes, target, version)
+    judgement = judgement_on(instruction, declared, target, version)
     if judgement.refusal is not None:
         return worded(judgement.refusal, instruction)
     return out_of_range(instruction, judgement.limits) if judgement.limits else None
+
+
+def judgement_on(
+    instruction: Instruction,
+    declared: Callable[[str], str | None],
+    target: str,
+    version: tuple[int, int],
+) -> Judgement:
+    """Judge everything about `instruction` but the values of its constants; `declared` is as in `shape_of`."""
+    shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
+    judgement = judge(instruction.opcode, shapes, target, version)
+    if judgement.refusal is not None:
+        return judgement
+    for index, (operand, shape) in enumerate(zip(instruction.operands, shapes, strict=True)):
+        if shape[0] == "special" and isinstance(operand, Register):
+            early = unready_register(operand.name, index, target, version)
+            if early is not None:
+                return Judgement(early)
+    return judgement
 
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.matching import missing_items, unknown_words
+from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.isa.table.words import WORDS
 from pyptx_ir.isa.targets import TARGETS, find_target, includes
 
@@ -77,14 +79,23 @@ def unavailable(row: InstructionRow, opcode: tuple[str, ...], target: str, versi
     if version < row.since:
         return _needs_version(name, row.since, version)
     if row.before and version >= row.before[1] and includes(target, row.before[0]):
-        return Refusal(
-            REMOVED,
-            f"{name} is gone from {row.before[0]} on; the target is {target}",
-            f"use {row.opcode}.sync, with a mask",
-        )
+        return _removed(row, opcode, row.before, target)
     if row.targets and not any(includes(target, need) for need in row.targets):
         return _needs_target(name, row.targets, target)
     return None
+
+
+def _removed(row: InstructionRow, opcode: tuple[str, ...], before: tuple[str, tuple[int, int]], target: str) -> Refusal:
+    """Say since when a form is gone, and what to write today."""
+    name = ".".join(opcode)
+    first, (major, minor) = before
+    if ".sync" not in row.syntax:
+        message = f"{name} is gone from {first} on; the target is {target}"
+        return Refusal(REMOVED, message, f"use {row.opcode}.sync, with a mask")
+    from pyptx_ir.plugins.manager import manager
+
+    today = tuple(compile_row(other) for other in manager().instructions_of(row.opcode) if not other.before)
+    return Refusal(REMOVED, f"{name} was removed in PTX {major}.{minor}", misspelt(opcode, today).hint)
 
 
 def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
@@ -96,6 +107,17 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
         if need and not any(includes(target, each) for each in need.split()):
             return _needs_target(f".{word} of {'.'.join(opcode)}", tuple(need.split()), target)
     return None
+
+
+def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> Refusal | None:
+    """Return why a special register, which stands as operand number `operand`, can't be read yet, or None."""
+    row = special_register_rows()[name]
+    refusal = None
+    if version < row.since:
+        refusal = _needs_version(name, row.since, version)
+    elif row.target and not includes(target, row.target):
+        refusal = _needs_target(name, (row.target,), target)
+    return refusal and replace(refusal, operand=operand)
 
 
 def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) -> Refusal:
