@@ -50,6 +50,9 @@ def main() -> int:
         for judge, cases in steps:
             if not options.targets or judge.target in options.targets:
                 report.ask(judge, known, cases)
+    if not options.chapter:
+        unused = [pattern for pattern in (*stricter(), *laxer()) if not report.used[pattern]]
+        sys.stdout.write("".join(f"listed, and not met in this run: {pattern}\n" for pattern in unused))
     return _say(report, options.show, time.perf_counter() - started)
 
 
@@ -61,8 +64,6 @@ def _say(report: Report, show: int, seconds: float) -> int:
     if len(differences) > show:
         write(f"… and {len(differences) - show} more\n")
     write(f"{report.table()}\n{seconds:.0f} s\n")
-    unused = [pattern for pattern in (*stricter(), *laxer()) if not report.used[pattern]]
-    write("".join(f"listed, and not met in this run: {pattern}\n" for pattern in unused))
     weak = [fault for fault in CLASSES if report.agreement(fault) < AGREEMENT_OF_A_CLASS]
     refused = [difference for difference in differences if difference.ptxas is None]
     return int(report.agreement() < AGREEMENT or bool(weak) or bool(refused))

@@ -6,7 +6,7 @@ import functools
 import operator
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.scalar_types import SIZES, is_bits, is_integer
 from pyptx_ir.syntax.lexemes import integer
@@ -94,8 +94,8 @@ def limits_of_type(type_name: str) -> Limits | None:
 
 def constant_value(operand: Operand) -> int | None:
     """Return the value of an integer constant or constant expression; None if it has none that is known here."""
-    if operand.__class__ is Immediate:
-        text = cast("Immediate", operand).text
+    if isinstance(operand, Immediate):
+        text = operand.text
         if text.isdecimal() and (text[0] != "0" or len(text) == 1):  # most of them
             return int(text)
     match operand:
