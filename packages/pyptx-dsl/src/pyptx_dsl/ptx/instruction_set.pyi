@@ -60,6 +60,7 @@ class Instructions:
     applypriority: Applypriority
     """- `applypriority.async.bulk.tensor`: Change the eviction priority of a box of a tensor, asynchronously.
     - `applypriority.async.bulk`: Change the eviction priority of a large region of memory, asynchronously.
+    - `applypriority`: Change the eviction priority of a range of cache lines.
     """
     atom: Atom
     """Combine a value into memory atomically, and return what was there.
@@ -105,6 +106,16 @@ class Instructions:
         """Stop for a debugger.
         - `brkpt` (PTX 1.0, any target)
         """
+    brx: Brx
+    """Branch to one of a list of labels, by index.
+    - `brx.idx{.uni} index, targets` (PTX 6.0, any target)
+    """
+    call: Call
+    """Call a function, by name or through a pointer.
+    - `call{.uni} f` (PTX 1.0, any target)
+    - `call{.uni} f, arguments` (PTX 1.0, any target)
+    - and 6 more forms
+    """
     clmad: Clmad
     """Multiply two integers without carries, as polynomials over GF(2), and xor a third to the product.
     - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
@@ -144,6 +155,12 @@ class Instructions:
     - `cp.reduce.async.bulk`: Combine a contiguous block into memory asynchronously, element by element.
     - `cp.reduce.async.bulk.tensor`: Combine a box in shared memory into a tensor in global memory.
     """
+    createpolicy: Createpolicy
+    """Make a cache policy that loads and stores can name.
+    - `createpolicy.cvt.L2.b64 policy, property` (PTX 7.4, sm_80 or later)
+    - `createpolicy.fractional.primary{.secondary}.b64 policy{, fraction}` (PTX 7.4, sm_80 or later)
+    - `createpolicy.range{.global}.primary{.secondary}.b64 policy, [a], primary_size, total_size` (PTX 7.4, sm_80 or later)
+    """
     cvt: Cvt
     """- `cvt`: Convert a value from one type to another.
     - `cvt.pack`: Convert two integers to a narrower type, saturating, and pack them into one word.
@@ -154,6 +171,10 @@ class Instructions:
     - `cvta.space.size p, a` (PTX 7.7, any target)
     - `cvta.to.space.size p, a` (PTX 2.0, any target)
     - `cvta.to.space.size p, a` (PTX 7.7, any target)
+    """
+    discard: Discard
+    """Give up the contents of a range of cache lines, without writing them back.
+    - `discard{.global}.L2 [a], size` (PTX 7.4, sm_80 or later)
     """
     div: Div
     """Divide the first number by the second.
@@ -333,6 +354,15 @@ class Instructions:
     """Multiply the low 24 bits of two integers and take 32 bits of the product.
     - `mul24.mode.type d, a, b` (PTX 1.0, any target)
     """
+    multimem: Multimem
+    """- `multimem.cp.async.bulk`: Copy a contiguous block to every device behind a multimem address.
+    - `multimem.cp.reduce.async.bulk`: Combine a contiguous block into memory on every device behind an address.
+    - `multimem.ld_reduce`: Load from every device behind a multimem address, and combine the values.
+    - `multimem.red.async`: Combine a value into memory on every device behind a multimem address, without waiting.
+    - `multimem.red`: Combine a value into memory on every device behind a multimem address.
+    - `multimem.st.async`: Store to every device behind a multimem address, without waiting.
+    - `multimem.st`: Store to every device behind a multimem address.
+    """
     nanosleep: Nanosleep
     """Suspend the thread for about a number of nanoseconds.
     - `nanosleep.u32 t` (PTX 6.3, sm_70 or later)
@@ -366,6 +396,7 @@ class Instructions:
     prefetch: Prefetch
     """Bring a cache line, or a tensor map, closer.
     - `prefetch.global.level [a]` (PTX 7.4, sm_80 or later)
+    - `prefetch{.global}.L1::32B.valid_addr [a]` (PTX 9.4, sm_90 or later)
     - `prefetch{.space}.level [a]` (PTX 2.0, any target)
     - `prefetch{.space}.tensormap [a]` (PTX 8.0, sm_90 or later)
     """
@@ -382,12 +413,8 @@ class Instructions:
     - `rcp`: Take the reciprocal of a number.
     """
     red: Red
-    """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    """- `red.async`: Combine a value into the shared memory of a cluster without waiting.
+    - `red`: Combine a value into memory atomically.
     """
     redux: Redux
     """Reduce a value over the lanes of a warp, and give each the result.
@@ -467,12 +494,8 @@ class Instructions:
     - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     """
     st: St
-    """Store to memory.
-    - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
-    - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 45 more forms
+    """- `st.async`: Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+    - `st`: Store to memory.
     """
     stackrestore: Stackrestore
     """Set the stack pointer back to a value read before.
@@ -551,6 +574,10 @@ class Instructions:
     - `tcgen05.relinquish_alloc_permit`: Promise that this block allocates no more tensor memory.
     - `tcgen05.shift`: Move the rows of a matrix in tensor memory down by one.
     - `tcgen05.st`: Store registers of a warp to tensor memory, asynchronously.
+    """
+    tensormap: Tensormap
+    """- `tensormap.cp_fenceproxy`: Copy a tensor map from shared to global memory, and order its use behind that.
+    - `tensormap.replace`: Replace one field of a tensor map in memory.
     """
     testp: Testp
     """Tell whether a number is finite, infinite, a number at all, not a number, normal or subnormal.
@@ -1123,9 +1150,17 @@ class And:
         - `and.pred d, a, b` (PTX 1.0, any target)
         """
 class Applypriority:
+    def L2__evict_normal(self, a: Name, size: Constant, /, *, pred: Reg | None = None) -> None:
+        """Change the eviction priority of a range of cache lines.
+        - `applypriority{.global}.L2::evict_normal [a], size` (PTX 7.4, sm_80 or later)
+        """
     async_: Applypriority_async
     """- `applypriority.async.bulk.tensor`: Change the eviction priority of a box of a tensor, asynchronously.
     - `applypriority.async.bulk`: Change the eviction priority of a large region of memory, asynchronously.
+    """
+    global_: Applypriority_global
+    """Change the eviction priority of a range of cache lines.
+    - `applypriority{.global}.L2::evict_normal [a], size` (PTX 7.4, sm_80 or later)
     """
 class Applypriority_async:
     bulk: Applypriority_async_bulk
@@ -1300,6 +1335,11 @@ class Applypriority_async_bulk_tensor_L2_evict_normal_6:
     def override__global_address(self, box: Name, info: Values, /, *, pred: Reg | None = None) -> None:
         """Change the eviction priority of a box of a tensor, asynchronously.
         - `applypriority.async.bulk.tensor.dim{.global}.im2col::w::128.bulk_group.L2::evict_normal{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
+        """
+class Applypriority_global:
+    def L2__evict_normal(self, a: Name, size: Constant, /, *, pred: Reg | None = None) -> None:
+        """Change the eviction priority of a range of cache lines.
+        - `applypriority{.global}.L2::evict_normal [a], size` (PTX 7.4, sm_80 or later)
         """
 class Atom:
     L2__cache_hint: Atom_L2_cache_hint
@@ -2166,6 +2206,69 @@ class Brev:
         - `brev.type d, a` (PTX 2.0, any target)
         """
     b64 = b32
+class Brx:
+    idx: Brx_idx
+    """Branch to one of a list of labels, by index.
+    - `brx.idx{.uni} index, targets` (PTX 6.0, any target)
+    """
+class Brx_idx:
+    def __call__(self, index: Value, targets: object, /, *, pred: Reg | None = None) -> None:
+        """Branch to one of a list of labels, by index.
+        - `brx.idx{.uni} index, targets` (PTX 6.0, any target)
+        """
+    def uni(self, index: Value, targets: object, /, *, pred: Reg | None = None) -> None:
+        """Branch to one of a list of labels, by index.
+        - `brx.idx{.uni} index, targets` (PTX 6.0, any target)
+        """
+class Call:
+    @overload
+    def __call__(self, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Call a function, by name or through a pointer.
+        - `call{.uni} f` (PTX 1.0, any target)
+        - `call{.uni} f, arguments` (PTX 1.0, any target)
+        - `call{.uni} pointer, arguments, callees` (PTX 2.1, any target)
+        - `call{.uni} pointer, callees` (PTX 2.1, any target)
+        - and 4 more forms
+        """
+    @overload
+    def __call__(self, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def __call__(self, results: Values, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def __call__(self, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def __call__(self, results: Values, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def __call__(self, results: Values, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def uni(self, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """Call a function, by name or through a pointer.
+        - `call{.uni} f` (PTX 1.0, any target)
+        - `call{.uni} f, arguments` (PTX 1.0, any target)
+        - `call{.uni} pointer, arguments, callees` (PTX 2.1, any target)
+        - `call{.uni} pointer, callees` (PTX 2.1, any target)
+        - and 4 more forms
+        """
+    @overload
+    def uni(self, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def uni(self, results: Values, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def uni(self, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def uni(self, results: Values, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def uni(self, results: Values, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
 class Clmad:
     hi: Clmad_mode
     lo: Clmad_mode
@@ -5465,6 +5568,57 @@ class Cp_reduce_async_bulk_tensor_L2_cache_hint_4:
         """Combine a box in shared memory into a tensor in global memory.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
+class Createpolicy:
+    cvt: Createpolicy_cvt
+    fractional: Createpolicy_fractional
+    range: Createpolicy_range
+class Createpolicy_cvt:
+    L2: Createpolicy_cvt_L2
+class Createpolicy_cvt_L2:
+    def b64(self, policy: Reg, property: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Make a cache policy that loads and stores can name.
+        - `createpolicy.cvt.L2.b64 policy, property` (PTX 7.4, sm_80 or later)
+        """
+class Createpolicy_fractional:
+    L2__evict_first: Createpolicy_fractional_primary
+    L2__evict_last: Createpolicy_fractional_primary
+    L2__evict_normal: Createpolicy_fractional_primary
+    L2__evict_unchanged: Createpolicy_fractional_primary
+class Createpolicy_fractional_primary:
+    L2__evict_first: Createpolicy_secondary
+    L2__evict_unchanged: Createpolicy_secondary
+    def b64(self, policy: Reg, fraction: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Make a cache policy that loads and stores can name.
+        - `createpolicy.fractional.primary{.secondary}.b64 policy{, fraction}` (PTX 7.4, sm_80 or later)
+        """
+class Createpolicy_secondary:
+    def b64(self, policy: Reg, fraction: Value = ..., /, *, pred: Reg | None = None) -> Reg:
+        """Make a cache policy that loads and stores can name.
+        - `createpolicy.fractional.primary{.secondary}.b64 policy{, fraction}` (PTX 7.4, sm_80 or later)
+        """
+class Createpolicy_range:
+    L2__evict_first: Createpolicy_range_primary
+    L2__evict_last: Createpolicy_range_primary
+    L2__evict_normal: Createpolicy_range_primary
+    L2__evict_unchanged: Createpolicy_range_primary
+    global_: Createpolicy_range_global
+class Createpolicy_range_primary:
+    L2__evict_first: Createpolicy_range_primary_secondary
+    L2__evict_unchanged: Createpolicy_range_primary_secondary
+    def b64(self, policy: Reg, a: Name, primary_size: Value, total_size: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Make a cache policy that loads and stores can name.
+        - `createpolicy.range{.global}.primary{.secondary}.b64 policy, [a], primary_size, total_size` (PTX 7.4, sm_80 or later)
+        """
+class Createpolicy_range_primary_secondary:
+    def b64(self, policy: Reg, a: Name, primary_size: Value, total_size: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Make a cache policy that loads and stores can name.
+        - `createpolicy.range{.global}.primary{.secondary}.b64 policy, [a], primary_size, total_size` (PTX 7.4, sm_80 or later)
+        """
+class Createpolicy_range_global:
+    L2__evict_first: Createpolicy_range_primary
+    L2__evict_last: Createpolicy_range_primary
+    L2__evict_normal: Createpolicy_range_primary
+    L2__evict_unchanged: Createpolicy_range_primary
 class Cvt:
     bf16: Cvt_bf16
     """Convert a value from one type to another.
@@ -6844,13 +6998,13 @@ class Cvta:
     shared__cta: Cvta_space
     to: Cvta_to
 class Cvta_space:
-    def u32(self, p: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, p: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.space.size p, a` (PTX 2.0, any target)
         """
     u64 = u32
 class Cvta_space_2:
-    def u32(self, p: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, p: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.space.size p, a` (PTX 7.7, any target)
         """
@@ -6876,6 +7030,17 @@ class Cvta_to_space_2:
         - `cvta.to.space.size p, a` (PTX 7.7, any target)
         """
     u64 = u32
+class Discard:
+    def L2(self, a: Name, size: Constant, /, *, pred: Reg | None = None) -> None:
+        """Give up the contents of a range of cache lines, without writing them back.
+        - `discard{.global}.L2 [a], size` (PTX 7.4, sm_80 or later)
+        """
+    global_: Discard_global
+class Discard_global:
+    def L2(self, a: Name, size: Constant, /, *, pred: Reg | None = None) -> None:
+        """Give up the contents of a range of cache lines, without writing them back.
+        - `discard{.global}.L2 [a], size` (PTX 7.4, sm_80 or later)
+        """
 class Div:
     approx: Div_approx
     full: Div_full
@@ -7508,18 +7673,18 @@ class Ld:
     acquire: Ld_acquire
     """Load from memory.
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 8 more forms
+    - and 10 more forms
     """
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -7592,6 +7757,9 @@ class Ld:
     """
     mmio: Ld_mmio
     """Load from memory.
+    - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+    - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+    - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
     - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
     """
     param: Ld_ss
@@ -7618,13 +7786,21 @@ class Ld:
     - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 1 more forms
     """
+    proxy__readonly: Ld_proxy_readonly
+    """Load from memory.
+    - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
+    - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
+    - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
+    - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_90 or later)
+    - and 2 more forms
+    """
     relaxed: Ld_relaxed
     """Load from memory.
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+    - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 8 more forms
+    - and 10 more forms
     """
     s16 = b16
     s32 = b16
@@ -7682,11 +7858,11 @@ class Ld:
     """
     volatile: Ld_volatile
     """Load from memory.
-    - `ld.volatile{.global}.prefetch.b128 d, [a]` (PTX 8.3, sm_70 or later)
-    - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 7.4, sm_70 or later)
-    - `ld.volatile{.global}.prefetch.v2.type d, [a]` (PTX 7.4, sm_70 or later)
-    - `ld.volatile{.global}.prefetch.v4.type d, [a]` (PTX 7.4, sm_70 or later)
-    - and 6 more forms
+    - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
+    - `ld.volatile.local.type d, [a]` (PTX 9.1, any target)
+    - `ld.volatile.local.v2.type d, [a]` (PTX 9.1, any target)
+    - `ld.volatile.local.v4.type d, [a]` (PTX 9.1, any target)
+    - and 13 more forms
     """
     weak: Ld_weak
     """Load from memory.
@@ -7704,11 +7880,11 @@ class Ld_level1:
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7729,11 +7905,11 @@ class Ld_level1:
     v4: Ld_level1_prefetch_v4
     v8: Ld_level1_prefetch_v8
 class Ld_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7754,7 +7930,7 @@ class Ld_level1_prefetch:
     v4: Ld_level1_prefetch_v4
     v8: Ld_level1_prefetch_v8
 class Ld_level1_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7772,12 +7948,12 @@ class Ld_level1_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_level1_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7793,11 +7969,11 @@ class Ld_level1_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_level1_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7813,11 +7989,11 @@ class Ld_level1_L2_cache_hint:
     L2__128B: Ld_level1_L2_cache_hint_prefetch
     L2__256B: Ld_level1_L2_cache_hint_prefetch
     L2__64B: Ld_level1_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7838,11 +8014,11 @@ class Ld_level1_L2_cache_hint:
     v4: Ld_level1_L2_cache_hint_prefetch_v4
     v8: Ld_level1_L2_cache_hint_prefetch_v8
 class Ld_level1_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7863,7 +8039,7 @@ class Ld_level1_L2_cache_hint_prefetch:
     v4: Ld_level1_L2_cache_hint_prefetch_v4
     v8: Ld_level1_L2_cache_hint_prefetch_v8
 class Ld_level1_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7881,12 +8057,12 @@ class Ld_level1_L2_cache_hint_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_level1_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7902,11 +8078,11 @@ class Ld_level1_L2_cache_hint_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_level1_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7929,7 +8105,7 @@ class Ld_level1_level2_prefetch:
     v4: Ld_level1_level2_prefetch_v4
     v8: Ld_level1_level2_prefetch_v8
 class Ld_level1_level2_prefetch_v4:
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7937,7 +8113,7 @@ class Ld_level1_level2_prefetch_v4:
     s64 = b64
     u64 = b64
 class Ld_level1_level2_prefetch_v8:
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7954,7 +8130,7 @@ class Ld_level1_level2_L2_cache_hint_prefetch:
     v4: Ld_v4
     v8: Ld_v8
 class Ld_v4:
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7962,7 +8138,7 @@ class Ld_v4:
     s64 = b64
     u64 = b64
 class Ld_v8:
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7970,12 +8146,12 @@ class Ld_v8:
     s32 = b32
     u32 = b32
 class Ld_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -7997,7 +8173,7 @@ class Ld_prefetch:
     v4: Ld_prefetch_v4
     v8: Ld_prefetch_v8
 class Ld_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8016,13 +8192,13 @@ class Ld_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8039,12 +8215,12 @@ class Ld_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8061,12 +8237,12 @@ class Ld_L2_cache_hint:
     L2__128B: Ld_L2_cache_hint_prefetch
     L2__256B: Ld_L2_cache_hint_prefetch
     L2__64B: Ld_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8088,12 +8264,12 @@ class Ld_L2_cache_hint:
     v4: Ld_L2_cache_hint_prefetch_v4
     v8: Ld_L2_cache_hint_prefetch_v8
 class Ld_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8115,7 +8291,7 @@ class Ld_L2_cache_hint_prefetch:
     v4: Ld_L2_cache_hint_prefetch_v4
     v8: Ld_L2_cache_hint_prefetch_v8
 class Ld_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8134,13 +8310,13 @@ class Ld_L2_cache_hint_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8157,12 +8333,12 @@ class Ld_L2_cache_hint_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8179,7 +8355,7 @@ class Ld_acquire:
     cluster: Ld_acquire_scope
     cta: Ld_acquire_scope
     gpu: Ld_acquire_scope
-    sys: Ld_acquire_scope
+    sys: Ld_acquire_sys
 class Ld_acquire_scope:
     L1__evict_first: Ld_acquire_scope_level1
     L1__evict_last: Ld_acquire_scope_level1
@@ -8193,12 +8369,12 @@ class Ld_acquire_scope:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -8231,11 +8407,11 @@ class Ld_acquire_scope_level1:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8256,11 +8432,11 @@ class Ld_acquire_scope_level1:
     v4: Ld_acquire_scope_level1_prefetch_v4
     v8: Ld_acquire_scope_level1_prefetch_v8
 class Ld_acquire_scope_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8281,7 +8457,7 @@ class Ld_acquire_scope_level1_prefetch:
     v4: Ld_acquire_scope_level1_prefetch_v4
     v8: Ld_acquire_scope_level1_prefetch_v8
 class Ld_acquire_scope_level1_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8299,12 +8475,12 @@ class Ld_acquire_scope_level1_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_acquire_scope_level1_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8320,11 +8496,11 @@ class Ld_acquire_scope_level1_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_acquire_scope_level1_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8340,11 +8516,11 @@ class Ld_acquire_scope_level1_L2_cache_hint:
     L2__128B: Ld_prefetch_2
     L2__256B: Ld_prefetch_2
     L2__64B: Ld_prefetch_2
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8365,11 +8541,11 @@ class Ld_acquire_scope_level1_L2_cache_hint:
     v4: Ld_v4_2
     v8: Ld_v8_2
 class Ld_prefetch_2:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8390,7 +8566,7 @@ class Ld_prefetch_2:
     v4: Ld_v4_2
     v8: Ld_v8_2
 class Ld_v2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8408,12 +8584,12 @@ class Ld_v2:
     u64 = b16
     u8 = b16
 class Ld_v4_2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8429,11 +8605,11 @@ class Ld_v4_2:
     u64 = b64
     u8 = b16
 class Ld_v8_2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8456,7 +8632,7 @@ class Ld_acquire_scope_level1_level2_prefetch:
     v4: Ld_v4_3
     v8: Ld_v8_3
 class Ld_v4_3:
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8464,7 +8640,7 @@ class Ld_v4_3:
     s64 = b64
     u64 = b64
 class Ld_v8_3:
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8481,7 +8657,7 @@ class Ld_prefetch_3:
     v4: Ld_v4_4
     v8: Ld_v8_4
 class Ld_v4_4:
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8489,7 +8665,7 @@ class Ld_v4_4:
     s64 = b64
     u64 = b64
 class Ld_v8_4:
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8509,12 +8685,12 @@ class Ld_acquire_scope_global:
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -8536,7 +8712,7 @@ class Ld_acquire_scope_global:
     v4: Ld_acquire_scope_global_v4
     v8: Ld_acquire_scope_global_v8
 class Ld_acquire_scope_global_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -8555,13 +8731,13 @@ class Ld_acquire_scope_global_v2:
     u64 = b16
     u8 = b16
 class Ld_acquire_scope_global_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8577,12 +8753,12 @@ class Ld_acquire_scope_global_v4:
     u64 = b64
     u8 = b16
 class Ld_acquire_scope_global_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8595,11 +8771,11 @@ class Ld_acquire_scope_global_v8:
     u32 = b32
     u8 = b16
 class Ld_acquire_scope_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8620,7 +8796,7 @@ class Ld_acquire_scope_ss:
     v4: Ld_acquire_scope_ss_v4
     v8: Ld_acquire_scope_ss_v8
 class Ld_acquire_scope_ss_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8638,7 +8814,7 @@ class Ld_acquire_scope_ss_v2:
     u64 = b16
     u8 = b16
 class Ld_acquire_scope_ss_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8652,7 +8828,7 @@ class Ld_acquire_scope_ss_v4:
     u32 = b16
     u8 = b16
 class Ld_acquire_scope_ss_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8661,17 +8837,234 @@ class Ld_acquire_scope_ss_v8:
     s8 = b16
     u16 = b16
     u8 = b16
+class Ld_acquire_sys:
+    L1__evict_first: Ld_acquire_sys_level1
+    L1__evict_last: Ld_acquire_sys_level1
+    L1__evict_normal: Ld_acquire_sys_level1
+    L1__evict_unchanged: Ld_acquire_sys_level1
+    L1__no_allocate: Ld_acquire_sys_level1
+    L2__128B: Ld_acquire_sys_level1_prefetch
+    L2__256B: Ld_acquire_sys_level1_prefetch
+    L2__64B: Ld_acquire_sys_level1_prefetch
+    L2__cache_hint: Ld_acquire_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_acquire_scope_level1_level2
+    L2__evict_last: Ld_acquire_scope_level1_level2
+    L2__evict_normal: Ld_acquire_scope_level1_level2
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: Ld_acquire_sys_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    shared: Ld_acquire_sys_ss
+    shared__cluster: Ld_acquire_sys_ss
+    shared__cta: Ld_acquire_sys_ss
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_acquire_scope_global_v2
+    v4: Ld_acquire_scope_global_v4
+    v8: Ld_acquire_scope_global_v8
+class Ld_acquire_sys_level1:
+    L2__128B: Ld_acquire_sys_level1_prefetch
+    L2__256B: Ld_acquire_sys_level1_prefetch
+    L2__64B: Ld_acquire_sys_level1_prefetch
+    L2__cache_hint: Ld_acquire_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_acquire_scope_level1_level2
+    L2__evict_last: Ld_acquire_scope_level1_level2
+    L2__evict_normal: Ld_acquire_scope_level1_level2
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_acquire_scope_level1_prefetch_v2
+    v4: Ld_acquire_scope_level1_prefetch_v4
+    v8: Ld_acquire_scope_level1_prefetch_v8
+class Ld_acquire_sys_level1_prefetch:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_acquire_scope_level1_prefetch_v2
+    v4: Ld_acquire_scope_level1_prefetch_v4
+    v8: Ld_acquire_scope_level1_prefetch_v8
+class Ld_acquire_sys_level1_L2_cache_hint:
+    L2__128B: Ld_prefetch_4
+    L2__256B: Ld_prefetch_4
+    L2__64B: Ld_prefetch_4
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_v2
+    v4: Ld_v4_2
+    v8: Ld_v8_2
+class Ld_prefetch_4:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_v2
+    v4: Ld_v4_2
+    v8: Ld_v8_2
+class Ld_acquire_sys_global:
+    L1__evict_first: Ld_acquire_sys_level1
+    L1__evict_last: Ld_acquire_sys_level1
+    L1__evict_normal: Ld_acquire_sys_level1
+    L1__evict_unchanged: Ld_acquire_sys_level1
+    L1__no_allocate: Ld_acquire_sys_level1
+    L2__128B: Ld_acquire_sys_level1_prefetch
+    L2__256B: Ld_acquire_sys_level1_prefetch
+    L2__64B: Ld_acquire_sys_level1_prefetch
+    L2__cache_hint: Ld_acquire_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_acquire_scope_level1_level2
+    L2__evict_last: Ld_acquire_scope_level1_level2
+    L2__evict_normal: Ld_acquire_scope_level1_level2
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_acquire_scope_global_v2
+    v4: Ld_acquire_scope_global_v4
+    v8: Ld_acquire_scope_global_v8
+class Ld_acquire_sys_ss:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_acquire_scope_ss_v2
+    v4: Ld_acquire_scope_ss_v4
+    v8: Ld_acquire_scope_ss_v8
 class Ld_cop:
     L2__128B: Ld_cop_prefetch
     L2__256B: Ld_cop_prefetch
     L2__64B: Ld_cop_prefetch
     L2__cache_hint: Ld_cop_L2_cache_hint
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
@@ -8693,11 +9086,11 @@ class Ld_cop:
     v4: Ld_cop_v4
     v8: Ld_cop_v8
 class Ld_cop_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8718,7 +9111,7 @@ class Ld_cop_prefetch:
     v4: Ld_cop_prefetch_v4
     v8: Ld_cop_prefetch_v8
 class Ld_cop_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8736,12 +9129,12 @@ class Ld_cop_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_cop_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8757,11 +9150,11 @@ class Ld_cop_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_cop_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8777,11 +9170,11 @@ class Ld_cop_L2_cache_hint:
     L2__128B: Ld_cop_L2_cache_hint_prefetch
     L2__256B: Ld_cop_L2_cache_hint_prefetch
     L2__64B: Ld_cop_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8802,11 +9195,11 @@ class Ld_cop_L2_cache_hint:
     v4: Ld_cop_L2_cache_hint_prefetch_v4
     v8: Ld_cop_L2_cache_hint_prefetch_v8
 class Ld_cop_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8827,7 +9220,7 @@ class Ld_cop_L2_cache_hint_prefetch:
     v4: Ld_cop_L2_cache_hint_prefetch_v4
     v8: Ld_cop_L2_cache_hint_prefetch_v8
 class Ld_cop_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8845,12 +9238,12 @@ class Ld_cop_L2_cache_hint_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_cop_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8866,11 +9259,11 @@ class Ld_cop_L2_cache_hint_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_cop_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8883,7 +9276,7 @@ class Ld_cop_L2_cache_hint_prefetch_v8:
     u32 = b32
     u8 = b16
 class Ld_cop_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
@@ -8902,13 +9295,13 @@ class Ld_cop_v2:
     u64 = b16
     u8 = b16
 class Ld_cop_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8924,12 +9317,12 @@ class Ld_cop_v4:
     u64 = b64
     u8 = b16
 class Ld_cop_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8942,11 +9335,11 @@ class Ld_cop_v8:
     u32 = b32
     u8 = b16
 class Ld_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
@@ -8972,11 +9365,11 @@ class Ld_ss:
     v4: Ld_ss_cop_v4
     v8: Ld_ss_cop_v8
 class Ld_ss_cop:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
@@ -8997,7 +9390,7 @@ class Ld_ss_cop:
     v4: Ld_ss_cop_v4
     v8: Ld_ss_cop_v8
 class Ld_ss_cop_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
         """
@@ -9015,7 +9408,7 @@ class Ld_ss_cop_v2:
     u64 = b16
     u8 = b16
 class Ld_ss_cop_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
@@ -9029,7 +9422,7 @@ class Ld_ss_cop_v4:
     u32 = b16
     u8 = b16
 class Ld_ss_cop_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
@@ -9126,13 +9519,13 @@ class Ld_global:
     - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9177,7 +9570,7 @@ class Ld_global:
     - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 13 more forms
+    - and 15 more forms
     """
     s16 = b16
     s32 = b16
@@ -9242,12 +9635,12 @@ class Ld_global_cop:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - and 3 more forms
     """
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
@@ -9263,7 +9656,7 @@ class Ld_global_cop:
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-    - and 6 more forms
+    - and 8 more forms
     """
     s16 = b16
     s32 = b16
@@ -9295,12 +9688,12 @@ class Ld_global_cop_nc:
     L2__256B: Ld_global_cop_nc_prefetch
     L2__64B: Ld_global_cop_nc_prefetch
     L2__cache_hint: Ld_global_cop_nc_L2_cache_hint
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9322,11 +9715,11 @@ class Ld_global_cop_nc:
     v4: Ld_global_cop_nc_v4
     v8: Ld_global_cop_nc_v8
 class Ld_global_cop_nc_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9347,7 +9740,7 @@ class Ld_global_cop_nc_prefetch:
     v4: Ld_global_cop_nc_prefetch_v4
     v8: Ld_global_cop_nc_prefetch_v8
 class Ld_global_cop_nc_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9365,38 +9758,52 @@ class Ld_global_cop_nc_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_global_cop_nc_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
     f32 = b16
+    f64 = b64
     s16 = b16
     s32 = b16
+    s64 = b64
     s8 = b16
     u16 = b16
     u32 = b16
+    u64 = b64
     u8 = b16
 class Ld_global_cop_nc_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
+    f32 = b32
     s16 = b16
+    s32 = b32
     s8 = b16
     u16 = b16
+    u32 = b32
     u8 = b16
 class Ld_global_cop_nc_L2_cache_hint:
     L2__128B: Ld_global_cop_nc_L2_cache_hint_prefetch
     L2__256B: Ld_global_cop_nc_L2_cache_hint_prefetch
     L2__64B: Ld_global_cop_nc_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9417,11 +9824,11 @@ class Ld_global_cop_nc_L2_cache_hint:
     v4: Ld_global_nc_v4
     v8: Ld_global_nc_v8
 class Ld_global_cop_nc_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9442,7 +9849,7 @@ class Ld_global_cop_nc_L2_cache_hint_prefetch:
     v4: Ld_global_nc_v4
     v8: Ld_global_nc_v8
 class Ld_global_nc_v2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9460,31 +9867,45 @@ class Ld_global_nc_v2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_v4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
     f32 = b16
+    f64 = b64
     s16 = b16
     s32 = b16
+    s64 = b64
     s8 = b16
     u16 = b16
     u32 = b16
+    u64 = b64
     u8 = b16
 class Ld_global_nc_v8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
+    f32 = b32
     s16 = b16
+    s32 = b32
     s8 = b16
     u16 = b16
+    u32 = b32
     u8 = b16
 class Ld_global_cop_nc_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9503,30 +9924,44 @@ class Ld_global_cop_nc_v2:
     u64 = b16
     u8 = b16
 class Ld_global_cop_nc_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
     f32 = b16
+    f64 = b64
     s16 = b16
     s32 = b16
+    s64 = b64
     s8 = b16
     u16 = b16
     u32 = b16
+    u64 = b64
     u8 = b16
 class Ld_global_cop_nc_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
+    f32 = b32
     s16 = b16
+    s32 = b32
     s8 = b16
     u16 = b16
+    u32 = b32
     u8 = b16
 class Ld_global_nc:
     L1__evict_first: Ld_global_nc_level1
@@ -9541,13 +9976,13 @@ class Ld_global_nc:
     L2__evict_first: Ld_global_nc_level1_level2
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
@@ -9577,11 +10012,11 @@ class Ld_global_nc_level1:
     L2__evict_first: Ld_global_nc_level1_level2
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9602,11 +10037,11 @@ class Ld_global_nc_level1:
     v4: Ld_global_nc_level1_prefetch_v4
     v8: Ld_global_nc_level1_prefetch_v8
 class Ld_global_nc_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9627,7 +10062,7 @@ class Ld_global_nc_level1_prefetch:
     v4: Ld_global_nc_level1_prefetch_v4
     v8: Ld_global_nc_level1_prefetch_v8
 class Ld_global_nc_level1_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9645,12 +10080,12 @@ class Ld_global_nc_level1_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_level1_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9666,11 +10101,11 @@ class Ld_global_nc_level1_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_global_nc_level1_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9686,11 +10121,11 @@ class Ld_global_nc_level1_L2_cache_hint:
     L2__128B: Ld_global_nc_prefetch
     L2__256B: Ld_global_nc_prefetch
     L2__64B: Ld_global_nc_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9711,11 +10146,11 @@ class Ld_global_nc_level1_L2_cache_hint:
     v4: Ld_global_nc_v4_2
     v8: Ld_global_nc_v8_2
 class Ld_global_nc_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9736,7 +10171,7 @@ class Ld_global_nc_prefetch:
     v4: Ld_global_nc_v4_2
     v8: Ld_global_nc_v8_2
 class Ld_global_nc_v2_2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9754,12 +10189,12 @@ class Ld_global_nc_v2_2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_v4_2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9775,11 +10210,11 @@ class Ld_global_nc_v4_2:
     u64 = b64
     u8 = b16
 class Ld_global_nc_v8_2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9802,7 +10237,7 @@ class Ld_global_nc_level1_level2_prefetch:
     v4: Ld_global_nc_level1_level2_prefetch_v4
     v8: Ld_global_nc_level1_level2_prefetch_v8
 class Ld_global_nc_level1_level2_prefetch_v4:
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9810,7 +10245,7 @@ class Ld_global_nc_level1_level2_prefetch_v4:
     s64 = b64
     u64 = b64
 class Ld_global_nc_level1_level2_prefetch_v8:
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9827,7 +10262,7 @@ class Ld_global_nc_prefetch_2:
     v4: Ld_global_nc_v4_3
     v8: Ld_global_nc_v8_3
 class Ld_global_nc_v4_3:
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9835,7 +10270,7 @@ class Ld_global_nc_v4_3:
     s64 = b64
     u64 = b64
 class Ld_global_nc_v8_3:
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9843,12 +10278,12 @@ class Ld_global_nc_v8_3:
     s32 = b32
     u32 = b32
 class Ld_global_nc_prefetch_3:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9870,7 +10305,7 @@ class Ld_global_nc_prefetch_3:
     v4: Ld_global_nc_prefetch_v4
     v8: Ld_global_nc_prefetch_v8
 class Ld_global_nc_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9889,15 +10324,16 @@ class Ld_global_nc_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -9911,14 +10347,15 @@ class Ld_global_nc_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_global_nc_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -9932,12 +10369,12 @@ class Ld_global_nc_L2_cache_hint:
     L2__128B: Ld_global_nc_L2_cache_hint_prefetch
     L2__256B: Ld_global_nc_L2_cache_hint_prefetch
     L2__64B: Ld_global_nc_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9959,12 +10396,12 @@ class Ld_global_nc_L2_cache_hint:
     v4: Ld_global_nc_L2_cache_hint_prefetch_v4
     v8: Ld_global_nc_L2_cache_hint_prefetch_v8
 class Ld_global_nc_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9986,7 +10423,7 @@ class Ld_global_nc_L2_cache_hint_prefetch:
     v4: Ld_global_nc_L2_cache_hint_prefetch_v4
     v8: Ld_global_nc_L2_cache_hint_prefetch_v8
 class Ld_global_nc_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10005,15 +10442,16 @@ class Ld_global_nc_L2_cache_hint_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -10027,14 +10465,15 @@ class Ld_global_nc_L2_cache_hint_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_global_nc_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -10045,7 +10484,7 @@ class Ld_global_nc_L2_cache_hint_prefetch_v8:
     u32 = b32
     u8 = b16
 class Ld_global_nc_v2_3:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
@@ -10065,16 +10504,17 @@ class Ld_global_nc_v2_3:
     u64 = b16
     u8 = b16
 class Ld_global_nc_v4_4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -10088,15 +10528,16 @@ class Ld_global_nc_v4_4:
     u64 = b64
     u8 = b16
 class Ld_global_nc_v8_4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -10107,7 +10548,7 @@ class Ld_global_nc_v8_4:
     u32 = b32
     u8 = b16
 class Ld_global_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10127,14 +10568,14 @@ class Ld_global_v2:
     u64 = b16
     u8 = b16
 class Ld_global_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10151,13 +10592,13 @@ class Ld_global_v4:
     u64 = b64
     u8 = b16
 class Ld_global_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10171,11 +10612,63 @@ class Ld_global_v8:
     u32 = b32
     u8 = b16
 class Ld_mmio:
+    acquire: Ld_mmio_acquire
     relaxed: Ld_mmio_relaxed
+class Ld_mmio_acquire:
+    sys: Ld_mmio_acquire_sys
+class Ld_mmio_acquire_sys:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: Ld_mmio_acquire_sys_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class Ld_mmio_acquire_sys_global:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
 class Ld_mmio_relaxed:
     sys: Ld_mmio_relaxed_sys
 class Ld_mmio_relaxed_sys:
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
@@ -10194,7 +10687,11 @@ class Ld_mmio_relaxed_sys:
     u64 = b16
     u8 = b16
 class Ld_mmio_relaxed_sys_global:
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
@@ -10211,11 +10708,110 @@ class Ld_mmio_relaxed_sys_global:
     u32 = b16
     u64 = b16
     u8 = b16
+class Ld_proxy_readonly:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: Ld_proxy_readonly_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_proxy_readonly_global_v2
+    v4: Ld_proxy_readonly_global_v4
+    v8: Ld_proxy_readonly_global_v8
+class Ld_proxy_readonly_global:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_proxy_readonly_global_v2
+    v4: Ld_proxy_readonly_global_v4
+    v8: Ld_proxy_readonly_global_v8
+class Ld_proxy_readonly_global_v2:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class Ld_proxy_readonly_global_v4:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_90 or later)
+        """
+    b32 = b16
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b16
+    f64 = b64
+    s16 = b16
+    s32 = b16
+    s64 = b64
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b64
+    u8 = b16
+class Ld_proxy_readonly_global_v8:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_90 or later)
+        """
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b32
+    s16 = b16
+    s32 = b32
+    s8 = b16
+    u16 = b16
+    u32 = b32
+    u8 = b16
 class Ld_relaxed:
     cluster: Ld_relaxed_scope
     cta: Ld_relaxed_scope
     gpu: Ld_relaxed_scope
-    sys: Ld_relaxed_scope
+    sys: Ld_relaxed_sys
 class Ld_relaxed_scope:
     L1__evict_first: Ld_relaxed_scope_level1
     L1__evict_last: Ld_relaxed_scope_level1
@@ -10229,12 +10825,12 @@ class Ld_relaxed_scope:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -10267,11 +10863,11 @@ class Ld_relaxed_scope_level1:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10292,11 +10888,11 @@ class Ld_relaxed_scope_level1:
     v4: Ld_relaxed_scope_level1_prefetch_v4
     v8: Ld_relaxed_scope_level1_prefetch_v8
 class Ld_relaxed_scope_level1_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10317,7 +10913,7 @@ class Ld_relaxed_scope_level1_prefetch:
     v4: Ld_relaxed_scope_level1_prefetch_v4
     v8: Ld_relaxed_scope_level1_prefetch_v8
 class Ld_relaxed_scope_level1_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10335,12 +10931,12 @@ class Ld_relaxed_scope_level1_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_relaxed_scope_level1_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10356,11 +10952,11 @@ class Ld_relaxed_scope_level1_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_relaxed_scope_level1_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10373,14 +10969,14 @@ class Ld_relaxed_scope_level1_prefetch_v8:
     u32 = b32
     u8 = b16
 class Ld_relaxed_scope_level1_L2_cache_hint:
-    L2__128B: Ld_prefetch_4
-    L2__256B: Ld_prefetch_4
-    L2__64B: Ld_prefetch_4
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    L2__128B: Ld_prefetch_5
+    L2__256B: Ld_prefetch_5
+    L2__64B: Ld_prefetch_5
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10400,12 +10996,12 @@ class Ld_relaxed_scope_level1_L2_cache_hint:
     v2: Ld_v2_2
     v4: Ld_v4_5
     v8: Ld_v8_5
-class Ld_prefetch_4:
-    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+class Ld_prefetch_5:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10426,7 +11022,7 @@ class Ld_prefetch_4:
     v4: Ld_v4_5
     v8: Ld_v8_5
 class Ld_v2_2:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10444,12 +11040,12 @@ class Ld_v2_2:
     u64 = b16
     u8 = b16
 class Ld_v4_5:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10465,11 +11061,11 @@ class Ld_v4_5:
     u64 = b64
     u8 = b16
 class Ld_v8_5:
-    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10492,7 +11088,7 @@ class Ld_relaxed_scope_level1_level2_prefetch:
     v4: Ld_v4_6
     v8: Ld_v8_6
 class Ld_v4_6:
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10500,7 +11096,7 @@ class Ld_v4_6:
     s64 = b64
     u64 = b64
 class Ld_v8_6:
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10508,16 +11104,16 @@ class Ld_v8_6:
     s32 = b32
     u32 = b32
 class Ld_L2_cache_hint_3:
-    L2__128B: Ld_prefetch_5
-    L2__256B: Ld_prefetch_5
-    L2__64B: Ld_prefetch_5
+    L2__128B: Ld_prefetch_6
+    L2__256B: Ld_prefetch_6
+    L2__64B: Ld_prefetch_6
     v4: Ld_v4_7
     v8: Ld_v8_7
-class Ld_prefetch_5:
+class Ld_prefetch_6:
     v4: Ld_v4_7
     v8: Ld_v8_7
 class Ld_v4_7:
-    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10525,7 +11121,7 @@ class Ld_v4_7:
     s64 = b64
     u64 = b64
 class Ld_v8_7:
-    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10545,12 +11141,12 @@ class Ld_relaxed_scope_global:
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -10572,7 +11168,7 @@ class Ld_relaxed_scope_global:
     v4: Ld_relaxed_scope_global_v4
     v8: Ld_relaxed_scope_global_v8
 class Ld_relaxed_scope_global_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -10591,13 +11187,13 @@ class Ld_relaxed_scope_global_v2:
     u64 = b16
     u8 = b16
 class Ld_relaxed_scope_global_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10613,12 +11209,12 @@ class Ld_relaxed_scope_global_v4:
     u64 = b64
     u8 = b16
 class Ld_relaxed_scope_global_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10631,11 +11227,11 @@ class Ld_relaxed_scope_global_v8:
     u32 = b32
     u8 = b16
 class Ld_relaxed_scope_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -10656,7 +11252,7 @@ class Ld_relaxed_scope_ss:
     v4: Ld_relaxed_scope_ss_v4
     v8: Ld_relaxed_scope_ss_v8
 class Ld_relaxed_scope_ss_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -10674,7 +11270,7 @@ class Ld_relaxed_scope_ss_v2:
     u64 = b16
     u8 = b16
 class Ld_relaxed_scope_ss_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -10688,7 +11284,7 @@ class Ld_relaxed_scope_ss_v4:
     u32 = b16
     u8 = b16
 class Ld_relaxed_scope_ss_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -10697,15 +11293,232 @@ class Ld_relaxed_scope_ss_v8:
     s8 = b16
     u16 = b16
     u8 = b16
+class Ld_relaxed_sys:
+    L1__evict_first: Ld_relaxed_sys_level1
+    L1__evict_last: Ld_relaxed_sys_level1
+    L1__evict_normal: Ld_relaxed_sys_level1
+    L1__evict_unchanged: Ld_relaxed_sys_level1
+    L1__no_allocate: Ld_relaxed_sys_level1
+    L2__128B: Ld_relaxed_sys_level1_prefetch
+    L2__256B: Ld_relaxed_sys_level1_prefetch
+    L2__64B: Ld_relaxed_sys_level1_prefetch
+    L2__cache_hint: Ld_relaxed_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_relaxed_scope_level1_level2
+    L2__evict_last: Ld_relaxed_scope_level1_level2
+    L2__evict_normal: Ld_relaxed_scope_level1_level2
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: Ld_relaxed_sys_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    shared: Ld_relaxed_sys_ss
+    shared__cluster: Ld_relaxed_sys_ss
+    shared__cta: Ld_relaxed_sys_ss
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_relaxed_scope_global_v2
+    v4: Ld_relaxed_scope_global_v4
+    v8: Ld_relaxed_scope_global_v8
+class Ld_relaxed_sys_level1:
+    L2__128B: Ld_relaxed_sys_level1_prefetch
+    L2__256B: Ld_relaxed_sys_level1_prefetch
+    L2__64B: Ld_relaxed_sys_level1_prefetch
+    L2__cache_hint: Ld_relaxed_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_relaxed_scope_level1_level2
+    L2__evict_last: Ld_relaxed_scope_level1_level2
+    L2__evict_normal: Ld_relaxed_scope_level1_level2
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_relaxed_scope_level1_prefetch_v2
+    v4: Ld_relaxed_scope_level1_prefetch_v4
+    v8: Ld_relaxed_scope_level1_prefetch_v8
+class Ld_relaxed_sys_level1_prefetch:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_relaxed_scope_level1_prefetch_v2
+    v4: Ld_relaxed_scope_level1_prefetch_v4
+    v8: Ld_relaxed_scope_level1_prefetch_v8
+class Ld_relaxed_sys_level1_L2_cache_hint:
+    L2__128B: Ld_prefetch_7
+    L2__256B: Ld_prefetch_7
+    L2__64B: Ld_prefetch_7
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_v2_2
+    v4: Ld_v4_5
+    v8: Ld_v8_5
+class Ld_prefetch_7:
+    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_v2_2
+    v4: Ld_v4_5
+    v8: Ld_v8_5
+class Ld_relaxed_sys_global:
+    L1__evict_first: Ld_relaxed_sys_level1
+    L1__evict_last: Ld_relaxed_sys_level1
+    L1__evict_normal: Ld_relaxed_sys_level1
+    L1__evict_unchanged: Ld_relaxed_sys_level1
+    L1__no_allocate: Ld_relaxed_sys_level1
+    L2__128B: Ld_relaxed_sys_level1_prefetch
+    L2__256B: Ld_relaxed_sys_level1_prefetch
+    L2__64B: Ld_relaxed_sys_level1_prefetch
+    L2__cache_hint: Ld_relaxed_sys_level1_L2_cache_hint
+    L2__evict_first: Ld_relaxed_scope_level1_level2
+    L2__evict_last: Ld_relaxed_scope_level1_level2
+    L2__evict_normal: Ld_relaxed_scope_level1_level2
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
+        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_relaxed_scope_global_v2
+    v4: Ld_relaxed_scope_global_v4
+    v8: Ld_relaxed_scope_global_v8
+class Ld_relaxed_sys_ss:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_relaxed_scope_ss_v2
+    v4: Ld_relaxed_scope_ss_v4
+    v8: Ld_relaxed_scope_ss_v8
 class Ld_volatile:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -10715,6 +11528,7 @@ class Ld_volatile:
     f32 = b16
     f64 = b16
     global_: Ld_volatile_global
+    local: Ld_volatile_local
     s16 = b16
     s32 = b16
     s64 = b16
@@ -10730,11 +11544,11 @@ class Ld_volatile:
     v4: Ld_volatile_global_v4
     v8: Ld_volatile_global_v8
 class Ld_volatile_prefetch:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -10755,7 +11569,7 @@ class Ld_volatile_prefetch:
     v4: Ld_volatile_prefetch_v4
     v8: Ld_volatile_prefetch_v8
 class Ld_volatile_prefetch_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v2.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -10773,38 +11587,52 @@ class Ld_volatile_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_volatile_prefetch_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v4.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
     f32 = b16
+    f64 = b64
     s16 = b16
     s32 = b16
+    s64 = b64
     s8 = b16
     u16 = b16
     u32 = b16
+    u64 = b64
     u8 = b16
 class Ld_volatile_prefetch_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v8.type d, [a]` (PTX 7.4, sm_70 or later)
         """
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
+        """
     b8 = b16
+    f32 = b32
     s16 = b16
+    s32 = b32
     s8 = b16
     u16 = b16
+    u32 = b32
     u8 = b16
 class Ld_volatile_global:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -10825,7 +11653,7 @@ class Ld_volatile_global:
     v4: Ld_volatile_global_v4
     v8: Ld_volatile_global_v8
 class Ld_volatile_global_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
         """
@@ -10843,9 +11671,90 @@ class Ld_volatile_global_v2:
     u64 = b16
     u8 = b16
 class Ld_volatile_global_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
+        """
+    b32 = b16
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b16
+    f64 = b64
+    s16 = b16
+    s32 = b16
+    s64 = b64
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b64
+    u8 = b16
+class Ld_volatile_global_v8:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
+        """
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b32
+    s16 = b16
+    s32 = b32
+    s8 = b16
+    u16 = b16
+    u32 = b32
+    u8 = b16
+class Ld_volatile_local:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
+        """
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+        """Load from memory.
+        - `ld.volatile.local.type d, [a]` (PTX 9.1, any target)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: Ld_volatile_local_v2
+    v4: Ld_volatile_local_v4
+    v8: Ld_volatile_local_v8
+class Ld_volatile_local_v2:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile.local.v2.type d, [a]` (PTX 9.1, any target)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class Ld_volatile_local_v4:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile.local.v4.type d, [a]` (PTX 9.1, any target)
         """
     b32 = b16
     b8 = b16
@@ -10856,10 +11765,10 @@ class Ld_volatile_global_v4:
     u16 = b16
     u32 = b16
     u8 = b16
-class Ld_volatile_global_v8:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+class Ld_volatile_local_v8:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld.volatile.local.v8.type d, [a]` (PTX 9.1, any target)
         """
     b8 = b16
     s16 = b16
@@ -10867,11 +11776,11 @@ class Ld_volatile_global_v8:
     u16 = b16
     u8 = b16
 class Ld_volatile_ss:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -10889,8 +11798,32 @@ class Ld_volatile_ss:
     u64 = b16
     u8 = b16
     v2: Ld_volatile_global_v2
-    v4: Ld_volatile_global_v4
-    v8: Ld_volatile_global_v8
+    v4: Ld_volatile_ss_v4
+    v8: Ld_volatile_ss_v8
+class Ld_volatile_ss_v4:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
+        """
+    b32 = b16
+    b8 = b16
+    f32 = b16
+    s16 = b16
+    s32 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u8 = b16
+class Ld_volatile_ss_v8:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+        """Load from memory.
+        - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
+        """
+    b8 = b16
+    s16 = b16
+    s8 = b16
+    u16 = b16
+    u8 = b16
 class Ld_weak:
     L1__evict_first: Ld_level1
     L1__evict_last: Ld_level1
@@ -10904,13 +11837,13 @@ class Ld_weak:
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10959,13 +11892,13 @@ class Ld_weak_global:
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11073,11 +12006,11 @@ class Ldmatrix_sync_aligned_m8n8_num_trans:
     shared: Ldmatrix_sync_aligned_m8n8_num_ss
     shared__cta: Ldmatrix_sync_aligned_m8n8_num_ss
 class Ldu:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
@@ -11098,11 +12031,11 @@ class Ldu:
     v2: Ldu_global_v2
     v4: Ldu_global_v4
 class Ldu_global:
-    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
@@ -11122,7 +12055,7 @@ class Ldu_global:
     v2: Ldu_global_v2
     v4: Ldu_global_v4
 class Ldu_global_v2:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
         """
@@ -11140,7 +12073,7 @@ class Ldu_global_v2:
     u64 = b16
     u8 = b16
 class Ldu_global_v4:
-    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
         """
@@ -11566,14 +12499,14 @@ class Mbarrier:
     """
 class Mbarrier_arrive:
     @overload
-    def b64(self, _: Name, addr: Name, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, _: NoResult, addr: Name, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
     @overload
-    def b64(self, state: Reg, addr: Name, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, state: Reg, addr: Name, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
     @overload
     def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -11598,7 +12531,7 @@ class Mbarrier_arrive_expect_tx:
     shared__cluster: Mbarrier_arrive_shared_cluster_2
     shared__cta: Mbarrier_arrive_ss_2
 class Mbarrier_arrive_multicast_cluster_32b:
-    def b64(self, _: Name, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
@@ -11620,7 +12553,7 @@ class Mbarrier_arrive_ss:
         - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_arrive_shared_cluster:
-    def b64(self, _: Name, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
@@ -11643,25 +12576,25 @@ class Mbarrier_arrive_ss_2:
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_arrive_shared_cluster_2:
-    def b64(self, _: Name, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
 class Mbarrier_arrive_multicast_cluster_32b_2:
-    def b64(self, _: Name, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_arrive_noComplete:
     @overload
-    def b64(self, _: Name, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, _: NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
     @overload
-    def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
     release: Mbarrier_arrive_noComplete_release
     shared: Mbarrier_arrive_noComplete_ss
@@ -11682,13 +12615,13 @@ class Mbarrier_arrive_ss_3:
         """
 class Mbarrier_arrive_noComplete_ss:
     @overload
-    def b64(self, _: Name, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, _: NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
     @overload
-    def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
 class Mbarrier_arrive_relaxed:
     cluster: Mbarrier_arrive_relaxed_scope
@@ -11708,7 +12641,7 @@ class Mbarrier_arrive_relaxed_scope_ss:
         - `mbarrier.arrive.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_arrive_shared_cluster_3:
-    def b64(self, _: Name, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
@@ -11733,21 +12666,21 @@ class Mbarrier_arrive_release_scope_ss:
         - `mbarrier.arrive.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_arrive_shared_cluster_4:
-    def b64(self, _: Name, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
 class Mbarrier_arrive_ss_4:
     @overload
-    def b64(self, _: Name, addr: Name, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, _: NoResult, addr: Name, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
     @overload
-    def b64(self, state: Reg, addr: Name, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, state: Reg, addr: Name, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
     @overload
     def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -11778,7 +12711,7 @@ class Mbarrier_arrive_drop_expect_tx:
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_2
     shared__cta: Mbarrier_arrive_drop_ss_2
 class Mbarrier_arrive_drop_multicast_cluster_32b:
-    def b64(self, _: Name, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
@@ -11800,7 +12733,7 @@ class Mbarrier_arrive_drop_ss:
         - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_arrive_drop_shared_cluster:
-    def b64(self, _: Name, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
@@ -11823,13 +12756,13 @@ class Mbarrier_arrive_drop_ss_2:
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_arrive_drop_shared_cluster_2:
-    def b64(self, _: Name, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
 class Mbarrier_arrive_drop_multicast_cluster_32b_2:
-    def b64(self, _: Name, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
         """
@@ -11878,7 +12811,7 @@ class Mbarrier_arrive_drop_relaxed_scope_ss:
         - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_arrive_drop_shared_cluster_3:
-    def b64(self, _: Name, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
@@ -11903,7 +12836,7 @@ class Mbarrier_arrive_drop_release_scope_ss:
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_arrive_drop_shared_cluster_4:
-    def b64(self, _: Name, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
+    def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
@@ -12599,10 +13532,10 @@ class Mma:
     sp: Mma_sp
     """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
     - `mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k32.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - and 5 more forms
+    - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - and 8 more forms
     """
     sp__ordered_metadata: Mma_sp_ordered_metadata
     """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
@@ -12610,15 +13543,15 @@ class Mma:
     - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
     - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
     - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
-    - and 12 more forms
+    - and 16 more forms
     """
     sync: Mma_sync
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
-    - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_120f and its family)
-    - `mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
-    - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
-    - and 19 more forms
+    - `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
+    - `mma.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
+    - `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+    - `mma.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
+    - and 22 more forms
     """
 class Mma_sp:
     sync: Mma_sp_sync
@@ -12664,7 +13597,7 @@ class Mma_sp_f16:
 class Mma_sp_f16_2:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k16_row_col_f32:
     bf16: Mma_sp_bf16
@@ -12675,21 +13608,21 @@ class Mma_sp_bf16:
 class Mma_sp_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_3:
     f16: Mma_sp_f16_4
 class Mma_sp_f16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_tf32:
     tf32: Mma_sp_tf32_2
 class Mma_sp_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32:
     row: Mma_sp_sync_aligned_m16n8k32_row
@@ -12707,7 +13640,7 @@ class Mma_sp_f16_5:
 class Mma_sp_f16_6:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32_row_col_f32:
     bf16: Mma_sp_bf16_3
@@ -12717,14 +13650,14 @@ class Mma_sp_bf16_3:
 class Mma_sp_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_7:
     f16: Mma_sp_f16_8
 class Mma_sp_f16_8:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32_row_col_s32:
     s8: Mma_sp_atype_2
@@ -12794,7 +13727,7 @@ class Mma_sp_tf32_3:
 class Mma_sp_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-        - `mma.sp.sync.aligned.m16n8k8.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+        - `mma.sp.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_ordered_metadata:
     sync: Mma_sp_ordered_metadata_sync
@@ -12895,7 +13828,7 @@ class Mma_sp_ordered_metadata_f16_2:
 class Mma_sp_ordered_metadata_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32_7:
     bf16: Mma_sp_ordered_metadata_bf16
@@ -12906,21 +13839,21 @@ class Mma_sp_ordered_metadata_bf16:
 class Mma_sp_ordered_metadata_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_4:
     f16: Mma_sp_ordered_metadata_f16_5
 class Mma_sp_ordered_metadata_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_tf32:
     tf32: Mma_sp_ordered_metadata_tf32_2
 class Mma_sp_ordered_metadata_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_m16n8k32:
     row: Mma_sp_ordered_metadata_row_3
@@ -12938,7 +13871,7 @@ class Mma_sp_ordered_metadata_f16_7:
 class Mma_sp_ordered_metadata_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32_8:
     bf16: Mma_sp_ordered_metadata_bf16_3
@@ -12948,14 +13881,14 @@ class Mma_sp_ordered_metadata_bf16_3:
 class Mma_sp_ordered_metadata_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_9:
     f16: Mma_sp_ordered_metadata_f16_10
 class Mma_sp_ordered_metadata_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_s32_2:
     s8: Mma_sp_ordered_metadata_atype_2
@@ -12975,43 +13908,38 @@ class Mma_sp_ordered_metadata_m16n8k64:
 class Mma_sp_ordered_metadata_row_4:
     col: Mma_sp_ordered_metadata_col_4
 class Mma_sp_ordered_metadata_col_4:
+    f16: Mma_sp_ordered_metadata_f16_11
     f32: Mma_sp_ordered_metadata_f32_9
     kind__f8f6f4: Mma_sp_ordered_metadata_kind_f8f6f4
     kind__mxf8f6f4: Mma_sp_ordered_metadata_kind_mxf8f6f4
     s32: Mma_sp_ordered_metadata_s32_3
     satfinite: Mma_sp_ordered_metadata_satfinite_3
-class Mma_sp_ordered_metadata_f32_9:
+class Mma_sp_ordered_metadata_f16_11:
     e4m3: Mma_sp_ordered_metadata_atype_3
     e5m2: Mma_sp_ordered_metadata_atype_3
 class Mma_sp_ordered_metadata_atype_3:
     e4m3: Mma_sp_ordered_metadata_btype_3
     e5m2: Mma_sp_ordered_metadata_btype_3
 class Mma_sp_ordered_metadata_btype_3:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        """
+class Mma_sp_ordered_metadata_f32_9:
+    e4m3: Mma_sp_ordered_metadata_atype_4
+    e5m2: Mma_sp_ordered_metadata_atype_4
+class Mma_sp_ordered_metadata_atype_4:
+    e4m3: Mma_sp_ordered_metadata_btype_4
+    e5m2: Mma_sp_ordered_metadata_btype_4
+class Mma_sp_ordered_metadata_btype_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
         """
 class Mma_sp_ordered_metadata_kind_f8f6f4:
-    f16: Mma_sp_ordered_metadata_f16_11
+    f16: Mma_sp_ordered_metadata_f16_12
     f32: Mma_sp_ordered_metadata_f32_10
-class Mma_sp_ordered_metadata_f16_11:
-    e2m1: Mma_sp_ordered_metadata_atype_4
-    e2m3: Mma_sp_ordered_metadata_atype_4
-    e3m2: Mma_sp_ordered_metadata_atype_4
-    e4m3: Mma_sp_ordered_metadata_atype_4
-    e5m2: Mma_sp_ordered_metadata_atype_4
-class Mma_sp_ordered_metadata_atype_4:
-    e2m1: Mma_sp_ordered_metadata_btype_4
-    e2m3: Mma_sp_ordered_metadata_btype_4
-    e3m2: Mma_sp_ordered_metadata_btype_4
-    e4m3: Mma_sp_ordered_metadata_btype_4
-    e5m2: Mma_sp_ordered_metadata_btype_4
-class Mma_sp_ordered_metadata_btype_4:
-    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
-        """
-class Mma_sp_ordered_metadata_f32_10:
+class Mma_sp_ordered_metadata_f16_12:
     e2m1: Mma_sp_ordered_metadata_atype_5
     e2m3: Mma_sp_ordered_metadata_atype_5
     e3m2: Mma_sp_ordered_metadata_atype_5
@@ -13024,16 +13952,11 @@ class Mma_sp_ordered_metadata_atype_5:
     e4m3: Mma_sp_ordered_metadata_btype_5
     e5m2: Mma_sp_ordered_metadata_btype_5
 class Mma_sp_ordered_metadata_btype_5:
-    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+    def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
-class Mma_sp_ordered_metadata_kind_mxf8f6f4:
-    block_scale: Mma_sp_ordered_metadata_block_scale_3
-class Mma_sp_ordered_metadata_block_scale_3:
-    f32: Mma_sp_ordered_metadata_f32_11
-    scale_vec__1X: Mma_sp_ordered_metadata_scale_vec_1X
-class Mma_sp_ordered_metadata_f32_11:
+class Mma_sp_ordered_metadata_f32_10:
     e2m1: Mma_sp_ordered_metadata_atype_6
     e2m3: Mma_sp_ordered_metadata_atype_6
     e3m2: Mma_sp_ordered_metadata_atype_6
@@ -13046,6 +13969,28 @@ class Mma_sp_ordered_metadata_atype_6:
     e4m3: Mma_sp_ordered_metadata_btype_6
     e5m2: Mma_sp_ordered_metadata_btype_6
 class Mma_sp_ordered_metadata_btype_6:
+    def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
+        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
+        """
+class Mma_sp_ordered_metadata_kind_mxf8f6f4:
+    block_scale: Mma_sp_ordered_metadata_block_scale_3
+class Mma_sp_ordered_metadata_block_scale_3:
+    f32: Mma_sp_ordered_metadata_f32_11
+    scale_vec__1X: Mma_sp_ordered_metadata_scale_vec_1X
+class Mma_sp_ordered_metadata_f32_11:
+    e2m1: Mma_sp_ordered_metadata_atype_7
+    e2m3: Mma_sp_ordered_metadata_atype_7
+    e3m2: Mma_sp_ordered_metadata_atype_7
+    e4m3: Mma_sp_ordered_metadata_atype_7
+    e5m2: Mma_sp_ordered_metadata_atype_7
+class Mma_sp_ordered_metadata_atype_7:
+    e2m1: Mma_sp_ordered_metadata_btype_7
+    e2m3: Mma_sp_ordered_metadata_btype_7
+    e3m2: Mma_sp_ordered_metadata_btype_7
+    e4m3: Mma_sp_ordered_metadata_btype_7
+    e5m2: Mma_sp_ordered_metadata_btype_7
+class Mma_sp_ordered_metadata_btype_7:
     f32: Mma_sp_ordered_metadata_f32_12
 class Mma_sp_ordered_metadata_f32_12:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Reg | None = None) -> None:
@@ -13055,22 +14000,22 @@ class Mma_sp_ordered_metadata_f32_12:
 class Mma_sp_ordered_metadata_scale_vec_1X:
     f32: Mma_sp_ordered_metadata_f32_11
 class Mma_sp_ordered_metadata_s32_3:
-    s4: Mma_sp_ordered_metadata_atype_7
-    s8: Mma_sp_ordered_metadata_atype_8
-    u4: Mma_sp_ordered_metadata_atype_7
-    u8: Mma_sp_ordered_metadata_atype_8
-class Mma_sp_ordered_metadata_atype_7:
-    s4: Mma_sp_ordered_metadata_btype_7
-    u4: Mma_sp_ordered_metadata_btype_7
-class Mma_sp_ordered_metadata_btype_7:
+    s4: Mma_sp_ordered_metadata_atype_8
+    s8: Mma_sp_ordered_metadata_atype_9
+    u4: Mma_sp_ordered_metadata_atype_8
+    u8: Mma_sp_ordered_metadata_atype_9
+class Mma_sp_ordered_metadata_atype_8:
+    s4: Mma_sp_ordered_metadata_btype_8
+    u4: Mma_sp_ordered_metadata_btype_8
+class Mma_sp_ordered_metadata_btype_8:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
-class Mma_sp_ordered_metadata_atype_8:
-    s8: Mma_sp_ordered_metadata_btype_8
-    u8: Mma_sp_ordered_metadata_btype_8
-class Mma_sp_ordered_metadata_btype_8:
+class Mma_sp_ordered_metadata_atype_9:
+    s8: Mma_sp_ordered_metadata_btype_9
+    u8: Mma_sp_ordered_metadata_btype_9
+class Mma_sp_ordered_metadata_btype_9:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
@@ -13090,7 +14035,7 @@ class Mma_sp_ordered_metadata_tf32_3:
 class Mma_sp_ordered_metadata_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-        - `mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+        - `mma.sp::ordered_metadata.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sync:
     aligned: Mma_sync_aligned
@@ -13124,12 +14069,12 @@ class Mma_s32:
 class Mma_and:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.s32.atype.btype.s32.operation.popc d, a, b, c` (PTX 7.1, sm_80 or later)
+        - `mma.sync.aligned.shape.row.col.s32.b1.b1.s32.and.popc d, a, b, c` (PTX 7.1, sm_80 or later)
         """
 class Mma_xor:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.s32.atype.btype.s32.operation.popc d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.row.col.s32.b1.b1.s32.xor.popc d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k16:
     row: Mma_sync_aligned_m16n8k16_row
@@ -13158,7 +14103,7 @@ class Mma_f16:
 class Mma_f16_2:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k16_row_col_f32:
     bf16: Mma_bf16
@@ -13170,7 +14115,7 @@ class Mma_bf16:
 class Mma_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.row.col.f32.bf16.bf16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_atype_2:
     e4m3: Mma_btype_2
@@ -13178,14 +14123,14 @@ class Mma_atype_2:
 class Mma_btype_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
+        - `mma.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
         """
 class Mma_f16_3:
     f16: Mma_f16_4
 class Mma_f16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k16_row_col_f64:
     f64: Mma_f64
@@ -13194,16 +14139,16 @@ class Mma_f64:
 class Mma_f64_2:
     f64: Mma_f64_3
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
     """
 class Mma_f64_3:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+        - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
+        - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     rn = rm
     rp = rm
@@ -13244,7 +14189,7 @@ class Mma_atype_4:
 class Mma_btype_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
+        - `mma.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
         """
 class Mma_kind_f8f6f4:
     f16: Mma_f16_5
@@ -13338,7 +14283,7 @@ class Mma_tf32:
 class Mma_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.shape.row.col.f32.tf32.tf32.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_sync_aligned_m16n8k64:
     row: Mma_sync_aligned_m16n8k64_row
@@ -13422,7 +14367,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f16_f16:
 class Mma_f16_6:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_sync_aligned_m16n8k8_row_col_f32:
     bf16: Mma_bf16
@@ -13433,7 +14378,7 @@ class Mma_sync_aligned_m16n8k8_row_col_f32_f16:
 class Mma_f16_7:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_sync_aligned_m8n8k128:
     row: Mma_sync_aligned_m8n8k128_row
@@ -13453,7 +14398,7 @@ class Mma_s32_2:
 class Mma_xor_2:
     def popc(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.s32.atype.btype.s32.operation.popc d, a, b, c` (PTX 7.0, sm_75 or later)
+        - `mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc d, a, b, c` (PTX 7.0, sm_75 or later)
         """
 class Mma_sync_aligned_m8n8k16:
     row: Mma_sync_aligned_m8n8k16_row
@@ -13471,7 +14416,7 @@ class Mma_atype_9:
 class Mma_btype_9:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.m8n8k16.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_4:
     s32: Mma_sync_aligned_m8n8k16_row_col_s32
@@ -13491,7 +14436,7 @@ class Mma_atype_10:
 class Mma_btype_10:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
+        - `mma.sync.aligned.m8n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_5:
     s32: Mma_sync_aligned_m8n8k32_row_col_s32
@@ -13511,7 +14456,7 @@ class Mma_f16_8:
 class Mma_f16_9:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.alayout.blayout.f16.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+        - `mma.sync.aligned.m8n8k4.alayout.blayout.f16.f16.f16.f16 d, a, b, c` (PTX 6.4, sm_70 or later)
         """
 class Mma_sync_aligned_m8n8k4_col_blayout_f32:
     f16: Mma_f16_10
@@ -13520,7 +14465,7 @@ class Mma_f16_10:
 class Mma_f16_11:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.alayout.blayout.f32.atype.btype.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+        - `mma.sync.aligned.m8n8k4.alayout.blayout.f32.f16.f16.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
         """
     f32 = f16
 class Mma_sync_aligned_m8n8k4_row:
@@ -13537,23 +14482,23 @@ class Mma_sync_aligned_m8n8k4_row_col_f64_f64:
 class Mma_f64_4:
     f64: Mma_f64_5
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+    - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Mma_f64_5:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-        - `mma.sync.aligned.shape.row.col.f64.atype.btype.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
+        - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     rn = rm
     rp = rm
     rz = rm
 class Mov:
     @overload
-    def b128(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b128(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
         - `mov.b128 d, {a, b, e, f}` (PTX 8.3, sm_70 or later)
@@ -13562,26 +14507,23 @@ class Mov:
         - and 1 more forms
         """
     @overload
-    def b128(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
+    def b128(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b128(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b128(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
     @overload
-    def b16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b16 d, {a, b}` (PTX 1.0, any target)
         - `mov.b16 {d, e}, a` (PTX 1.0, any target)
         - `mov.type d, a` (PTX 1.0, any target)
         """
     @overload
-    def b16(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
+    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
     @overload
-    def b16(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """As above, with other operands."""
-    @overload
-    def b32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b32 d, {a, b, e, f}` (PTX 1.0, any target)
         - `mov.b32 d, {a, b}` (PTX 1.0, any target)
@@ -13590,13 +14532,10 @@ class Mov:
         - and 1 more forms
         """
     @overload
-    def b32(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
+    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
     @overload
-    def b32(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """As above, with other operands."""
-    @overload
-    def b64(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b64 d, {a, b, e, f}` (PTX 1.0, any target)
         - `mov.b64 d, {a, b}` (PTX 1.0, any target)
@@ -13605,12 +14544,9 @@ class Mov:
         - and 1 more forms
         """
     @overload
-    def b64(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg | None:
+    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-    @overload
-    def b64(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """As above, with other operands."""
-    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
+    def f32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         """
@@ -13902,6 +14838,1427 @@ class Mul24_mode:
         - `mul24.mode.type d, a, b` (PTX 1.0, any target)
         """
     u32 = s32
+class Multimem:
+    cp: Multimem_cp
+    """- `multimem.cp.async.bulk`: Copy a contiguous block to every device behind a multimem address.
+    - `multimem.cp.reduce.async.bulk`: Combine a contiguous block into memory on every device behind an address.
+    """
+    ld_reduce: Multimem_ld_reduce
+    """Load from every device behind a multimem address, and combine the values.
+    - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+    - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+    - and 14 more forms
+    """
+    red: Multimem_red
+    """- `multimem.red.async`: Combine a value into memory on every device behind a multimem address, without waiting.
+    - `multimem.red`: Combine a value into memory on every device behind a multimem address.
+    """
+    st: Multimem_st
+    """- `multimem.st.async`: Store to every device behind a multimem address, without waiting.
+    - `multimem.st`: Store to every device behind a multimem address.
+    """
+class Multimem_cp:
+    async_: Multimem_cp_async
+    """Copy a contiguous block to every device behind a multimem address.
+    - `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.1, sm_90 or later)
+    - `multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.cp_mask}.b128 [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+    - `multimem.cp.async.bulk.weak.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+    """
+    reduce: Multimem_cp_reduce
+    """Combine a contiguous block into memory on every device behind an address.
+    - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+    - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.4, sm_90 or later)
+    - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+    - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.3, sm_90 or later)
+    - and 2 more forms
+    """
+class Multimem_cp_async:
+    bulk: Multimem_cp_async_bulk
+class Multimem_cp_async_bulk:
+    global_: Multimem_cp_async_bulk_global
+    relaxed: Multimem_cp_async_bulk_relaxed
+    weak: Multimem_cp_async_bulk_weak
+class Multimem_cp_async_bulk_global:
+    shared__cta: Multimem_cp_async_bulk_global_shared_cta
+class Multimem_cp_async_bulk_global_shared_cta:
+    bulk_group: Multimem_cp_async_bulk_bulk_group
+    """Copy a contiguous block to every device behind a multimem address.
+    - `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.1, sm_90 or later)
+    """
+class Multimem_cp_async_bulk_bulk_group:
+    def __call__(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy a contiguous block to every device behind a multimem address.
+        - `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.1, sm_90 or later)
+        """
+    def cp_mask(self, dst: Name, src: Name, size: Value, byte_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy a contiguous block to every device behind a multimem address.
+        - `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.1, sm_90 or later)
+        """
+class Multimem_cp_async_bulk_relaxed:
+    cluster: Multimem_cp_async_bulk_relaxed_scope
+    cta: Multimem_cp_async_bulk_relaxed_scope
+    gpu: Multimem_cp_async_bulk_relaxed_scope
+    sys: Multimem_cp_async_bulk_relaxed_scope
+class Multimem_cp_async_bulk_relaxed_scope:
+    global_: Multimem_cp_async_bulk_global_2
+class Multimem_cp_async_bulk_global_2:
+    shared__cta: Multimem_cp_async_bulk_shared_cta
+class Multimem_cp_async_bulk_shared_cta:
+    bulk_group: Multimem_cp_async_bulk_bulk_group_2
+class Multimem_cp_async_bulk_bulk_group_2:
+    def b128(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy a contiguous block to every device behind a multimem address.
+        - `multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.cp_mask}.b128 [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+        """
+    cp_mask: Multimem_cp_async_bulk_cp_mask
+class Multimem_cp_async_bulk_cp_mask:
+    def b128(self, dst: Name, src: Name, size: Value, byte_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy a contiguous block to every device behind a multimem address.
+        - `multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.cp_mask}.b128 [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+        """
+class Multimem_cp_async_bulk_weak:
+    global_: Multimem_cp_async_bulk_weak_global
+class Multimem_cp_async_bulk_weak_global:
+    shared__cta: Multimem_cp_async_bulk_shared_cta_2
+class Multimem_cp_async_bulk_shared_cta_2:
+    bulk_group: Multimem_cp_async_bulk_bulk_group_3
+    """Copy a contiguous block to every device behind a multimem address.
+    - `multimem.cp.async.bulk.weak.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+    """
+class Multimem_cp_async_bulk_bulk_group_3:
+    def __call__(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy a contiguous block to every device behind a multimem address.
+        - `multimem.cp.async.bulk.weak.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+        """
+    def cp_mask(self, dst: Name, src: Name, size: Value, byte_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Copy a contiguous block to every device behind a multimem address.
+        - `multimem.cp.async.bulk.weak.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+        """
+class Multimem_cp_reduce:
+    async_: Multimem_cp_reduce_async
+class Multimem_cp_reduce_async:
+    bulk: Multimem_cp_reduce_async_bulk
+class Multimem_cp_reduce_async_bulk:
+    global_: Multimem_cp_reduce_async_bulk_global
+    relaxed: Multimem_cp_reduce_async_bulk_relaxed
+class Multimem_cp_reduce_async_bulk_global:
+    shared__cta: Multimem_cp_reduce_async_bulk_shared_cta
+class Multimem_cp_reduce_async_bulk_shared_cta:
+    bulk_group: Multimem_cp_reduce_async_bulk_bulk_group
+class Multimem_cp_reduce_async_bulk_bulk_group:
+    add: Multimem_cp_reduce_async_bulk_add
+    and_: Multimem_cp_reduce_async_bulk_op
+    dec: Multimem_cp_reduce_async_bulk_op_2
+    inc: Multimem_cp_reduce_async_bulk_op_2
+    max: Multimem_cp_reduce_async_bulk_op_3
+    min: Multimem_cp_reduce_async_bulk_op_3
+    or_: Multimem_cp_reduce_async_bulk_op
+    xor: Multimem_cp_reduce_async_bulk_op
+class Multimem_cp_reduce_async_bulk_add:
+    def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+        """
+    f64 = f32
+    noftz: Multimem_cp_reduce_async_bulk_noftz
+    s32 = f32
+    u32 = f32
+    u64 = f32
+class Multimem_cp_reduce_async_bulk_noftz:
+    def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+        """
+    f16 = bf16
+    def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.4, sm_90 or later)
+        """
+class Multimem_cp_reduce_async_bulk_op:
+    def b32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+        """
+    b64 = b32
+class Multimem_cp_reduce_async_bulk_op_2:
+    def u32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+        """
+class Multimem_cp_reduce_async_bulk_op_3:
+    def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+        """
+    f16 = bf16
+    s32 = bf16
+    s64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Multimem_cp_reduce_async_bulk_relaxed:
+    cluster: Multimem_cp_reduce_async_bulk_scope
+    cta: Multimem_cp_reduce_async_bulk_scope
+    gpu: Multimem_cp_reduce_async_bulk_scope
+    sys: Multimem_cp_reduce_async_bulk_scope
+class Multimem_cp_reduce_async_bulk_scope:
+    global_: Multimem_cp_reduce_async_bulk_global_2
+class Multimem_cp_reduce_async_bulk_global_2:
+    shared__cta: Multimem_cp_reduce_async_bulk_shared_cta_2
+class Multimem_cp_reduce_async_bulk_shared_cta_2:
+    bulk_group: Multimem_cp_reduce_async_bulk_bulk_group_2
+class Multimem_cp_reduce_async_bulk_bulk_group_2:
+    add: Multimem_cp_reduce_async_bulk_add_2
+    and_: Multimem_cp_reduce_async_bulk_op_4
+    dec: Multimem_cp_reduce_async_bulk_op_5
+    inc: Multimem_cp_reduce_async_bulk_op_5
+    max: Multimem_cp_reduce_async_bulk_op_6
+    min: Multimem_cp_reduce_async_bulk_op_6
+    or_: Multimem_cp_reduce_async_bulk_op_4
+    xor: Multimem_cp_reduce_async_bulk_op_4
+class Multimem_cp_reduce_async_bulk_add_2:
+    def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.3, sm_90 or later)
+        """
+    f64 = f32
+    noftz: Multimem_cp_reduce_async_bulk_noftz_2
+    s32 = f32
+    u32 = f32
+    u64 = f32
+class Multimem_cp_reduce_async_bulk_noftz_2:
+    def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.3, sm_90 or later)
+        """
+    f16 = bf16
+    def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.4, sm_90 or later)
+        """
+class Multimem_cp_reduce_async_bulk_op_4:
+    def b32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.3, sm_90 or later)
+        """
+    b64 = b32
+class Multimem_cp_reduce_async_bulk_op_5:
+    def u32(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.3, sm_90 or later)
+        """
+class Multimem_cp_reduce_async_bulk_op_6:
+    def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a contiguous block into memory on every device behind an address.
+        - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.3, sm_90 or later)
+        """
+    f16 = bf16
+    s32 = bf16
+    s64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Multimem_ld_reduce:
+    acquire: Multimem_ld_reduce_order
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op
+    global_: Multimem_ld_reduce_global
+    max: Multimem_ld_reduce_global_op
+    min: Multimem_ld_reduce_global_op
+    or_: Multimem_ld_reduce_op
+    relaxed: Multimem_ld_reduce_order
+    weak: Multimem_ld_reduce_weak
+    xor: Multimem_ld_reduce_op
+class Multimem_ld_reduce_order:
+    cluster: Multimem_ld_reduce_order_scope
+    cta: Multimem_ld_reduce_order_scope
+    gpu: Multimem_ld_reduce_order_scope
+    sys: Multimem_ld_reduce_order_scope
+class Multimem_ld_reduce_order_scope:
+    add: Multimem_ld_reduce_order_scope_add
+    and_: Multimem_ld_reduce_order_scope_op
+    global_: Multimem_ld_reduce_order_scope_global
+    max: Multimem_ld_reduce_order_scope_global_op
+    min: Multimem_ld_reduce_order_scope_global_op
+    or_: Multimem_ld_reduce_order_scope_op
+    xor: Multimem_ld_reduce_order_scope_op
+class Multimem_ld_reduce_order_scope_add:
+    acc__f16: Multimem_ld_reduce_acc_f16
+    acc__f32: Multimem_ld_reduce_acc_f32
+    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def f32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def s32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    u32 = s32
+    u64 = s32
+    v2: Multimem_ld_reduce_order_scope_add_v2
+    v4: Multimem_ld_reduce_order_scope_add_v4
+    v8: Multimem_ld_reduce_order_scope_add_v8
+class Multimem_ld_reduce_acc_f16:
+    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    v2: Multimem_ld_reduce_v2
+    v4: Multimem_ld_reduce_v4
+    v8: Multimem_ld_reduce_v8
+class Multimem_ld_reduce_v2:
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+class Multimem_ld_reduce_v4:
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+class Multimem_ld_reduce_v8:
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+class Multimem_ld_reduce_acc_f32:
+    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16x2 = bf16x2
+    v2: Multimem_ld_reduce_v2_2
+    v4: Multimem_ld_reduce_v4_2
+    v8: Multimem_ld_reduce_v8_2
+class Multimem_ld_reduce_v2_2:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_v4_2:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_v8_2:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16 = bf16
+class Multimem_ld_reduce_order_scope_add_v2:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_ld_reduce_order_scope_add_v4:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_ld_reduce_order_scope_add_v8:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    f16 = bf16
+class Multimem_ld_reduce_order_scope_op:
+    def b32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+class Multimem_ld_reduce_order_scope_global:
+    add: Multimem_ld_reduce_order_scope_add
+    and_: Multimem_ld_reduce_order_scope_op
+    max: Multimem_ld_reduce_order_scope_global_op
+    min: Multimem_ld_reduce_order_scope_global_op
+    or_: Multimem_ld_reduce_order_scope_op
+    xor: Multimem_ld_reduce_order_scope_op
+class Multimem_ld_reduce_order_scope_global_op:
+    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def s32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    s64 = s32
+    u32 = s32
+    u64 = s32
+    v2: Multimem_ld_reduce_v2_3
+    v4: Multimem_ld_reduce_v4_3
+    v8: Multimem_ld_reduce_order_scope_add_v8
+class Multimem_ld_reduce_v2_3:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_v4_3:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_add:
+    acc__f16: Multimem_ld_reduce_add_acc_f16
+    acc__f32: Multimem_ld_reduce_add_acc_f32
+    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def f32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def s32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    u32 = s32
+    u64 = s32
+    v2: Multimem_ld_reduce_add_v2
+    v4: Multimem_ld_reduce_add_v4
+    v8: Multimem_ld_reduce_add_v8
+class Multimem_ld_reduce_add_acc_f16:
+    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    v2: Multimem_ld_reduce_add_acc_f16_v2
+    v4: Multimem_ld_reduce_add_acc_f16_v4
+    v8: Multimem_ld_reduce_add_acc_f16_v8
+class Multimem_ld_reduce_add_acc_f16_v2:
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+class Multimem_ld_reduce_add_acc_f16_v4:
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+class Multimem_ld_reduce_add_acc_f16_v8:
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+class Multimem_ld_reduce_add_acc_f32:
+    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16x2 = bf16x2
+    v2: Multimem_ld_reduce_add_acc_f32_v2
+    v4: Multimem_ld_reduce_add_acc_f32_v4
+    v8: Multimem_ld_reduce_add_acc_f32_v8
+class Multimem_ld_reduce_add_acc_f32_v2:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_add_acc_f32_v4:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_add_acc_f32_v8:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+        """
+    f16 = bf16
+class Multimem_ld_reduce_add_v2:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_ld_reduce_add_v4:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_ld_reduce_add_v8:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    f16 = bf16
+class Multimem_ld_reduce_op:
+    def b32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+class Multimem_ld_reduce_global:
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op
+    max: Multimem_ld_reduce_global_op
+    min: Multimem_ld_reduce_global_op
+    or_: Multimem_ld_reduce_op
+    xor: Multimem_ld_reduce_op
+class Multimem_ld_reduce_global_op:
+    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def s32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    s64 = s32
+    u32 = s32
+    u64 = s32
+    v2: Multimem_ld_reduce_global_op_v2
+    v4: Multimem_ld_reduce_global_op_v4
+    v8: Multimem_ld_reduce_add_v8
+class Multimem_ld_reduce_global_op_v2:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_global_op_v4:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce{.weak}{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_weak:
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op
+    global_: Multimem_ld_reduce_global
+    max: Multimem_ld_reduce_global_op
+    min: Multimem_ld_reduce_global_op
+    or_: Multimem_ld_reduce_op
+    xor: Multimem_ld_reduce_op
+class Multimem_red:
+    add: Multimem_red_add
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    and_: Multimem_red_op
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    async_: Multimem_red_async
+    """Combine a value into memory on every device behind a multimem address, without waiting.
+    - `multimem.red.async.release.scope{.global}.add.type [a], b` (PTX 9.3, sm_100 or later)
+    """
+    global_: Multimem_red_global
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    max: Multimem_red_global_op
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    min: Multimem_red_global_op
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    or_: Multimem_red_op
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    relaxed: Multimem_red_order
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    release: Multimem_red_order
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    xor: Multimem_red_op
+    """Combine a value into memory on every device behind a multimem address.
+    - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+class Multimem_red_add:
+    def bf16x2(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    u32 = s32
+    u64 = s32
+    v2: Multimem_red_add_v2
+    v4: Multimem_red_add_v4
+    v8: Multimem_red_add_v8
+class Multimem_red_add_v2:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_red_add_v4:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_red_add_v8:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+class Multimem_red_op:
+    def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+class Multimem_red_async:
+    release: Multimem_red_async_release
+class Multimem_red_async_release:
+    gpu: Multimem_red_async_release_scope
+    sys: Multimem_red_async_release_scope
+class Multimem_red_async_release_scope:
+    add: Multimem_red_async_release_scope_add
+    global_: Multimem_red_async_release_scope_global
+class Multimem_red_async_release_scope_add:
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address, without waiting.
+        - `multimem.red.async.release.scope{.global}.add.type [a], b` (PTX 9.3, sm_100 or later)
+        """
+    u32 = s32
+    u64 = s32
+class Multimem_red_async_release_scope_global:
+    add: Multimem_red_async_release_scope_add
+class Multimem_red_global:
+    add: Multimem_red_add
+    and_: Multimem_red_op
+    max: Multimem_red_global_op
+    min: Multimem_red_global_op
+    or_: Multimem_red_op
+    xor: Multimem_red_op
+class Multimem_red_global_op:
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    s64 = s32
+    u32 = s32
+    u64 = s32
+class Multimem_red_order:
+    cluster: Multimem_red_order_scope
+    cta: Multimem_red_order_scope
+    gpu: Multimem_red_order_scope
+    sys: Multimem_red_order_scope
+class Multimem_red_order_scope:
+    add: Multimem_red_order_scope_add
+    and_: Multimem_red_order_scope_op
+    global_: Multimem_red_order_scope_global
+    max: Multimem_red_order_scope_global_op
+    min: Multimem_red_order_scope_global_op
+    or_: Multimem_red_order_scope_op
+    xor: Multimem_red_order_scope_op
+class Multimem_red_order_scope_add:
+    def bf16x2(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    u32 = s32
+    u64 = s32
+    v2: Multimem_red_order_scope_add_v2
+    v4: Multimem_red_order_scope_add_v4
+    v8: Multimem_red_order_scope_add_v8
+class Multimem_red_order_scope_add_v2:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_red_order_scope_add_v4:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_red_order_scope_add_v8:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    f16 = bf16
+class Multimem_red_order_scope_op:
+    def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+class Multimem_red_order_scope_global:
+    add: Multimem_red_order_scope_add
+    and_: Multimem_red_order_scope_op
+    max: Multimem_red_order_scope_global_op
+    min: Multimem_red_order_scope_global_op
+    or_: Multimem_red_order_scope_op
+    xor: Multimem_red_order_scope_op
+class Multimem_red_order_scope_global_op:
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into memory on every device behind a multimem address.
+        - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    s64 = s32
+    u32 = s32
+    u64 = s32
+class Multimem_st:
+    async_: Multimem_st_async
+    """Store to every device behind a multimem address, without waiting.
+    - `multimem.st.async.release.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
+    """
+    def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+    def bf16x2(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    global_: Multimem_st_global
+    """Store to every device behind a multimem address.
+    - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - and 1 more forms
+    """
+    relaxed: Multimem_st_order
+    """Store to every device behind a multimem address.
+    - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - and 1 more forms
+    """
+    release: Multimem_st_order
+    """Store to every device behind a multimem address.
+    - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - and 1 more forms
+    """
+    s32 = b32
+    s64 = b32
+    u32 = b32
+    u64 = b32
+    v2: Multimem_st_global_v2
+    """Store to every device behind a multimem address.
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    v4: Multimem_st_global_v4
+    """Store to every device behind a multimem address.
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    v8: Multimem_st_global_v8
+    """Store to every device behind a multimem address.
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    """
+    weak: Multimem_st_weak
+    """Store to every device behind a multimem address.
+    - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - and 1 more forms
+    """
+class Multimem_st_async:
+    release: Multimem_st_async_release
+class Multimem_st_async_release:
+    gpu: Multimem_st_async_release_scope
+    sys: Multimem_st_async_release_scope
+class Multimem_st_async_release_scope:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address, without waiting.
+        - `multimem.st.async.release.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: Multimem_st_async_release_scope_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class Multimem_st_async_release_scope_global:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address, without waiting.
+        - `multimem.st.async.release.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class Multimem_st_global:
+    def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+    def bf16x2(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    s32 = b32
+    s64 = b32
+    u32 = b32
+    u64 = b32
+    v2: Multimem_st_global_v2
+    v4: Multimem_st_global_v4
+    v8: Multimem_st_global_v8
+class Multimem_st_global_v2:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_st_global_v4:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_st_global_v8:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    f16 = bf16
+class Multimem_st_order:
+    cluster: Multimem_st_order_scope
+    cta: Multimem_st_order_scope
+    gpu: Multimem_st_order_scope
+    sys: Multimem_st_order_scope
+class Multimem_st_order_scope:
+    def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+    def bf16x2(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    global_: Multimem_st_order_scope_global
+    s32 = b32
+    s64 = b32
+    u32 = b32
+    u64 = b32
+    v2: Multimem_st_order_scope_global_v2
+    v4: Multimem_st_order_scope_global_v4
+    v8: Multimem_st_order_scope_global_v8
+class Multimem_st_order_scope_global:
+    def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+    def bf16x2(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    s32 = b32
+    s64 = b32
+    u32 = b32
+    u64 = b32
+    v2: Multimem_st_order_scope_global_v2
+    v4: Multimem_st_order_scope_global_v4
+    v8: Multimem_st_order_scope_global_v8
+class Multimem_st_order_scope_global_v2:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_st_order_scope_global_v4:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_st_order_scope_global_v8:
+    def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    f16 = bf16
+class Multimem_st_weak:
+    def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+    def bf16x2(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def f32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    def f64(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to every device behind a multimem address.
+        - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
+        """
+    global_: Multimem_st_global
+    s32 = b32
+    s64 = b32
+    u32 = b32
+    u64 = b32
+    v2: Multimem_st_global_v2
+    v4: Multimem_st_global_v4
+    v8: Multimem_st_global_v8
 class Nanosleep:
     def u32(self, t: Value, /, *, pred: Reg | None = None) -> None:
         """Suspend the thread for about a number of nanoseconds.
@@ -13985,29 +16342,36 @@ class Popc:
         """
     b64 = b32
 class Prefetch:
-    def L1(self, a: Name, /, *, pred: Reg | None = None) -> None:
+    def L1(self, a: object, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.level [a]` (PTX 2.0, any target)
         """
+    L1__32B: Prefetch_L1_32B
     L2 = L1
     const: Prefetch_space
     global_: Prefetch_global
     local: Prefetch_local
     param: Prefetch_space
-    def tensormap(self, a: Name, /, *, pred: Reg | None = None) -> None:
+    def tensormap(self, a: object, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.tensormap [a]` (PTX 8.0, sm_90 or later)
         """
+class Prefetch_L1_32B:
+    def valid_addr(self, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Bring a cache line, or a tensor map, closer.
+        - `prefetch{.global}.L1::32B.valid_addr [a]` (PTX 9.4, sm_90 or later)
+        """
 class Prefetch_space:
-    def tensormap(self, a: Name, /, *, pred: Reg | None = None) -> None:
+    def tensormap(self, a: object, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.tensormap [a]` (PTX 8.0, sm_90 or later)
         """
 class Prefetch_global:
-    def L1(self, a: Name, /, *, pred: Reg | None = None) -> None:
+    def L1(self, a: object, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.level [a]` (PTX 2.0, any target)
         """
+    L1__32B: Prefetch_L1_32B
     L2 = L1
     def L2__evict_last(self, a: Name, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
@@ -14015,7 +16379,7 @@ class Prefetch_global:
         """
     L2__evict_normal = L2__evict_last
 class Prefetch_local:
-    def L1(self, a: Name, /, *, pred: Reg | None = None) -> None:
+    def L1(self, a: object, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.level [a]` (PTX 2.0, any target)
         """
@@ -14104,24 +16468,142 @@ class Rcp_rnd_ftz:
         """
 class Red:
     L2__cache_hint: Red_L2_cache_hint
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 9.4, sm_90 or later)
+    - and 6 more forms
+    """
     add: Red_add
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+    - and 7 more forms
+    """
     and_: Red_op
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    """
+    async_: Red_async
+    """Combine a value into the shared memory of a cluster without waiting.
+    - `red.async.mmio.release.sys{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+    - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+    - `red.async.release.scope{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+    """
     cluster: Red_scope
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - and 19 more forms
+    """
     cta: Red_scope
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - and 19 more forms
+    """
     dec: Red_scope_op
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    """
     global_: Red_scope_global
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - and 19 more forms
+    """
     gpu: Red_scope
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - and 19 more forms
+    """
     inc: Red_scope_op
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    """
     max: Red_scope_global_op
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    """
     min: Red_scope_global_op
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    """
     or_: Red_op
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    """
     relaxed: Red_sem
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - and 19 more forms
+    """
     release: Red_sem
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - and 19 more forms
+    """
     shared: Red_scope_space
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+    - and 6 more forms
+    """
     shared__cluster: Red_scope_space
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+    - and 6 more forms
+    """
     shared__cta: Red_scope_space
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
+    - and 6 more forms
+    """
     sys: Red_scope
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
+    - and 19 more forms
+    """
     xor: Red_op
+    """Combine a value into memory atomically.
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    """
 class Red_L2_cache_hint:
     add: Red_L2_cache_hint_add
     and_: Red_L2_cache_hint_op
@@ -14345,6 +16827,82 @@ class Red_op:
         """Combine a value into memory atomically.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
         """
+class Red_async:
+    mmio: Red_async_mmio
+    relaxed: Red_async_relaxed
+    release: Red_async_release
+class Red_async_mmio:
+    release: Red_async_mmio_release
+class Red_async_mmio_release:
+    sys: Red_async_mmio_release_sys
+class Red_async_mmio_release_sys:
+    add: Red_async_mmio_release_sys_add
+    global_: Red_async_mmio_release_sys_global
+class Red_async_mmio_release_sys_add:
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into the shared memory of a cluster without waiting.
+        - `red.async.mmio.release.sys{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+        """
+    s64 = s32
+    u32 = s32
+    u64 = s32
+class Red_async_mmio_release_sys_global:
+    add: Red_async_mmio_release_sys_add
+class Red_async_relaxed:
+    cluster: Red_async_relaxed_cluster
+class Red_async_relaxed_cluster:
+    mbarrier__complete_tx__bytes: Red_async_mbarrier_complete_tx_bytes
+    shared__cluster: Red_async_relaxed_cluster_shared_cluster
+class Red_async_mbarrier_complete_tx_bytes:
+    add: Red_async_add
+    and_: Red_async_op
+    dec: Red_async_op_2
+    inc: Red_async_op_2
+    max: Red_async_op_3
+    min: Red_async_op_3
+    or_: Red_async_op
+    xor: Red_async_op
+class Red_async_add:
+    def s32(self, a: Name, b: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into the shared memory of a cluster without waiting.
+        - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+    u32 = s32
+    u64 = s32
+class Red_async_op:
+    def b32(self, a: Name, b: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into the shared memory of a cluster without waiting.
+        - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+class Red_async_op_2:
+    def u32(self, a: Name, b: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into the shared memory of a cluster without waiting.
+        - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+class Red_async_op_3:
+    def s32(self, a: Name, b: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into the shared memory of a cluster without waiting.
+        - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+    u32 = s32
+class Red_async_relaxed_cluster_shared_cluster:
+    mbarrier__complete_tx__bytes: Red_async_mbarrier_complete_tx_bytes
+class Red_async_release:
+    gpu: Red_async_release_scope
+    sys: Red_async_release_scope
+class Red_async_release_scope:
+    add: Red_async_release_scope_add
+    global_: Red_async_release_scope_global
+class Red_async_release_scope_add:
+    def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Combine a value into the shared memory of a cluster without waiting.
+        - `red.async.release.scope{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+        """
+    s64 = s32
+    u32 = s32
+    u64 = s32
+class Red_async_release_scope_global:
+    add: Red_async_release_scope_add
 class Red_scope:
     L2__cache_hint: Red_L2_cache_hint
     add: Red_add
@@ -15994,21 +18552,82 @@ class Sqrt_rnd_ftz:
         """
 class St:
     L1__evict_first: St_level1
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 3 more forms
+    """
     L1__evict_last: St_level1
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 3 more forms
+    """
     L1__evict_normal: St_level1
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 3 more forms
+    """
     L1__evict_unchanged: St_level1
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 3 more forms
+    """
     L1__no_allocate: St_level1
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 3 more forms
+    """
     L2__cache_hint: St_L2_cache_hint
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 10 more forms
+    """
     L2__evict_first: St_level1_level2
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    """
     L2__evict_last: St_level1_level2
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    """
     L2__evict_normal: St_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    """Store to memory.
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    """
+    async_: St_async
+    """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+    - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+    - `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+    - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.type [a], b, [mbar]` (PTX 9.2, sm_90 or later)
+    - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+    """
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -16018,44 +18637,174 @@ class St:
     b64 = b16
     b8 = b16
     cg: St_cop
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 8 more forms
+    """
     cs: St_cop
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 8 more forms
+    """
     f32 = b16
     f64 = b16
     global_: St_global
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 15 more forms
+    """
     local: St_ss
+    """Store to memory.
+    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     mmio: St_mmio
+    """Store to memory.
+    - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
+    - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+    - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+    - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
+    """
     param: St_ss
+    """Store to memory.
+    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     param__func: St_ss
+    """Store to memory.
+    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     relaxed: St_relaxed
+    """Store to memory.
+    - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+    - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 10 more forms
+    """
     release: St_release
+    """Store to memory.
+    - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+    - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - and 10 more forms
+    """
     s16 = b16
     s32 = b16
     s64 = b16
     s8 = b16
     shared: St_ss
+    """Store to memory.
+    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     shared__cluster: St_ss
+    """Store to memory.
+    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     shared__cta: St_ss
+    """Store to memory.
+    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+    - and 1 more forms
+    """
     u16 = b16
     u32 = b16
     u64 = b16
     u8 = b16
     v2: St_global_v2
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    """
     v4: St_global_v4
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 1 more forms
+    """
     v8: St_global_v8
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 1 more forms
+    """
     volatile: St_volatile
+    """Store to memory.
+    - `st.volatile.local.b128 [a], b` (PTX 9.1, sm_70 or later)
+    - `st.volatile.local.type [a], b` (PTX 9.1, any target)
+    - `st.volatile.local.v2.type [a], b` (PTX 9.1, any target)
+    - `st.volatile.local.v4.type [a], b` (PTX 9.1, any target)
+    - and 8 more forms
+    """
     wb: St_cop
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 8 more forms
+    """
     weak: St_weak
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 15 more forms
+    """
     wt: St_cop
+    """Store to memory.
+    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - and 8 more forms
+    """
 class St_level1:
     L2__cache_hint: St_level1_L2_cache_hint
     L2__evict_first: St_level1_level2
     L2__evict_last: St_level1_level2
     L2__evict_normal: St_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16076,11 +18825,11 @@ class St_level1:
     v4: St_level1_v4
     v8: St_level1_v8
 class St_level1_L2_cache_hint:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16101,7 +18850,7 @@ class St_level1_L2_cache_hint:
     v4: St_level1_L2_cache_hint_v4
     v8: St_level1_L2_cache_hint_v8
 class St_level1_L2_cache_hint_v2:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16119,12 +18868,12 @@ class St_level1_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_level1_L2_cache_hint_v4:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16140,11 +18889,11 @@ class St_level1_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_level1_L2_cache_hint_v8:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16164,7 +18913,7 @@ class St_level1_level2_L2_cache_hint:
     v4: St_level1_level2_L2_cache_hint_v4
     v8: St_level1_level2_L2_cache_hint_v8
 class St_level1_level2_L2_cache_hint_v4:
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16172,7 +18921,7 @@ class St_level1_level2_L2_cache_hint_v4:
     s64 = b64
     u64 = b64
 class St_level1_level2_L2_cache_hint_v8:
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16180,7 +18929,7 @@ class St_level1_level2_L2_cache_hint_v8:
     s32 = b32
     u32 = b32
 class St_level1_level2_v4:
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16188,7 +18937,7 @@ class St_level1_level2_v4:
     s64 = b64
     u64 = b64
 class St_level1_level2_v8:
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16196,7 +18945,7 @@ class St_level1_level2_v8:
     s32 = b32
     u32 = b32
 class St_level1_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16214,12 +18963,12 @@ class St_level1_v2:
     u64 = b16
     u8 = b16
 class St_level1_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16235,11 +18984,11 @@ class St_level1_v4:
     u64 = b64
     u8 = b16
 class St_level1_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16252,12 +19001,12 @@ class St_level1_v8:
     u32 = b32
     u8 = b16
 class St_L2_cache_hint:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -16279,7 +19028,7 @@ class St_L2_cache_hint:
     v4: St_L2_cache_hint_v4
     v8: St_L2_cache_hint_v8
 class St_L2_cache_hint_v2:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -16298,13 +19047,13 @@ class St_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_L2_cache_hint_v4:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -16321,12 +19070,12 @@ class St_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_L2_cache_hint_v8:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -16339,14 +19088,150 @@ class St_L2_cache_hint_v8:
     u16 = b16
     u32 = b32
     u8 = b16
+class St_async:
+    mbarrier__complete_tx__bytes: St_async_mbarrier_complete_tx_bytes
+    mmio: St_async_mmio
+    release: St_async_release
+    shared__cluster: St_async_shared_cluster
+    weak: St_async_weak
+class St_async_mbarrier_complete_tx_bytes:
+    def b128(self, a: Name, b: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.type [a], b, [mbar]` (PTX 9.2, sm_90 or later)
+        """
+    def b32(self, a: Name, b: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+    def b64(self, a: Name, b: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+    f32 = b32
+    f64 = b64
+    s32 = b32
+    s64 = b64
+    u32 = b32
+    u64 = b64
+    v2: St_async_mbarrier_complete_tx_bytes_v2
+    v4: St_async_mbarrier_complete_tx_bytes_v4
+class St_async_mbarrier_complete_tx_bytes_v2:
+    def b32(self, a: Name, b: Values, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+    def b64(self, a: Name, b: Values, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+    f32 = b32
+    f64 = b64
+    s32 = b32
+    s64 = b64
+    u32 = b32
+    u64 = b64
+class St_async_mbarrier_complete_tx_bytes_v4:
+    def b32(self, a: Name, b: Values, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+        """
+    f32 = b32
+    s32 = b32
+    u32 = b32
+class St_async_mmio:
+    release: St_async_mmio_release
+class St_async_mmio_release:
+    sys: St_async_mmio_release_sys
+class St_async_mmio_release_sys:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: St_async_mmio_release_sys_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class St_async_mmio_release_sys_global:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class St_async_release:
+    gpu: St_async_release_scope
+    sys: St_async_release_scope
+class St_async_release_scope:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: St_async_release_scope_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class St_async_release_scope_global:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+        - `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class St_async_shared_cluster:
+    mbarrier__complete_tx__bytes: St_async_mbarrier_complete_tx_bytes
+class St_async_weak:
+    mbarrier__complete_tx__bytes: St_async_mbarrier_complete_tx_bytes
+    shared__cluster: St_async_shared_cluster
 class St_cop:
     L2__cache_hint: St_cop_L2_cache_hint
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
@@ -16368,11 +19253,11 @@ class St_cop:
     v4: St_cop_v4
     v8: St_cop_v8
 class St_cop_L2_cache_hint:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16393,7 +19278,7 @@ class St_cop_L2_cache_hint:
     v4: St_cop_L2_cache_hint_v4
     v8: St_cop_L2_cache_hint_v8
 class St_cop_L2_cache_hint_v2:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16411,12 +19296,12 @@ class St_cop_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_cop_L2_cache_hint_v4:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16432,11 +19317,11 @@ class St_cop_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_cop_L2_cache_hint_v8:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16449,7 +19334,7 @@ class St_cop_L2_cache_hint_v8:
     u32 = b32
     u8 = b16
 class St_cop_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
@@ -16468,13 +19353,13 @@ class St_cop_v2:
     u64 = b16
     u8 = b16
 class St_cop_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16490,12 +19375,12 @@ class St_cop_v4:
     u64 = b64
     u8 = b16
 class St_cop_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16517,13 +19402,13 @@ class St_global:
     L2__evict_first: St_level1_level2
     L2__evict_last: St_level1_level2
     L2__evict_normal: St_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -16550,7 +19435,7 @@ class St_global:
     wb: St_cop
     wt: St_cop
 class St_global_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -16570,14 +19455,14 @@ class St_global_v2:
     u64 = b16
     u8 = b16
 class St_global_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -16594,13 +19479,13 @@ class St_global_v4:
     u64 = b64
     u8 = b16
 class St_global_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -16614,11 +19499,11 @@ class St_global_v8:
     u32 = b32
     u8 = b16
 class St_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         """
@@ -16643,11 +19528,11 @@ class St_ss:
     wb: St_ss_cop
     wt: St_ss_cop
 class St_ss_cop:
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         """
@@ -16668,7 +19553,7 @@ class St_ss_cop:
     v4: St_ss_cop_v4
     v8: St_ss_cop_v8
 class St_ss_cop_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
         """
@@ -16686,7 +19571,7 @@ class St_ss_cop_v2:
     u64 = b16
     u8 = b16
 class St_ss_cop_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
@@ -16700,7 +19585,7 @@ class St_ss_cop_v4:
     u32 = b16
     u8 = b16
 class St_ss_cop_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
@@ -16711,10 +19596,15 @@ class St_ss_cop_v8:
     u8 = b16
 class St_mmio:
     relaxed: St_mmio_relaxed
+    release: St_mmio_release
 class St_mmio_relaxed:
     sys: St_mmio_relaxed_sys
 class St_mmio_relaxed_sys:
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
         """
@@ -16733,9 +19623,60 @@ class St_mmio_relaxed_sys:
     u64 = b16
     u8 = b16
 class St_mmio_relaxed_sys_global:
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class St_mmio_release:
+    sys: St_mmio_release_sys
+class St_mmio_release_sys:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: St_mmio_release_sys_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class St_mmio_release_sys_global:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
         """
     b32 = b16
     b64 = b16
@@ -16754,7 +19695,7 @@ class St_relaxed:
     cluster: St_relaxed_scope
     cta: St_relaxed_scope
     gpu: St_relaxed_scope
-    sys: St_relaxed_scope
+    sys: St_relaxed_sys
 class St_relaxed_scope:
     L1__evict_first: St_relaxed_scope_level1
     L1__evict_last: St_relaxed_scope_level1
@@ -16765,12 +19706,12 @@ class St_relaxed_scope:
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -16800,11 +19741,11 @@ class St_relaxed_scope_level1:
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16825,11 +19766,11 @@ class St_relaxed_scope_level1:
     v4: St_relaxed_scope_level1_v4
     v8: St_relaxed_scope_level1_v8
 class St_relaxed_scope_level1_L2_cache_hint:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16850,7 +19791,7 @@ class St_relaxed_scope_level1_L2_cache_hint:
     v4: St_relaxed_scope_level1_L2_cache_hint_v4
     v8: St_relaxed_scope_level1_L2_cache_hint_v8
 class St_relaxed_scope_level1_L2_cache_hint_v2:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16868,12 +19809,12 @@ class St_relaxed_scope_level1_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_relaxed_scope_level1_L2_cache_hint_v4:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16889,11 +19830,11 @@ class St_relaxed_scope_level1_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_relaxed_scope_level1_L2_cache_hint_v8:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16913,7 +19854,7 @@ class St_L2_cache_hint_2:
     v4: St_v4
     v8: St_v8
 class St_v4:
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16921,7 +19862,7 @@ class St_v4:
     s64 = b64
     u64 = b64
 class St_v8:
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16929,7 +19870,7 @@ class St_v8:
     s32 = b32
     u32 = b32
 class St_relaxed_scope_level1_level2_v4:
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16937,7 +19878,7 @@ class St_relaxed_scope_level1_level2_v4:
     s64 = b64
     u64 = b64
 class St_relaxed_scope_level1_level2_v8:
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16945,7 +19886,7 @@ class St_relaxed_scope_level1_level2_v8:
     s32 = b32
     u32 = b32
 class St_relaxed_scope_level1_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -16963,12 +19904,12 @@ class St_relaxed_scope_level1_v2:
     u64 = b16
     u8 = b16
 class St_relaxed_scope_level1_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -16984,11 +19925,11 @@ class St_relaxed_scope_level1_v4:
     u64 = b64
     u8 = b16
 class St_relaxed_scope_level1_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17010,12 +19951,12 @@ class St_relaxed_scope_global:
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -17037,7 +19978,7 @@ class St_relaxed_scope_global:
     v4: St_relaxed_scope_global_v4
     v8: St_relaxed_scope_global_v8
 class St_relaxed_scope_global_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
@@ -17056,13 +19997,13 @@ class St_relaxed_scope_global_v2:
     u64 = b16
     u8 = b16
 class St_relaxed_scope_global_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17078,12 +20019,12 @@ class St_relaxed_scope_global_v4:
     u64 = b64
     u8 = b16
 class St_relaxed_scope_global_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17096,11 +20037,11 @@ class St_relaxed_scope_global_v8:
     u32 = b32
     u8 = b16
 class St_relaxed_scope_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17121,7 +20062,7 @@ class St_relaxed_scope_ss:
     v4: St_relaxed_scope_ss_v4
     v8: St_relaxed_scope_ss_v8
 class St_relaxed_scope_ss_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17139,7 +20080,7 @@ class St_relaxed_scope_ss_v2:
     u64 = b16
     u8 = b16
 class St_relaxed_scope_ss_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17153,7 +20094,7 @@ class St_relaxed_scope_ss_v4:
     u32 = b16
     u8 = b16
 class St_relaxed_scope_ss_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17162,11 +20103,166 @@ class St_relaxed_scope_ss_v8:
     s8 = b16
     u16 = b16
     u8 = b16
+class St_relaxed_sys:
+    L1__evict_first: St_relaxed_sys_level1
+    L1__evict_last: St_relaxed_sys_level1
+    L1__evict_normal: St_relaxed_sys_level1
+    L1__evict_unchanged: St_relaxed_sys_level1
+    L1__no_allocate: St_relaxed_sys_level1
+    L2__cache_hint: St_relaxed_sys_level1_L2_cache_hint
+    L2__evict_first: St_relaxed_scope_level1_level2
+    L2__evict_last: St_relaxed_scope_level1_level2
+    L2__evict_normal: St_relaxed_scope_level1_level2
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: St_relaxed_sys_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    shared: St_relaxed_sys_ss
+    shared__cluster: St_relaxed_sys_ss
+    shared__cta: St_relaxed_sys_ss
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_relaxed_scope_global_v2
+    v4: St_relaxed_scope_global_v4
+    v8: St_relaxed_scope_global_v8
+class St_relaxed_sys_level1:
+    L2__cache_hint: St_relaxed_sys_level1_L2_cache_hint
+    L2__evict_first: St_relaxed_scope_level1_level2
+    L2__evict_last: St_relaxed_scope_level1_level2
+    L2__evict_normal: St_relaxed_scope_level1_level2
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_relaxed_scope_level1_v2
+    v4: St_relaxed_scope_level1_v4
+    v8: St_relaxed_scope_level1_v8
+class St_relaxed_sys_level1_L2_cache_hint:
+    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_relaxed_scope_level1_L2_cache_hint_v2
+    v4: St_relaxed_scope_level1_L2_cache_hint_v4
+    v8: St_relaxed_scope_level1_L2_cache_hint_v8
+class St_relaxed_sys_global:
+    L1__evict_first: St_relaxed_sys_level1
+    L1__evict_last: St_relaxed_sys_level1
+    L1__evict_normal: St_relaxed_sys_level1
+    L1__evict_unchanged: St_relaxed_sys_level1
+    L1__no_allocate: St_relaxed_sys_level1
+    L2__cache_hint: St_relaxed_sys_level1_L2_cache_hint
+    L2__evict_first: St_relaxed_scope_level1_level2
+    L2__evict_last: St_relaxed_scope_level1_level2
+    L2__evict_normal: St_relaxed_scope_level1_level2
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_relaxed_scope_global_v2
+    v4: St_relaxed_scope_global_v4
+    v8: St_relaxed_scope_global_v8
+class St_relaxed_sys_ss:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_relaxed_scope_ss_v2
+    v4: St_relaxed_scope_ss_v4
+    v8: St_relaxed_scope_ss_v8
 class St_release:
     cluster: St_release_scope
     cta: St_release_scope
     gpu: St_release_scope
-    sys: St_release_scope
+    sys: St_release_sys
 class St_release_scope:
     L1__evict_first: St_release_scope_level1
     L1__evict_last: St_release_scope_level1
@@ -17177,12 +20273,12 @@ class St_release_scope:
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -17212,11 +20308,11 @@ class St_release_scope_level1:
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -17237,11 +20333,11 @@ class St_release_scope_level1:
     v4: St_release_scope_level1_v4
     v8: St_release_scope_level1_v8
 class St_release_scope_level1_L2_cache_hint:
-    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -17262,7 +20358,7 @@ class St_release_scope_level1_L2_cache_hint:
     v4: St_release_scope_level1_L2_cache_hint_v4
     v8: St_release_scope_level1_L2_cache_hint_v8
 class St_release_scope_level1_L2_cache_hint_v2:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -17280,12 +20376,12 @@ class St_release_scope_level1_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_release_scope_level1_L2_cache_hint_v4:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17301,11 +20397,11 @@ class St_release_scope_level1_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_release_scope_level1_L2_cache_hint_v8:
-    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17325,7 +20421,7 @@ class St_L2_cache_hint_3:
     v4: St_v4_2
     v8: St_v8_2
 class St_v4_2:
-    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17333,7 +20429,7 @@ class St_v4_2:
     s64 = b64
     u64 = b64
 class St_v8_2:
-    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17341,7 +20437,7 @@ class St_v8_2:
     s32 = b32
     u32 = b32
 class St_release_scope_level1_level2_v4:
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17349,7 +20445,7 @@ class St_release_scope_level1_level2_v4:
     s64 = b64
     u64 = b64
 class St_release_scope_level1_level2_v8:
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17357,7 +20453,7 @@ class St_release_scope_level1_level2_v8:
     s32 = b32
     u32 = b32
 class St_release_scope_level1_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -17375,12 +20471,12 @@ class St_release_scope_level1_v2:
     u64 = b16
     u8 = b16
 class St_release_scope_level1_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17396,11 +20492,11 @@ class St_release_scope_level1_v4:
     u64 = b64
     u8 = b16
 class St_release_scope_level1_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17422,12 +20518,12 @@ class St_release_scope_global:
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -17449,7 +20545,7 @@ class St_release_scope_global:
     v4: St_release_scope_global_v4
     v8: St_release_scope_global_v8
 class St_release_scope_global_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
@@ -17468,13 +20564,13 @@ class St_release_scope_global_v2:
     u64 = b16
     u8 = b16
 class St_release_scope_global_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17490,12 +20586,12 @@ class St_release_scope_global_v4:
     u64 = b64
     u8 = b16
 class St_release_scope_global_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -17508,11 +20604,11 @@ class St_release_scope_global_v8:
     u32 = b32
     u8 = b16
 class St_release_scope_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17533,7 +20629,7 @@ class St_release_scope_ss:
     v4: St_release_scope_ss_v4
     v8: St_release_scope_ss_v8
 class St_release_scope_ss_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17551,7 +20647,7 @@ class St_release_scope_ss_v2:
     u64 = b16
     u8 = b16
 class St_release_scope_ss_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17565,7 +20661,7 @@ class St_release_scope_ss_v4:
     u32 = b16
     u8 = b16
 class St_release_scope_ss_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -17574,12 +20670,167 @@ class St_release_scope_ss_v8:
     s8 = b16
     u16 = b16
     u8 = b16
+class St_release_sys:
+    L1__evict_first: St_release_sys_level1
+    L1__evict_last: St_release_sys_level1
+    L1__evict_normal: St_release_sys_level1
+    L1__evict_unchanged: St_release_sys_level1
+    L1__no_allocate: St_release_sys_level1
+    L2__cache_hint: St_release_sys_level1_L2_cache_hint
+    L2__evict_first: St_release_scope_level1_level2
+    L2__evict_last: St_release_scope_level1_level2
+    L2__evict_normal: St_release_scope_level1_level2
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    global_: St_release_sys_global
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    shared: St_release_sys_ss
+    shared__cluster: St_release_sys_ss
+    shared__cta: St_release_sys_ss
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_release_scope_global_v2
+    v4: St_release_scope_global_v4
+    v8: St_release_scope_global_v8
+class St_release_sys_level1:
+    L2__cache_hint: St_release_sys_level1_L2_cache_hint
+    L2__evict_first: St_release_scope_level1_level2
+    L2__evict_last: St_release_scope_level1_level2
+    L2__evict_normal: St_release_scope_level1_level2
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_release_scope_level1_v2
+    v4: St_release_scope_level1_v4
+    v8: St_release_scope_level1_v8
+class St_release_sys_level1_L2_cache_hint:
+    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_release_scope_level1_L2_cache_hint_v2
+    v4: St_release_scope_level1_L2_cache_hint_v4
+    v8: St_release_scope_level1_L2_cache_hint_v8
+class St_release_sys_global:
+    L1__evict_first: St_release_sys_level1
+    L1__evict_last: St_release_sys_level1
+    L1__evict_normal: St_release_sys_level1
+    L1__evict_unchanged: St_release_sys_level1
+    L1__no_allocate: St_release_sys_level1
+    L2__cache_hint: St_release_sys_level1_L2_cache_hint
+    L2__evict_first: St_release_scope_level1_level2
+    L2__evict_last: St_release_scope_level1_level2
+    L2__evict_normal: St_release_scope_level1_level2
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
+        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_release_scope_global_v2
+    v4: St_release_scope_global_v4
+    v8: St_release_scope_global_v8
+class St_release_sys_ss:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_release_scope_ss_v2
+    v4: St_release_scope_ss_v4
+    v8: St_release_scope_ss_v8
 class St_volatile:
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
         """
@@ -17588,7 +20839,8 @@ class St_volatile:
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: St_volatile_ss
+    global_: St_volatile_global
+    local: St_volatile_local
     s16 = b16
     s32 = b16
     s64 = b16
@@ -17600,15 +20852,15 @@ class St_volatile:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_volatile_ss_v2
-    v4: St_volatile_ss_v4
-    v8: St_volatile_ss_v8
-class St_volatile_ss:
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    v2: St_volatile_global_v2
+    v4: St_volatile_global_v4
+    v8: St_volatile_global_v8
+class St_volatile_global:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
         """
@@ -17625,11 +20877,11 @@ class St_volatile_ss:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_volatile_ss_v2
-    v4: St_volatile_ss_v4
-    v8: St_volatile_ss_v8
-class St_volatile_ss_v2:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    v2: St_volatile_global_v2
+    v4: St_volatile_global_v4
+    v8: St_volatile_global_v8
+class St_volatile_global_v2:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
         """
@@ -17646,8 +20898,138 @@ class St_volatile_ss_v2:
     u32 = b16
     u64 = b16
     u8 = b16
+class St_volatile_global_v4:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
+        """
+    b32 = b16
+    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile{.global}.v4.type [a], b` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b16
+    f64 = b64
+    s16 = b16
+    s32 = b16
+    s64 = b64
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b64
+    u8 = b16
+class St_volatile_global_v8:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
+        """
+    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile{.global}.v8.type [a], b` (PTX 8.8, sm_100 or later)
+        """
+    b8 = b16
+    f32 = b32
+    s16 = b16
+    s32 = b32
+    s8 = b16
+    u16 = b16
+    u32 = b32
+    u8 = b16
+class St_volatile_local:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile.local.b128 [a], b` (PTX 9.1, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile.local.type [a], b` (PTX 9.1, any target)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_volatile_local_v2
+    v4: St_volatile_local_v4
+    v8: St_volatile_local_v8
+class St_volatile_local_v2:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile.local.v2.type [a], b` (PTX 9.1, any target)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+class St_volatile_local_v4:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile.local.v4.type [a], b` (PTX 9.1, any target)
+        """
+    b32 = b16
+    b8 = b16
+    f32 = b16
+    s16 = b16
+    s32 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u8 = b16
+class St_volatile_local_v8:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile.local.v8.type [a], b` (PTX 9.1, any target)
+        """
+    b8 = b16
+    s16 = b16
+    s8 = b16
+    u16 = b16
+    u8 = b16
+class St_volatile_ss:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        """
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+        """Store to memory.
+        - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
+        """
+    b32 = b16
+    b64 = b16
+    b8 = b16
+    f32 = b16
+    f64 = b16
+    s16 = b16
+    s32 = b16
+    s64 = b16
+    s8 = b16
+    u16 = b16
+    u32 = b16
+    u64 = b16
+    u8 = b16
+    v2: St_volatile_global_v2
+    v4: St_volatile_ss_v4
+    v8: St_volatile_ss_v8
 class St_volatile_ss_v4:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
         """
@@ -17661,7 +21043,7 @@ class St_volatile_ss_v4:
     u32 = b16
     u8 = b16
 class St_volatile_ss_v8:
-    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
         """
@@ -17680,13 +21062,13 @@ class St_weak:
     L2__evict_first: St_level1_level2
     L2__evict_last: St_level1_level2
     L2__evict_normal: St_level1_level2
-    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -17720,7 +21102,7 @@ class St_weak:
     wb: St_cop
     wt: St_cop
 class Stackrestore:
-    def u32(self, a: Value, /, *, pred: Reg | None = None) -> None:
+    def u32(self, a: Reg, /, *, pred: Reg | None = None) -> Reg:
         """Set the stack pointer back to a value read before.
         - `stackrestore.type a` (PTX 7.3, sm_52 or later)
         """
@@ -19359,7 +22741,7 @@ class Tcgen05_mma_cta_group:
     """
 class Tcgen05_mma_cta_group_kind:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
@@ -19367,7 +22749,7 @@ class Tcgen05_mma_cta_group_kind:
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_cta_group_kind_ashift
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -19383,7 +22765,7 @@ class Tcgen05_mma_cta_group_kind:
     collector__a__use: Tcgen05_mma_cta_group_kind_collector_a
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
@@ -19391,62 +22773,62 @@ class Tcgen05_mma_cta_group_kind:
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_cta_group_kind_ashift:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_collector_a
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     collector__a__lastuse: Tcgen05_mma_collector_a
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_cta_group_kind_collector_a:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
@@ -19454,10 +22836,10 @@ class Tcgen05_mma_cta_group_kind_collector_a:
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
@@ -19465,20 +22847,20 @@ class Tcgen05_mma_cta_group_kind_collector_a:
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_cta_group_kind_f8f6f4:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_cta_group_kind_f8f6f4_ashift
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -19493,13 +22875,13 @@ class Tcgen05_mma_cta_group_kind_f8f6f4:
     collector__a__use: Tcgen05_mma_collector_a_3
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -19511,79 +22893,79 @@ class Tcgen05_mma_cta_group_kind_f8f6f4:
     """
 class Tcgen05_mma_cta_group_kind_f8f6f4_ashift:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_collector_a_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     collector__a__lastuse: Tcgen05_mma_collector_a_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a_2:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a_3:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_decompress_lut_b:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_collector_a_4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -19594,81 +22976,81 @@ class Tcgen05_mma_decompress_lut_b:
     collector__a__use: Tcgen05_mma_collector_a_4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a_4:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_cta_group_kind_i8:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_cta_group_kind_i8_ashift
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
     @overload
-    def collector__a__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def collector__a__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__fill = collector__a__discard
     collector__a__lastuse = collector__a__discard
     collector__a__use = collector__a__discard
 class Tcgen05_mma_cta_group_kind_i8_ashift:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__a__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def collector__a__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__lastuse = collector__a__discard
 class Tcgen05_mma_cta_group_kind_mxf4:
@@ -20062,13 +23444,13 @@ class Tcgen05_mma_collector_a_13:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_cta_group_kind_ti16:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_cta_group_kind_ti16_ashift
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -20083,79 +23465,79 @@ class Tcgen05_mma_cta_group_kind_ti16:
     collector__a__use: Tcgen05_mma_collector_a_15
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_cta_group_kind_ti16_ashift:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_collector_a_14
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     collector__a__lastuse: Tcgen05_mma_collector_a_14
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a_14:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a_15:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -20196,7 +23578,7 @@ class Tcgen05_mma_sp_cta_group:
     """
 class Tcgen05_mma_sp_cta_group_kind:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
@@ -20204,7 +23586,7 @@ class Tcgen05_mma_sp_cta_group_kind:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_cta_group_kind_ashift
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -20220,7 +23602,7 @@ class Tcgen05_mma_sp_cta_group_kind:
     collector__a__use: Tcgen05_mma_sp_collector_a_2
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
@@ -20228,62 +23610,62 @@ class Tcgen05_mma_sp_cta_group_kind:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_cta_group_kind_ashift:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_sp_collector_a
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_2:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
@@ -20291,10 +23673,10 @@ class Tcgen05_mma_sp_collector_a_2:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
@@ -20302,20 +23684,20 @@ class Tcgen05_mma_sp_collector_a_2:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_cta_group_kind_f8f6f4:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_ashift
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -20330,125 +23712,125 @@ class Tcgen05_mma_sp_cta_group_kind_f8f6f4:
     collector__a__use: Tcgen05_mma_sp_collector_a_4
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_ashift:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_sp_collector_a_3
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_3
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_3:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_4:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_cta_group_kind_i8:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_cta_group_kind_i8_ashift
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
     @overload
-    def collector__a__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def collector__a__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__fill = collector__a__discard
     collector__a__lastuse = collector__a__discard
     collector__a__use = collector__a__discard
 class Tcgen05_mma_sp_cta_group_kind_i8_ashift:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__a__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
-    def collector__a__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__a__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__lastuse = collector__a__discard
 class Tcgen05_mma_sp_cta_group_kind_mxf4:
@@ -20796,13 +24178,13 @@ class Tcgen05_mma_sp_collector_a_12:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_cta_group_kind_ti16:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_ashift_2
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -20817,79 +24199,79 @@ class Tcgen05_mma_sp_cta_group_kind_ti16:
     collector__a__use: Tcgen05_mma_sp_collector_a_14
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_ashift_2:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_sp_collector_a_13
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_13
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_13:
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_14:
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
-    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> None:
+    def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -21253,6 +24635,154 @@ class Tcgen05_operation_sync:
         """Wait for the thread's loads from, or stores to, tensor memory.
         - `tcgen05.operation.sync.aligned` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
+class Tensormap:
+    cp_fenceproxy: Tensormap_cp_fenceproxy
+    """Copy a tensor map from shared to global memory, and order its use behind that.
+    - `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], size` (PTX 8.3, sm_90 or later)
+    """
+    replace: Tensormap_replace
+    """Replace one field of a tensor map in memory.
+    - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+    - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], packed_type` (PTX 8.7, sm_100f, sm_110f or sm_120f and their families)
+    - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+    - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+    - and 7 more forms
+    """
+class Tensormap_cp_fenceproxy:
+    global_: Tensormap_cp_fenceproxy_global
+class Tensormap_cp_fenceproxy_global:
+    shared__cta: Tensormap_cp_fenceproxy_shared_cta
+class Tensormap_cp_fenceproxy_shared_cta:
+    tensormap__generic: Tensormap_cp_fenceproxy_tensormap_generic
+class Tensormap_cp_fenceproxy_tensormap_generic:
+    release: Tensormap_cp_fenceproxy_release
+class Tensormap_cp_fenceproxy_release:
+    cluster: Tensormap_cp_fenceproxy_scope
+    cta: Tensormap_cp_fenceproxy_scope
+    gpu: Tensormap_cp_fenceproxy_scope
+    sys: Tensormap_cp_fenceproxy_scope
+class Tensormap_cp_fenceproxy_scope:
+    sync: Tensormap_cp_fenceproxy_sync
+class Tensormap_cp_fenceproxy_sync:
+    def aligned(self, dst: Name, src: Name, size: Constant, /, *, pred: Reg | None = None) -> None:
+        """Copy a tensor map from shared to global memory, and order its use behind that.
+        - `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], size` (PTX 8.3, sm_90 or later)
+        """
+class Tensormap_replace:
+    tile: Tensormap_replace_tile
+class Tensormap_replace_tile:
+    box_dim: Tensormap_replace_tile_field
+    element_stride: Tensormap_replace_tile_field
+    elemtype: Tensormap_replace_tile_elemtype
+    fill_mode: Tensormap_replace_tile_fill_mode
+    global_address: Tensormap_replace_tile_global_address
+    global_dim: Tensormap_replace_tile_field
+    global_stride: Tensormap_replace_tile_global_stride
+    interleave_layout: Tensormap_replace_tile_interleave_layout
+    rank: Tensormap_replace_tile_rank
+    swizzle_atomicity: Tensormap_replace_tile_swizzle_atomicity
+    swizzle_mode: Tensormap_replace_tile_swizzle_mode
+class Tensormap_replace_tile_field:
+    b1024: Tensormap_replace_tile_field_b1024
+    global_: Tensormap_replace_tile_field_ss
+    shared__cta: Tensormap_replace_tile_field_ss
+class Tensormap_replace_tile_field_b1024:
+    def b32(self, addr: Name, ord: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        """
+class Tensormap_replace_tile_field_ss:
+    b1024: Tensormap_replace_tile_field_b1024
+class Tensormap_replace_tile_elemtype:
+    b1024: Tensormap_replace_tile_elemtype_b1024
+    global_: Tensormap_replace_tile_elemtype_ss
+    shared__cta: Tensormap_replace_tile_elemtype_ss
+class Tensormap_replace_tile_elemtype_b1024:
+    def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], packed_type` (PTX 8.7, sm_100f, sm_110f or sm_120f and their families)
+        """
+class Tensormap_replace_tile_elemtype_ss:
+    b1024: Tensormap_replace_tile_elemtype_b1024
+class Tensormap_replace_tile_fill_mode:
+    b1024: Tensormap_replace_tile_fill_mode_b1024
+    global_: Tensormap_replace_tile_fill_mode_ss
+    shared__cta: Tensormap_replace_tile_fill_mode_ss
+class Tensormap_replace_tile_fill_mode_b1024:
+    def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.fill_mode{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        """
+class Tensormap_replace_tile_fill_mode_ss:
+    b1024: Tensormap_replace_tile_fill_mode_b1024
+class Tensormap_replace_tile_global_address:
+    b1024: Tensormap_replace_b1024
+    global_: Tensormap_replace_tile_global_address_ss
+    shared__cta: Tensormap_replace_tile_global_address_ss
+class Tensormap_replace_b1024:
+    def b64(self, addr: Name, new_val: Value, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.field{.ss}.b1024.b64 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        """
+class Tensormap_replace_tile_global_address_ss:
+    b1024: Tensormap_replace_b1024
+class Tensormap_replace_tile_global_stride:
+    b1024: Tensormap_replace_b1024_2
+    global_: Tensormap_replace_tile_global_stride_ss
+    shared__cta: Tensormap_replace_tile_global_stride_ss
+class Tensormap_replace_b1024_2:
+    def b64(self, addr: Name, ord: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.field{.ss}.b1024.b64 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        """
+class Tensormap_replace_tile_global_stride_ss:
+    b1024: Tensormap_replace_b1024_2
+class Tensormap_replace_tile_interleave_layout:
+    b1024: Tensormap_replace_b1024_3
+    global_: Tensormap_replace_ss
+    shared__cta: Tensormap_replace_ss
+class Tensormap_replace_b1024_3:
+    def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.interleave_layout{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        """
+class Tensormap_replace_ss:
+    b1024: Tensormap_replace_b1024_3
+class Tensormap_replace_tile_rank:
+    b1024: Tensormap_replace_tile_rank_b1024
+    global_: Tensormap_replace_tile_rank_ss
+    shared__cta: Tensormap_replace_tile_rank_ss
+class Tensormap_replace_tile_rank_b1024:
+    def b32(self, addr: Name, new_val: Value, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        """
+class Tensormap_replace_tile_rank_ss:
+    b1024: Tensormap_replace_tile_rank_b1024
+class Tensormap_replace_tile_swizzle_atomicity:
+    b1024: Tensormap_replace_b1024_4
+    global_: Tensormap_replace_ss_2
+    shared__cta: Tensormap_replace_ss_2
+class Tensormap_replace_b1024_4:
+    def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.swizzle_atomicity{.ss}.b1024.b32 [addr], new_val` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        """
+class Tensormap_replace_ss_2:
+    b1024: Tensormap_replace_b1024_4
+class Tensormap_replace_tile_swizzle_mode:
+    b1024: Tensormap_replace_b1024_5
+    global_: Tensormap_replace_tile_swizzle_mode_ss
+    shared__cta: Tensormap_replace_tile_swizzle_mode_ss
+class Tensormap_replace_b1024_5:
+    def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
+        """Replace one field of a tensor map in memory.
+        - `tensormap.replace.tile.swizzle_mode{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        - `tensormap.replace.tile.swizzle_mode{.ss}.b1024.b32 [addr], swizzle_96B` (PTX 8.8, sm_103a or sm_107a only)
+        """
+class Tensormap_replace_tile_swizzle_mode_ss:
+    b1024: Tensormap_replace_b1024_5
 class Testp:
     finite: Testp_op
     infinite: Testp_op

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
+# The words that make vectors of operands of these kinds.
 VECTORS = frozenset(("v2", "v4", "v8"))
+VECTOR_KINDS = ("vec", "sparse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,6 @@ def _advanced(thread: Thread, word: str) -> Thread:
 def _deciding(pattern: Pattern) -> frozenset[str]:
     """Return the words and slots by which a row tells which operands there are, and whether they are vectors."""
     names = {name for place in pattern.places for name in (place.needs, place.lacks) if name}
-    if any(place.kind.startswith("vec(") for place in pattern.places):
+    if any(place.kind.partition("(")[0] in VECTOR_KINDS for place in pattern.places):
         names |= VECTORS
     return frozenset(names)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.naming import to_python
-from pyptx_dsl.stubs.automaton import VECTORS
+from pyptx_dsl.stubs.automaton import VECTOR_KINDS, VECTORS
 from pyptx_ir.isa.kinds.kind import split_kind
 
 if TYPE_CHECKING:
@@ -44,21 +44,26 @@ READ: dict[str, str] = {
     "texture": "Name",
     "surface": "Name",
     "opaque": "Name",
-    "sink": "Name",
+    "sink": "NoResult",
     "list": "Values",
     "registers": "Values",
     "fragment": "Values",
     "offsets": "Values",
+    "texture_offsets": "Values",
     "selectors": "Values",
     "gradient": "Values",
     "braced": "Value | Values",
     "*": "Values",
 }
 # What a parameter of one type takes besides: every operand of another type.
+_SINGLE = frozenset(("Reg", "NoResult", "Reg | NoResult"))
 WIDER: dict[str, frozenset[str]] = {
-    "object": frozenset((*READ.values(), "Reg", "TwoResults", "Reg | TwoResults", "Reg | NoResult")),
-    "Value": frozenset(("Name", "Constant", "Reg", "Reg | NoResult")),
-    "Reg | NoResult": frozenset(("Reg",)),
+    "object": frozenset((*READ.values(), *_SINGLE, "TwoResults", "Reg | TwoResults")),
+    "Value | Values": frozenset(("Value", "Values", "Name", "Constant", *_SINGLE)),
+    "Value": frozenset(("Name", "Constant", *_SINGLE)),
+    "Name": _SINGLE,
+    "Constant": frozenset(("NoResult",)),
+    "Reg | NoResult": frozenset(("Reg", "NoResult")),
     "Reg | TwoResults": frozenset(("Reg", "TwoResults")),
 }
 SCALARS = frozenset(name for name, type_name in READ.items() if type_name == "Value")
@@ -132,7 +137,7 @@ def _distinct(parameters: Iterable[Parameter]) -> Signature:
 
 def _type(place: Place, filled: Mapping[str, str]) -> str:
     kind, argument = split_kind(place.kind)
-    if kind == "vec":
+    if kind in VECTOR_KINDS:
         if VECTORS.intersection(filled.values()):
             return "Values"
         kind, _ = split_kind(argument)

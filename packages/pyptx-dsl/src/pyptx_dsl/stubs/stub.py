@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.naming import to_python
 from pyptx_dsl.stubs.automaton import State, spellings
-from pyptx_dsl.stubs.signatures import Signature, signatures
+from pyptx_dsl.stubs.signatures import WIDER, Signature, signatures
 from pyptx_ir.isa.reference.entries import entries, names_of
 from pyptx_ir.isa.reference.wording import availability
 
@@ -165,12 +165,13 @@ def _class(stub: Stub, state: State) -> Iterator[str]:
 def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
     """Yield the method that emits an instruction, overloaded if the forms differ in their operands."""
     ways = signatures(state.accepted)
-    results = {_result(way) for way in ways}
-    result = results.pop() if len(results) == 1 else "Reg | None"
+    # A register fits wherever an address or a value does: then what is returned can't depend on which of them is meant.
+    alike = any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
     text = _documentation_of_forms(stub, _accepted(state))
     for way in ways:
         if len(ways) > 1:
             yield "    @overload"
+        result = "Reg | None" if alike and len(ways) > 1 else _result(way)
         yield f"    def {name}(self, {_parameters(way)}pred: Reg | None = None) -> {result}:"
         yield _docstring(text, "        ")
         text = "As above, with other operands."

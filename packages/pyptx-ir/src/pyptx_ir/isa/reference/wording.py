@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern, Place
     from pyptx_ir.isa.rows import InstructionRow
 
+NESTED = ("vec", "sparse")  # kinds whose argument is a kind
+
 
 def version(since: tuple[int, int]) -> str:
     """Spell a version of PTX: `PTX 7.8`."""
@@ -101,7 +103,7 @@ def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
     if name == "*":
         count, _, inner = argument.partition("*")
         return f"a vector of {_count(pattern, count)}, each {kind_words(pattern, inner, written=written)}"
-    if name == "vec":
+    if name in NESTED:
         return KINDS[name].words.format(kind_words(pattern, argument, written=written))
     named = {name for name, _ in pattern.row.slots} | {item.name for item in pattern.items}
     words = KINDS[name].words.format(f"`.{argument}`" if argument in named or name == "typed" else argument)
