@@ -85,6 +85,9 @@ BROKEN: tuple[Broken, ...] = (
         "a cluster in an early version", "version", before_hopper("", "7.0").replace("() ", "() «.maxclusterrank» 8")
     ),
     Broken("a removed directive", "removed", entry("", directives=".maxntid 128, 1, 1 «.maxnctapersm» 2")),
+    Broken("a directive of the header in the body", "misplaced-directive", entry("«.maxntid» 128, 1, 1;")),
+    Broken("a register outside functions", "misplaced-directive", entry("", above="«.reg» .b32 outside;\n")),
+    Broken("local memory outside functions", "misplaced-directive", entry("", above="«.local» .b32 outside;\n")),
     Broken("an unsized block", "directive-argument", entry("", directives="«.maxntid» 0")),
     Broken("a word for a number", "directive-argument", entry("", directives="«.maxntid» 16, WIDTH")),
     Broken("four dimensions", "directive-argument", entry("", directives="«.reqntid» 8, 8, 2, 1")),

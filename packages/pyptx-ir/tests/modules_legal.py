@@ -30,6 +30,7 @@ LEGAL: dict[str, str] = {
     ),
     "a variable and then external": entry("", above=".visible .global .b32 g;\n.extern .global .b32 g;\n"),
     "an external array and then its size": entry("", above=".extern .global .b32 g[];\n.visible .global .b32 g[4];\n"),
+    "a register of the module, in early PTX": ".version 2.3\n.target sm_20\n.reg .b32 x;\n.func f() { ret; }\n",
     # Functions
     "a function declared twice and defined": f"{HEAD}.func f();\n.func f();\n.func f() {{ ret; }}\n",
     "a function declared visible and defined plain": f"{HEAD}.visible .func f();\n.func f() {{ ret; }}\n",

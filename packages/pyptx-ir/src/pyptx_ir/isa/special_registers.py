@@ -15,5 +15,6 @@ def special_registers() -> dict[str, str]:
 
 @functools.cache
 def special_register_rows() -> dict[str, SpecialRegisterRow]:
-    """Return the row of every special register by its name."""
-    return {row.name: row for row in ROWS}
+    """Return the row of every special register by its name; a whole vector, `%tid`, has that of its first component."""
+    whole = {row.name.removesuffix(".x"): row for row in ROWS if row.name.endswith(".x")}
+    return {row.name: row for row in ROWS} | whole

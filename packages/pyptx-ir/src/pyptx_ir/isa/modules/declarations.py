@@ -21,7 +21,7 @@ _NO_NAMES = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
     """Declare the names of a `.reg`."""
-    if walk.routine is None and not walk.unreadable:
+    if _is_misplaced(walk):
         message = "registers are declared inside functions"
         walk.report(Finding("misplaced-directive", message, "move the .reg into the function that uses it"))
     kind = "" if node.vector else node.type
@@ -36,9 +36,14 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
             _redefined(walk, "redefined-register", name.name, before)
 
 
+def _is_misplaced(walk: Walk) -> bool:
+    """Tell whether what belongs into functions stands outside; before PTX 3.0 and its stack, it was free to."""
+    return walk.routine is None and not walk.unreadable and walk.judged_version >= (3, 0)
+
+
 def variable(walk: Walk, node: Variable) -> None:
     """Declare the names of a variable."""
-    if walk.routine is None and node.space in ("local", "param") and not walk.unreadable:
+    if node.space in ("local", "param") and _is_misplaced(walk):
         message = f".{node.space} variables are declared inside functions"
         walk.report(Finding("misplaced-directive", message, "move it into the function that uses it"))
     space = node.space.partition("::")[0].partition("[")[0]

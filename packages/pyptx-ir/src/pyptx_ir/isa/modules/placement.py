@@ -9,7 +9,7 @@ from pyptx_ir.syntax.nodes import File, Section
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
-    from pyptx_ir.syntax.nodes import Empty, Statement
+    from pyptx_ir.syntax.nodes import Directive, Empty, Statement
 
 
 def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes its statement
@@ -34,6 +34,13 @@ def at_top(walk: Walk, node: File | Section) -> None:
         message = f"file number {node.index} is named already, at line {{line}}"
         hint = "give each .file its own number"
         walk.report(Finding("redefined-file", message, hint, word=str(node.index), other=before))
+
+
+def between(walk: Walk, node: Directive) -> None:
+    """Refuse what belongs into the header of a function anywhere else."""
+    if not node.name.startswith("@@"):
+        message = f".{node.name} stands between the parameters of a function and its body"
+        walk.report(Finding("misplaced-directive", message, "move it there"))
 
 
 def empty(walk: Walk, node: Empty) -> None:  # noqa: ARG001 - every check takes its statement

@@ -100,6 +100,7 @@ RULES: tuple[Rule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
     _rule("outside-function", (Instruction, Label, Block, Loc), placement.in_function),
     _rule("misplaced-directive redefined-file", (File, Section), placement.at_top),
+    _rule("misplaced-directive", (Directive,), placement.between),
     _rule("empty-statement", (Empty,), placement.empty),
     _rule(_EARLY, _WITH_DIRECTIVES, directives.directive),
     _rule(

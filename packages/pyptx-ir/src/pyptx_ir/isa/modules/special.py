@@ -13,18 +13,12 @@ from pyptx_ir.isa.targets import includes
 def early_registers(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
     """Return, for every special register that is not there yet, what to say about it."""
     found: dict[str, Finding] = {}
-    for row in special_register_rows().values():
+    for name, row in special_register_rows().items():
         if version < row.since:
             need = f"{row.since[0]}.{row.since[1]}"
-            message = f"{row.name} needs PTX {need}; this module is version {version[0]}.{version[1]}"
-            found[row.name] = found[_whole(row.name)] = Finding("version", message, f"write .version {need}")
+            message = f"{name} needs PTX {need}; this module is version {version[0]}.{version[1]}"
+            found[name] = Finding("version", message, f"write .version {need}")
         elif row.target and target is not None and not includes(target, row.target):
-            message = f"{row.name} needs {row.target} or later; the target is {target}"
-            finding = Finding("target", message, f"write .target {row.target}")
-            found[row.name] = found[_whole(row.name)] = finding
+            message = f"{name} needs {row.target} or later; the target is {target}"
+            found[name] = Finding("target", message, f"write .target {row.target}")
     return found
-
-
-def _whole(name: str) -> str:
-    """Return the vector of which this is a component: `%clusterid` of `%clusterid.x`."""
-    return name.partition(".")[0]
