@@ -14,7 +14,7 @@ from pyptx_ir.syntax import parse_operand
     [
         ("%u32_1", ("register", "u32")),
         ("%r1", ("register", "")),
-        ("%tid.x", ("special", "u32")),
+        ("%tid.x", ("special", "u32", "u16")),
         ("symbol", ("symbol", "")),
         ("5", ("literal", "int")),
         ("0f3F800000", ("literal", "single")),

@@ -21,6 +21,8 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     box(n)            the same for copies of tensors: what overrides the map's fields stands between the two
     offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions
     handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
+    movable(type)     what mov copies: a value of the type, or the name of a variable or function
+    variable(type)    an address of the type, or the name of a variable in the space that the opcode names
     label, function, list, branches, callees
 
 (`pyptx_ir.isa.kinds` holds a row for each) and behind it, in this order: `or _` (the sink is allowed), `or !` (a

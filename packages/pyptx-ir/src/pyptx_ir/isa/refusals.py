@@ -111,7 +111,8 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
 
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> Refusal | None:
     """Return why a special register, which stands as operand number `operand`, can't be read yet, or None."""
-    row = special_register_rows()[name]
+    rows = special_register_rows()
+    row = rows.get(name) or rows[f"{name}.x"]  # of the dimensions as a whole, each component has a row
     refusal = None
     if version < row.since:
         refusal = _needs_version(name, row.since, version)

@@ -1,11 +1,11 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
-A shape is a tuple: `("register", type)`, `("special", type)`, `("literal", "int" | "single" | "double")`,
-`("symbol", what)`, `("element",)` (of an array), `("address", type or what)`, `("bracket", shape, …)`, `("sink",)`,
-`("negated", shape)`, `("minus", shape)` (of a register), `("part", type, selector)` (of a scalar register, as video
-instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type
-nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
-`".label"`, `".func"`, … or `""`.
+A shape is a tuple: `("register", type)`, `("special", type, former types…)` (`"v4"` for `%tid` as a whole),
+`("literal", "int" | "single" | "double")`, `("symbol", what)`, `("element",)` (of an array), `("address", type or
+what)`, `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register), `("part", type,
+selector)` (of a scalar register, as video instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`,
+`("list", shape, …)`. A register whose type nobody knows has the type `""`, which fits everywhere; *what* a symbol is,
+is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ from pyptx_ir.syntax.operands import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+# What special registers once were, and are still read as: the dimensions until PTX 2.0, %gridid until 3.0.
+_FORMER_TYPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), ("u16",)),
+    "%gridid": ("u32", "u16"),
+}
 
 Shape: TypeAlias = "tuple[str | Shape, ...]"
 
@@ -97,8 +103,9 @@ def _named(name: str, declared: Callable[[str], str | None], otherwise: str) -> 
         return ("part", whole, component) if whole and whole[0] != "." else ("register", "")
     special = special_registers().get(name)
     if special is not None:
-        # %gridid was 32 bits wide before PTX 3.0, and is read as either.
-        return ("special", "" if name == "%gridid" else special)
+        return ("special", special, *_FORMER_TYPES.get(base, ()))
+    if f"{name}.x" in special_registers():
+        return ("special", "v4")
     return ("register", "") if otherwise == "register" else ("symbol", "")
 
 

@@ -67,10 +67,15 @@ def _unfit_memory(argument: str, shape: Shape, use: Use) -> Misfit | None:
     return _unfit_base(str(shape[1]), _spaces(argument, use) if named else _GENERIC)
 
 
+def spaces_named(use: Use) -> frozenset[str]:
+    """Return the space that the opcode names, if it names exactly one."""
+    words = {_SPACES[word] for word in use.filled.values() if word in _SPACES}
+    return frozenset(words) if len(words) == 1 else frozenset[str]()
+
+
 def _spaces(argument: str, use: Use) -> frozenset[str]:
     """Return the spaces whose variables fit: those of the kind's argument, or of them the one that the opcode names."""
-    words = {_SPACES[word] for word in use.filled.values() if word in _SPACES}
-    named = frozenset(words) if len(words) == 1 else frozenset[str]()
+    named = spaces_named(use)
     if not argument:
         return named
     allowed = frozenset(argument.split()) - {"generic"}

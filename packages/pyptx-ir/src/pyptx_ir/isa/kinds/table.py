@@ -13,6 +13,7 @@ from pyptx_ir.isa.kinds import (
     synchronization,
     tensor_memory,
     textures,
+    variables,
     vectors,
     video,
 )
@@ -31,6 +32,7 @@ FAMILIES = (
     fragments,
     video,
     textures,
+    variables,
 )
 
 

@@ -43,6 +43,8 @@ def _unfit_times(argument: str, shape: Shape, use: Use) -> Misfit | None:
 def _unfit_elements(length: int, inner: str, shape: Shape, use: Use) -> Misfit | None:
     if shape == ("register", ""):
         return None  # it may have been declared as a vector
+    if shape == ("special", "v4") and length == 4 and use.place.special:
+        return None
     elements = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "vector":
         return Misfit(f"a vector of {length}")

@@ -96,7 +96,8 @@ def _from_narrow() -> tuple[InstructionRow, ...]:
 
 def _to_unsigned() -> tuple[InstructionRow, ...]:
     """Return the forms to powers of two, and to unsigned FP8."""
-    up, any_way = {"frnd3": ("rz", "rp")}, {"frnd4": ("rn", "rz", "rp")}
+    up: dict[str, Any] = {"frnd3": ("rz", "rp")}
+    any_way: dict[str, Any] = {"frnd4": ("rn", "rz", "rp")}
     one: dict[str, Any] = {"frnd2": NARROWING, "scaled": ONE_SCALE}
     return (
         *(_cvt(".frnd3{.satfinite}", "ue8m0x2", each, **up, **_blackwell(6, 8)) for each in ("f32", "bf16x2")),

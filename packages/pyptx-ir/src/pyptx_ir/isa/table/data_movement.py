@@ -32,7 +32,7 @@ def _splits() -> tuple[InstructionRow, ...]:
             found.append(
                 row(
                     f"mov.{whole} {operands}",
-                    operands={"d": whole, "a": f"{whole} or special or symbol", name: f"{count}*{part}"},
+                    operands={"d": whole, "a": f"movable({whole}) or special", name: f"{count}*{part}"},
                     access="wr",
                     since=since,
                     targets=targets,
@@ -50,7 +50,7 @@ def _address_conversions(spaces: tuple[str, ...], since: tuple[int, int]) -> tup
             "cvta.space.size p, a",
             space=spaces,
             size=ADDRESSES,
-            operands={"p": "size", "a": "size or symbol"},
+            operands={"p": "size", "a": "variable(size)"},
             since=since,
             manual="cvta",
         ),
@@ -70,7 +70,7 @@ ROWS = (
     row(
         "mov.type d, a",
         type=(*BITS, *INTEGERS, "f32", "f64"),
-        operands={"a": "type or symbol or special"},
+        operands={"a": "movable(type) or special"},
         manual="mov",
     ),
     *_splits(),
@@ -85,7 +85,7 @@ ROWS = (
     row(
         "mov.v4.type d, a",
         type=("b16", "b32", "u16", "u32", "s16", "s32", "f32"),
-        operands={"d": "vec(type)", "a": "vec(type)"},
+        operands={"d": "vec(type)", "a": "vec(type) or special"},
         manual="mov",
     ),
     row(
