@@ -12,16 +12,34 @@ STRICTER: dict[str, str] = {
     r"^(mma|wmma)\.[^|]*\| \S+ [^|]*`\{(%(f32|f16x2)_\d+(, )?)+\}`, is [^|]*each a \.b32 or \.u32 or \.s32 register": (
         "ptxas takes floating-point registers for integer fragments of some shapes, and not of others"
     ),
+    r"^(mma|wmma)\.[^|]*\| \S+ [^|]*`\{[^`]*%[us]64_\d+[^`]*\}`, is a vector of \d+; it must be [^|]*each a \.f64 ": (
+        "ptxas takes 64-bit integer registers for the sums of .f64 that a product adds to; the manual: .f64"
+    ),
+    r"^mma\.sp\S* [^|]*\| \S+ [^|]*`\{(%(u32|s32|f16x2)_\d+(, )?)+\}`, is [^|]*each a \.f32 or \.b32 register": (
+        "ptxas takes integer registers for the sums of .f32 of sparse products, and not of dense ones"
+    ),
+    r"^mma\.sp\S* [^|]*\| operand-kind: operand [2-5] of [^|]*`(0f3F800000|\{%u32_1, %u32_2\})`": (
+        "ptxas takes a floating-point constant for any 32 bits of a sparse product, and reads over surplus metadata"
+    ),
+    r"^mma\S*block_scale\S* [^|]*`\{%u32_1, %u32_2\}`, is a vector of 2; it must be a register": (
+        "ptxas reads over surplus registers of scales; the manual: a 32-bit register"
+    ),
+    r"`\{(\d+, %\w+|%\w+, \d+)\}`, is a vector of 2; it must be a vector of 2, each a constant": (
+        "beside a constant, ptxas takes a register of any size for a selector; the manual: .u16"
+    ),
     r"^mma\.sp\S*\.m16n8k32\.\S*\.f16\.f16\.[^|]*\| immediate-range: ": (
         "the manual: 0 or 1, anything else is undefined; ptxas says so for .bf16, but not for .f16"
     ),
     r"^mma\S*\.kind::f8f6f4\S*\.e[45]m[23]\.e[45]m[23]\.[^|]*\| target: ": (
         "the manual: .kind needs sm_120f; ptxas takes it elsewhere for types that need no .kind"
     ),
+    r"^mma(?!\S*block_scale)\S*\.kind::mx[^|]*\| (missing-)?modifier: ": (
+        "the manual: these kinds scale blocks; ptxas reads over them where .block_scale is missing"
+    ),
     r"^mma\.sync\.aligned\.m8n8k4\.row\.col\.f32\.(bf16|tf32)\.": (
         "the manual has no such shape of .bf16 and .tf32; ptxas takes it, undocumented"
     ),
-    r"^mma\.\S*\.[us]4\.[us]4\.s32\.(xor|and)\.popc ": (
+    r"^mma\.\S*\.[us]4\.[us]4\.s32\.(xor|and)\b": (
         "the manual: operations on bits are for .b1; ptxas reads over them for 4-bit integers"
     ),
     r"^(ld|st)matrix\S*\.x8\.": "the manual: 1, 2 or 4 matrices; ptxas knows the word x8, and then counts no registers",

@@ -16,6 +16,9 @@ STRICTER: dict[str, str] = {
     r"^wgmma\.[^|]*\| \S+ [^|]*`\{%b32_[^`]*%(u32|s32|f32|f16x2)_\d+\}`, is a vector of": (
         "where a vector has a .b32 register, ptxas takes any 32-bit register beside it; the manual names one type"
     ),
+    r"^wgmma\.mma_async\.\S*\.([us]8|b1)[. ][^|]*\| \S+ operand 2 of [^|]*`\{(%(f32|f16x2)_\d+(, )?)+\}`": (
+        "ptxas takes floating-point registers for integer fragments; those of mma.sync it refuses for some shapes"
+    ),
 }
 
 LAXER: dict[str, str] = {}

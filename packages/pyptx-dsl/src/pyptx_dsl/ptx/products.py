@@ -49,7 +49,7 @@ def _all_forms() -> Iterator[Form]:
                     types,
                     product.registers(shape, types),
                     product.saturates,
-                    bool(product.operations),
+                    bool(product.operation),
                     product.any_layout,
                 )
 

@@ -35,6 +35,7 @@ HOMES: dict[str, str] = {
 # Where an instruction's rows live when no installed plugin has them, by the first words of its opcode.
 HOMES_OF_INSTRUCTIONS: dict[str, str] = {
     "wgmma": "pyptx-arch-hopper",
+    "stmatrix": "pyptx-arch-hopper",
     "tensormap": "pyptx-arch-hopper",
     "multimem": "pyptx-arch-hopper",
     "cp.async.bulk": "pyptx-arch-hopper",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
 from pyptx_ir.isa.kinds.scalars import unfit_type
 from pyptx_ir.isa.limits import Limits, parse_limits
+from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.scalar_types import is_bits, is_integer
 
 if TYPE_CHECKING:
@@ -105,8 +106,14 @@ def _fits(type_name: str, element: Shape, use: Use) -> bool:
     if element[0] == "register":
         return element[1] in ("", *_HELD_BY.get(type_name, _ANY_HELD_BY))
     if element[0] == "sink":
-        return use.place.written
+        return _is_only_written(use)
     return element[0] == "literal" and not use.place.written and element[1] in _LITERALS.get(type_name, ())
+
+
+def _is_only_written(use: Use) -> bool:
+    """Tell whether an operand is written, and not read as well, as wgmma's accumulator is."""
+    names = [place.name for place in compile_row(use.row).places]
+    return use.row.access[names.index(use.place.name)] == "w"
 
 
 def _are_mixed(elements: tuple[Shape, ...]) -> bool:

@@ -16,15 +16,14 @@ BYTES = ("u8", "s8")
 NIBBLES = ("u4", "s4")
 FP8 = ("e4m3", "e5m2")
 LAYOUTS = ("row", "col")
-BIT_OPERATIONS = ("xor", "and")
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """Shapes of mma.sync that share types, PTX version and target.
 
-    `d` and `c` are the one type of that matrix, or the types. Without `any_layout` a lies in rows and b in columns.
-    `times` tells how many products of the shape a warp computes at once.
+    `a` are the types of a and of b, `c` those of c if they are not that of d. Without `any_layout` a lies in rows and b
+    in columns. `times` tells how many products of the shape a warp computes at once.
     """
 
     shapes: tuple[str, ...]
@@ -32,17 +31,16 @@ class Product:
     a: tuple[str, ...]
     since: tuple[int, int]
     target: str
-    b: tuple[str, ...] = ()
     c: tuple[str, ...] = ()
     saturates: bool = False
     rounds: bool = False
     any_layout: bool = False
-    operations: tuple[str, ...] = ()
+    operation: str = ""
     times: int = 1
 
     def types(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the types of d, a, b and c that go together."""
-        yield from ((self.d, a, b, c) for a in self.a for b in self.b or self.a for c in self.c or (self.d,))
+        yield from ((self.d, a, b, c) for a in self.a for b in self.a for c in self.c or (self.d,))
 
     def registers(self, shape: str, types: tuple[str, str, str, str]) -> tuple[int, int, int, int]:
         """Return how many registers a thread has of d, a, b and c."""
@@ -74,39 +72,41 @@ PRODUCTS = (
     Product(("m16n8k16", "m16n8k32"), "s32", BYTES, ptx(7, 0), "sm_80", saturates=True),
     Product(("m8n8k32",), "s32", NIBBLES, ptx(6, 5), "sm_75", saturates=True),
     Product(("m16n8k32", "m16n8k64"), "s32", NIBBLES, ptx(7, 0), "sm_80", saturates=True),
-    Product(("m8n8k128",), "s32", ("b1",), ptx(7, 0), "sm_75", operations=("xor",)),
-    Product(("m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 0), "sm_80", operations=("xor",)),
-    Product(("m8n8k128", "m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 1), "sm_80", operations=("and",)),
+    Product(("m8n8k128",), "s32", ("b1",), ptx(7, 0), "sm_75", operation="xor"),
+    Product(("m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 0), "sm_80", operation="xor"),
+    Product(("m8n8k128", "m16n8k128", "m16n8k256"), "s32", ("b1",), ptx(7, 1), "sm_80", operation="and"),
 )
 
 
 def _row(product: Product) -> InstructionRow:
-    layouts = ".alayout.blayout" if product.any_layout else ".row.col"
-    modes = "{.satfinite}" if product.saturates else ""
-    ctype = ".ctype" if product.c else f".{product.d}"
-    tail = ("{.rnd}" if product.rounds else "") + (".operation.popc" if product.operations else "")
-    d, a, b, c = _extents(product.times)
-    slots = {
+    choices = {
         "shape": product.shapes,
+        "alayout": LAYOUTS if product.any_layout else ("row",),
+        "blayout": LAYOUTS if product.any_layout else ("col",),
         "atype": product.a,
-        "btype": product.b or product.a,
-        **({"alayout": LAYOUTS, "blayout": LAYOUTS} if product.any_layout else {}),
-        **({"ctype": product.c} if product.c else {}),
-        **({"rnd": ROUNDINGS} if product.rounds else {}),
-        **({"operation": product.operations} if product.operations else {}),
+        "btype": product.a,
+        "ctype": product.c or (product.d,),
     }
+    slots = {name: values for name, values in choices.items() if len(values) > 1}
+    said = {name: name if name in slots else values[0] for name, values in choices.items()}
+    head = "mma.sync.aligned.{shape}.{alayout}.{blayout}".format_map(said) + (
+        "{.satfinite}" if product.saturates else ""
+    )
+    types = ".{atype}.{btype}.{ctype}".format_map(said)
+    tail = "{.rnd}" if product.rounds else f".{product.operation}.popc" if product.operation else ""
+    d, a, b, c = _extents(product.times)
     return row(
-        f"mma.sync.aligned.shape{layouts}{modes}.{product.d}.atype.btype{ctype}{tail} d, a, b, c",
+        f"{head}.{product.d}{types}{tail} d, a, b, c",
         operands={
             "d": f"fragment({d} {product.d})",
-            "a": f"fragment({a} atype)",
-            "b": f"fragment({b} btype)",
-            "c": f"fragment({c} {'ctype' if product.c else product.d})",
+            "a": f"fragment({a} {said['atype']})",
+            "b": f"fragment({b} {said['btype']})",
+            "c": f"fragment({c} {said['ctype']})",
         },
         since=product.since,
         targets=(product.target,),
         manual="mma",
-        slots=slots,
+        slots=slots | ({"rnd": ROUNDINGS} if product.rounds else {}),
     )
 
 

@@ -47,15 +47,15 @@ PRODUCTS = (
 def _row(product: SparseProduct, variant: str, since: tuple[int, int]) -> InstructionRow:
     saturate = "{.satfinite}" if product.saturates else ""
     like = f" {product.registers}" if product.registers else ""
+    slots = {"atype": product.a, "btype": product.a} if len(product.a) > 1 else {}
+    a, b = tuple(slots) or product.a * 2
     d = product.d
     return row(
-        f"mma.{variant}.sync.aligned.{product.shape}.row.col{saturate}.{d}.atype.btype.{d} d, a, b, c, e, f",
-        atype=product.a,
-        btype=product.a,
+        f"mma.{variant}.sync.aligned.{product.shape}.row.col{saturate}.{d}.{a}.{b}.{d} d, a, b, c, e, f",
         operands={
             "d": f"fragment(mn {d})",
-            "a": f"fragment(mk/2 atype{like})",
-            "b": f"fragment(kn btype{like})",
+            "a": f"fragment(mk/2 {a}{like})",
+            "b": f"fragment(kn {b}{like})",
             "c": f"fragment(mn {d})",
             "e": "register(b32)",
             "f": f"imm in 0..{product.selector}",
@@ -63,6 +63,7 @@ def _row(product: SparseProduct, variant: str, since: tuple[int, int]) -> Instru
         since=since,
         targets=(product.target,),
         manual="mma.sp",
+        slots=slots,
     )
 
 
