@@ -34,10 +34,13 @@ VARIABLES = (
     ".global .texref tex0;",
     ".global .surfref surf0;",
     ".visible .func function() { ret; }",
+    ".global .u64 table[1] = { function };",
 )
 _NAMES = frozenset(SIZES) | {"pred"}
 _REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 LOCALS = ".local .align 16 .b8 lmem[64]; .param .b64 fp;"
+# What calls and branches name beside functions and labels.
+LISTS = "branches: .branchtargets done; prototype: .callprototype _ (); callees: .calltargets function;"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class Judge:
 
     def _ask(self, instructions: Sequence[str]) -> Outcome:
         entry = ".visible .entry k{}(.param .u64 pp, .param .align 64 .b8 tmap[128]) {{ {} {} {} done: ret; }}"
-        lines = [entry.format(i, self._registers(text), LOCALS, text) for i, text in enumerate(instructions)]
+        lines = [entry.format(i, self._registers(text), _locals(text), text) for i, text in enumerate(instructions)]
         arch = self.target if self.code else self.target.replace("sm_", "compute_")
         options = ("-O0",) if self.code else ()
         with tempfile.TemporaryDirectory() as folder:
@@ -129,3 +132,7 @@ class Judge:
         if self.version < (8, 3):
             largest.pop("b128", None)
         return " ".join(f".reg .{name} %{name}_<{number + 1}>;" for name, number in largest.items() if name in _NAMES)
+
+
+def _locals(instruction: str) -> str:
+    return f"{LOCALS} {LISTS}" if instruction.startswith(("call", "brx")) else LOCALS

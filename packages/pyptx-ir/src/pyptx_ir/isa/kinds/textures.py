@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from pyptx_ir.isa.kinds import vectors
 from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
 from pyptx_ir.isa.scalar_types import takes, takes_immediate
 
@@ -39,6 +40,7 @@ GEOMETRIES = {
     "a2dms": Geometry(4, 2, 0, indexed=True),
 }
 _LENGTHS = (1, 2, 4)
+_VEC = next(kind for kind in vectors.KINDS if kind.name == "vec")
 _HANDLES = ("b64", "u64", "s64", "")
 
 
@@ -116,6 +118,13 @@ def _unfit_numbers(type_name: str, lengths: list[int], shape: Shape) -> Misfit |
     return next((misfit for misfit in misfits if misfit), None)
 
 
+def _unfit_texels(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge what is read from or written to a surface: as vec, but one value may stand in braces, too."""
+    alone = not {"v2", "v4"}.intersection(use.filled.values())
+    inner = cast("Shape", shape[1]) if alone and shape[0] == "vector" and len(shape) == 2 else shape
+    return _VEC.unfit(argument, inner, use)
+
+
 def _unfit_opaque(argument: str, shape: Shape, _use: Use) -> Misfit | None:
     """Judge `[texture]`, without coordinates; `argument` says which kinds of variables."""
     variables = tuple(f".{word}" for word in argument.split())
@@ -153,6 +162,7 @@ def _numbers(type_name: str, count: int) -> tuple[str, ...]:
 KINDS = (
     Kind("texture", "a texture (and sampler) with coordinates", _unfit_texture, _textures),
     Kind("surface", "a surface with coordinates", _unfit_surface, _surfaces),
+    Kind("texels", "{}, or a vector of as many as the modifier v2 or v4 says", _unfit_texels, _VEC.examples),
     Kind("opaque", "the handle of a {}", _unfit_opaque, lambda argument, _u, _i: (_opaque(argument), "[%u64_9]")),
     Kind(
         "texture_offsets",

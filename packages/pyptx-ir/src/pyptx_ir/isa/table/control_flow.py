@@ -6,24 +6,52 @@ from pyptx_ir.isa.rows import ptx, row
 
 ADDRESSES = ("u32", "u64")
 
-# `call` takes its operands in too many ways for a syntax line, and `brx.idx` names a list: neither has a row.
+ALIGNMENTS = " ".join(str(1 << power) for power in range(24))
+
+# What a call names: a function, or a register with the address of one and who that may be.
+CALLED = (
+    ("f", "", {"f": "function"}, ptx(1, 0)),
+    ("pointer", ", callees", {"pointer": "pointer", "callees": "callees"}, ptx(2, 1)),
+)
+# The manual has no results without arguments; ptxas takes them, as functions without parameters need.
+LISTS = (("", ""), ("", ", arguments"), ("results, ", ""), ("results, ", ", arguments"))
+
 ROWS = (
+    *(
+        row(
+            f"call{{.uni}} {results}{called}{arguments}{behind}",
+            operands={**operands, "results": "list", "arguments": "list"},
+            access=("w" if results else "") + "rrr"[: 1 + bool(arguments) + bool(behind)],
+            since=since,
+            manual="call",
+        )
+        for called, behind, operands, since in CALLED
+        for results, arguments in LISTS
+    ),
     row("bra{.uni} target", operands={"target": "label"}, access="r", manual="bra"),
+    row(
+        "brx.idx{.uni} index, targets",
+        operands={"index": "int32", "targets": "branches"},
+        access="rr",
+        since=ptx(6, 0),
+        leading=1,
+        manual="brx.idx",
+    ),
     row("ret{.uni}", manual="ret"),
     row("exit", manual="exit"),
     row("trap", manual="trap"),
     row("brkpt", manual="brkpt"),
-    row("pmevent a", operands={"a": "imm"}, access="r", since=ptx(1, 4), manual="pmevent"),
-    row("pmevent.mask a", operands={"a": "imm"}, access="r", since=ptx(3, 0), manual="pmevent"),
+    row("pmevent a", operands={"a": "imm in 0..15"}, access="r", since=ptx(1, 4), manual="pmevent"),
+    row("pmevent.mask a", operands={"a": "imm in 0..65535"}, access="r", since=ptx(3, 0), manual="pmevent"),
     row(
         "nanosleep.u32 t", operands={"t": "int32"}, access="r", since=ptx(6, 3), targets=("sm_70",), manual="nanosleep"
     ),
     row("stacksave.type d", type=ADDRESSES, since=ptx(7, 3), targets=("sm_52",), manual="stacksave"),
-    row("stackrestore.type a", type=ADDRESSES, access="r", since=ptx(7, 3), targets=("sm_52",), manual="stackrestore"),
+    row("stackrestore.type a", type=ADDRESSES, access="x", since=ptx(7, 3), targets=("sm_52",), manual="stackrestore"),
     row(
         "alloca.type ptr, size{, align}",
         type=ADDRESSES,
-        operands={"align": "imm"},
+        operands={"align": f"imm in {ALIGNMENTS}"},
         since=ptx(7, 3),
         targets=("sm_52",),
         manual="alloca",

@@ -176,7 +176,7 @@ ELEMENTS: tuple[tuple[str, tuple[str, ...], Mapping[str, tuple[str, ...]]], ...]
 
 def _loads_and_stores() -> Iterator[InstructionRow]:
     """Yield suld.b, sust.b and sust.p. Bytes may lie in wider registers."""
-    data = "vec(relaxed(type))"
+    data = "texels(relaxed(type))"
     for geometries, first in SURFACES:
         for vector, types, more in ELEMENTS:
             for cache, since in (("", first), (".cache", max(first, ptx(2, 0)))):
@@ -202,7 +202,7 @@ def _loads_and_stores() -> Iterator[InstructionRow]:
             geom=[name for name in solid if name[0] != "a"],
             vec=("v2", "v4"),
             clamp=CLAMPS,
-            operands={"a": "surface(geom)", "c": "vec(relaxed(b32))"},
+            operands={"a": "surface(geom)", "c": "texels(relaxed(b32))"},
             access="wr",
             since=max(first, ptx(2, 0)),
             leading=1,
