@@ -32,8 +32,7 @@ class Instructions:
     - `abs.f64 d, a` (PTX 1.0, any target)
     - `abs.type d, a` (PTX 7.0, sm_80 or later)
     - `abs.type d, a` (PTX 1.0, any target)
-    - `abs{.ftz}.f32 d, a` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     activemask: Activemask
     """Ask which lanes of the warp are running this instruction together.
@@ -67,8 +66,7 @@ class Instructions:
     - `atom{.sem}.sys{.global}.hint.exch.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
     - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
     - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
-    - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - and 32 more forms
+    - and 33 more forms
     """
     bar: Bar
     """- `bar`: Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -170,7 +168,7 @@ class Instructions:
     - `cvta.space.size p, a` (PTX 2.0, any target)
     - `cvta.space.size p, a` (PTX 7.7, any target)
     - `cvta.to.space.size p, a` (PTX 2.0, any target)
-    - `cvta.to.space.size p, a` (PTX 7.7, any target)
+    - and 1 more forms
     """
     discard: Discard
     """Give up the contents of a range of cache lines, without writing them back.
@@ -181,8 +179,7 @@ class Instructions:
     - `div.approx{.ftz}.f32 d, a, b` (PTX 1.4, any target)
     - `div.full{.ftz}.f32 d, a, b` (PTX 1.4, any target)
     - `div.rnd.f64 d, a, b` (PTX 1.0, any target)
-    - `div.rnd{.ftz}.f32 d, a, b` (PTX 1.4, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     dp2a: Dp2a
     """Add the dot product of two 16-bit integers and two bytes to a 32-bit integer.
@@ -215,8 +212,7 @@ class Instructions:
     - `fma.rn.oob{.relu}.type d, a, b, c` (PTX 8.1, sm_90 or later)
     - `fma.rnd.f32x2.atype.f32x2.f32x2 d, a, b, c` (PTX 9.4, sm_107f and its family)
     - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
-    - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
-    - and 6 more forms
+    - and 7 more forms
     """
     fns: Fns
     """Find the n-th set bit of a mask, starting from a given position.
@@ -248,15 +244,14 @@ class Instructions:
     - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
-    - `ldmatrix.sync.aligned.m8n16.num{.ss}.s8.s4 d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
-    - and 1 more forms
+    - and 2 more forms
     """
     ldu: Ldu
     """Load data that is the same for all threads of a warp.
     - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
     - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
-    - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
+    - and 1 more forms
     """
     lg2: Lg2
     """Approximate the logarithm to base 2.
@@ -295,8 +290,7 @@ class Instructions:
     - `max.f64 d, a, b` (PTX 1.0, any target)
     - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - `max.relu.type d, a, b` (PTX 8.0, sm_90 or later)
-    - `max.type d, a, b` (PTX 1.0, any target)
-    - and 10 more forms
+    - and 11 more forms
     """
     mbarrier: Mbarrier
     """- `mbarrier.arrive`: Arrive at an mbarrier, and expect bytes in the same step if asked to.
@@ -315,15 +309,14 @@ class Instructions:
     - `membar.level` (PTX 1.4, any target)
     - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
     - `membar.proxy.async` (PTX 8.0, sm_90 or later)
-    - `membar.sys` (PTX 2.0, any target)
+    - and 1 more forms
     """
     min: Min
     """Take the smaller of two numbers, or the smallest of three.
     - `min.f64 d, a, b` (PTX 1.0, any target)
     - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - `min.relu.type d, a, b` (PTX 8.0, sm_90 or later)
-    - `min.type d, a, b` (PTX 1.0, any target)
-    - and 10 more forms
+    - and 11 more forms
     """
     mma: Mma
     """- `mma.sp`: Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
@@ -335,8 +328,7 @@ class Instructions:
     - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
     - `mov.b128 d, {a, b, e, f}` (PTX 8.3, sm_70 or later)
     - `mov.b128 d, {a, b}` (PTX 8.3, sm_70 or later)
-    - `mov.b128 {d, e, f, g}, a` (PTX 8.3, sm_70 or later)
-    - and 15 more forms
+    - and 16 more forms
     """
     movmatrix: Movmatrix
     """Transpose an 8x8 matrix in the registers of a warp.
@@ -347,8 +339,7 @@ class Instructions:
     - `mul.bf16x2.bf16x2.f16x2 d, a, b` (PTX 9.4, sm_107f and its family)
     - `mul.f16x2.f16x2.bf16x2 d, a, b` (PTX 9.4, sm_107f and its family)
     - `mul.mode.type d, a, b` (PTX 1.0, any target)
-    - `mul.rz.bf16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
-    - and 8 more forms
+    - and 9 more forms
     """
     mul24: Mul24
     """Multiply the low 24 bits of two integers and take 32 bits of the product.
@@ -372,8 +363,7 @@ class Instructions:
     - `neg.f64 d, a` (PTX 1.0, any target)
     - `neg.s8x4 d, a` (PTX 9.2, sm_107f or sm_120f and their families)
     - `neg.type d, a` (PTX 7.0, sm_80 or later)
-    - `neg.type d, a` (PTX 1.0, any target)
-    - and 2 more forms
+    - and 3 more forms
     """
     not_: Not
     """Invert every bit, or a predicate.
@@ -398,7 +388,7 @@ class Instructions:
     - `prefetch.global.level [a]` (PTX 7.4, sm_80 or later)
     - `prefetch{.global}.L1::32B.valid_addr [a]` (PTX 9.4, sm_90 or later)
     - `prefetch{.space}.level [a]` (PTX 2.0, any target)
-    - `prefetch{.space}.tensormap [a]` (PTX 8.0, sm_90 or later)
+    - and 1 more forms
     """
     prefetchu: Prefetchu
     """Bring the cache line of a generic address into the uniform cache.
@@ -447,8 +437,7 @@ class Instructions:
     - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
     - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
     - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
-    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
-    - and 21 more forms
+    - and 22 more forms
     """
     setmaxnreg: Setmaxnreg
     """Give registers of the warp back to the block's pool, or take more from it.
@@ -459,8 +448,7 @@ class Instructions:
     - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
     - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
     - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
-    - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     shf: Shf
     """Shift two words joined into one, and take one word of the result (a funnel shift).
@@ -524,30 +512,28 @@ class Instructions:
     - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
     - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
     - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 2.0, any target)
-    - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 3.0, any target)
-    - and 8 more forms
+    - and 9 more forms
     """
     suq: Suq
     """Ask for a property of a surface.
     - `suq.query.b32 d, [a]` (PTX 4.1, any target)
     - `suq.query.b32 d, [a]` (PTX 2.1, any target)
     - `suq.query.b32 d, [a]` (PTX 4.2, any target)
-    - `suq.query.b32 d, [a]` (PTX 1.5, any target)
+    - and 1 more forms
     """
     sured: Sured
     """Combine a value into a surface, atomically.
     - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
     - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
     - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
-    - `sured.p.op.geom.type.clamp [a], c` (PTX 8.1, any target)
+    - and 1 more forms
     """
     sust: Sust
     """Store to a surface.
     - `sust.b.geom.cache.type.clamp [a], c` (PTX 2.0, any target)
     - `sust.b.geom.cache.type.clamp [a], c` (PTX 3.0, any target)
     - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 2.0, any target)
-    - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 3.0, any target)
-    - and 10 more forms
+    - and 11 more forms
     """
     szext: Szext
     """Extend a value from its low n bits, with the sign or with zeros.
@@ -588,16 +574,14 @@ class Instructions:
     - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
     - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
     - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-    - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-    - and 82 more forms
+    - and 83 more forms
     """
     tld4: Tld4
     """Fetch one component of the four texels that bilinear filtering would read.
     - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 2.2, any target)
     - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
     - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
-    - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
-    - and 5 more forms
+    - and 6 more forms
     """
     def trap(self, *, pred: Reg | None = None) -> None:
         """Abort the kernel and interrupt the host.
@@ -608,8 +592,7 @@ class Instructions:
     - `txq.force_unnormalized_coords.b32 d, [a]` (PTX 2.2, any target)
     - `txq.level.query.b32 d, [a], lod` (PTX 4.3, any target)
     - `txq.query.b32 d, [a]` (PTX 4.1, any target)
-    - `txq.query.b32 d, [a]` (PTX 2.1, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     vabsdiff: Vabsdiff
     """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
@@ -658,7 +641,7 @@ class Instructions:
     - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
-    - `vmad.dtype.atype.btype{.sat}{.scale} d, minus_a, minus_b, minus_c` (PTX 2.0, any target)
+    - and 1 more forms
     """
     vmax: Vmax
     """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
@@ -843,32 +826,28 @@ class Add:
     - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
-    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     rn: Add_rn
     """Add two numbers.
     - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
-    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - and 4 more forms
+    - and 5 more forms
     """
     rp: Add_rnd
     """Add two numbers.
     - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
-    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     rz: Add_rz
     """Add two numbers.
     - `add.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
-    - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
-    - and 3 more forms
+    - and 4 more forms
     """
     def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Add two numbers.
@@ -889,8 +868,7 @@ class Add:
     - `add.sat.s32 d, a, b` (PTX 1.0, any target)
     - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - `add{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
     satfinite: Add_rn_satfinite
     """Add two numbers.
@@ -1181,8 +1159,7 @@ class Applypriority_async_bulk:
     - `applypriority.async.bulk.tensor.dim{.global}.im2col.bulk_group.L2::evict_normal{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
     - `applypriority.async.bulk.tensor.dim{.global}.im2col::w.bulk_group.L2::evict_normal{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
     - `applypriority.async.bulk.tensor.dim{.global}.im2col::w::128.bulk_group.L2::evict_normal{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
-    - `applypriority.async.bulk.tensor.dim{.global}.tile::gather4.bulk_group.L2::evict_normal{.override::global_address} [box]` (PTX 9.4, sm_107f and its family)
-    - and 3 more forms
+    - and 4 more forms
     """
 class Applypriority_async_bulk_bulk_group:
     def L2__evict_normal(self, a: Name, size: Value, /, *, pred: Reg | None = None) -> None:
@@ -1528,10 +1505,10 @@ class Atom_sem_add_noftz:
     v4: Atom_sem_add_noftz_v4
     v8: Atom_sem_add_noftz_v8
 class Atom_sem_add_noftz_L2_cache_hint:
-    v2: Atom_sem_add_noftz_L2_cache_hint_v2
-    v4: Atom_sem_add_noftz_L2_cache_hint_v4
-    v8: Atom_sem_add_noftz_L2_cache_hint_v8
-class Atom_sem_add_noftz_L2_cache_hint_v2:
+    v2: Atom_v2
+    v4: Atom_v4
+    v8: Atom_v8
+class Atom_v2:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
@@ -1546,7 +1523,7 @@ class Atom_sem_add_noftz_L2_cache_hint_v2:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
-class Atom_sem_add_noftz_L2_cache_hint_v4:
+class Atom_v4:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
@@ -1561,7 +1538,7 @@ class Atom_sem_add_noftz_L2_cache_hint_v4:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
-class Atom_sem_add_noftz_L2_cache_hint_v8:
+class Atom_v8:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
@@ -1699,14 +1676,14 @@ class Atom_sem_scope_global_op:
     u64 = s64
 class Atom_sem_scope_global_op_noftz:
     L2__cache_hint: Atom_L2_cache_hint_2
-    v2: Atom_sem_scope_global_op_noftz_v2
-    v4: Atom_sem_scope_global_op_noftz_v4
+    v2: Atom_v2_3
+    v4: Atom_v4_3
     v8: Atom_sem_add_noftz_v8
 class Atom_L2_cache_hint_2:
-    v2: Atom_v2
-    v4: Atom_v4
-    v8: Atom_sem_add_noftz_L2_cache_hint_v8
-class Atom_v2:
+    v2: Atom_v2_2
+    v4: Atom_v4_2
+    v8: Atom_v8
+class Atom_v2_2:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
@@ -1717,7 +1694,7 @@ class Atom_v2:
         """
     f16 = bf16
     f16x2 = bf16x2
-class Atom_v4:
+class Atom_v4_2:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
@@ -1728,7 +1705,7 @@ class Atom_v4:
         """
     f16 = bf16
     f16x2 = bf16x2
-class Atom_sem_scope_global_op_noftz_v2:
+class Atom_v2_3:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
@@ -1739,7 +1716,7 @@ class Atom_sem_scope_global_op_noftz_v2:
         """
     f16 = bf16
     f16x2 = bf16x2
-class Atom_sem_scope_global_op_noftz_v4:
+class Atom_v4_3:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory atomically, and return what was there.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
@@ -1911,7 +1888,7 @@ class Bar:
     - `bar.cta.arrive a, b` (PTX 7.8, any target)
     - `bar.cta.red.op.pred p, a{, b}, c` (PTX 7.8, any target)
     - `bar.cta.red.popc.u32 d, a{, b}, c` (PTX 7.8, any target)
-    - `bar.cta.sync a{, b}` (PTX 7.8, any target)
+    - and 1 more forms
     """
     red: Bar_red
     """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
@@ -1979,14 +1956,14 @@ class Barrier:
     - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
     - `barrier.cluster.arrive{.aligned}` (PTX 7.8, sm_90 or later)
     - `barrier.cluster.wait.acquire{.aligned}` (PTX 8.0, sm_90 or later)
-    - `barrier.cluster.wait{.aligned}` (PTX 7.8, sm_90 or later)
+    - and 1 more forms
     """
     cta: Barrier_cta
     """Synchronize the threads of a block at one of 16 barriers, converged or not.
     - `barrier.cta.arrive{.aligned} a, b` (PTX 7.8, any target)
     - `barrier.cta.red.op{.aligned}.pred p, a{, b}, c` (PTX 7.8, any target)
     - `barrier.cta.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 7.8, any target)
-    - `barrier.cta.sync{.aligned} a{, b}` (PTX 7.8, any target)
+    - and 1 more forms
     """
     red: Barrier_red
     """Synchronize the threads of a block at one of 16 barriers, converged or not.
@@ -2212,11 +2189,11 @@ class Brx:
     - `brx.idx{.uni} index, targets` (PTX 6.0, any target)
     """
 class Brx_idx:
-    def __call__(self, index: Value, targets: object, /, *, pred: Reg | None = None) -> None:
+    def __call__(self, index: Value, targets: Name, /, *, pred: Reg | None = None) -> None:
         """Branch to one of a list of labels, by index.
         - `brx.idx{.uni} index, targets` (PTX 6.0, any target)
         """
-    def uni(self, index: Value, targets: object, /, *, pred: Reg | None = None) -> None:
+    def uni(self, index: Value, targets: Name, /, *, pred: Reg | None = None) -> None:
         """Branch to one of a list of labels, by index.
         - `brx.idx{.uni} index, targets` (PTX 6.0, any target)
         """
@@ -2227,23 +2204,22 @@ class Call:
         - `call{.uni} f` (PTX 1.0, any target)
         - `call{.uni} f, arguments` (PTX 1.0, any target)
         - `call{.uni} pointer, arguments, callees` (PTX 2.1, any target)
-        - `call{.uni} pointer, callees` (PTX 2.1, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
-    def __call__(self, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, pointer: Value, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
     def __call__(self, results: Values, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def __call__(self, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, pointer: Value, arguments: Values, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def __call__(self, results: Values, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, results: Values, pointer: Value, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def __call__(self, results: Values, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def __call__(self, results: Values, pointer: Value, arguments: Values, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
     def uni(self, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -2251,23 +2227,22 @@ class Call:
         - `call{.uni} f` (PTX 1.0, any target)
         - `call{.uni} f, arguments` (PTX 1.0, any target)
         - `call{.uni} pointer, arguments, callees` (PTX 2.1, any target)
-        - `call{.uni} pointer, callees` (PTX 2.1, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
-    def uni(self, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def uni(self, pointer: Value, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
     def uni(self, results: Values, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def uni(self, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def uni(self, pointer: Value, arguments: Values, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def uni(self, results: Values, pointer: Value, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def uni(self, results: Values, pointer: Value, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     @overload
-    def uni(self, results: Values, pointer: Value, arguments: Values, callees: object, /, *, pred: Reg | None = None) -> Reg | None:
+    def uni(self, results: Values, pointer: Value, arguments: Values, callees: Name, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
 class Clmad:
     hi: Clmad_mode
@@ -2278,7 +2253,7 @@ class Clmad_mode:
         - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
         """
 class Clusterlaunchcontrol:
-    query_cancel: Clusterlaunchcontrol_query_cancel
+    query_cancel: Clusterlaunchcontrol_query_cancel_query_cancel
     """Read from the answer whether a launch was cancelled, and of which block.
     - `clusterlaunchcontrol.query_cancel.dimension.b32.b128 d, response` (PTX 8.6, sm_100 or later)
     - `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response` (PTX 8.6, sm_100 or later)
@@ -2289,7 +2264,7 @@ class Clusterlaunchcontrol:
     - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.b128 [addr], [mbar]` (PTX 8.6, sm_100 or later)
     - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [addr], [mbar]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families, or sm_100a, sm_110a or sm_120a only)
     """
-class Clusterlaunchcontrol_query_cancel:
+class Clusterlaunchcontrol_query_cancel_query_cancel:
     get_first_ctaid: Clusterlaunchcontrol_query_cancel_get_first_ctaid
     get_first_ctaid__x: Clusterlaunchcontrol_query_cancel_dimension
     get_first_ctaid__y: Clusterlaunchcontrol_query_cancel_dimension
@@ -2400,8 +2375,7 @@ class Cp_async:
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
-    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-    - and 2 more forms
+    - and 3 more forms
     """
     cg: Cp_async_cg
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
@@ -2442,8 +2416,7 @@ class Cp_async_bulk:
     - `cp.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.b128 [dst], [src], size, [mbar]` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - `cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}{.cp_mask}.b128 [dst], [src], size{, cache_policy}{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - `cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint}.b128 [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - `cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}.b128 [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
-    - and 2 more forms
+    - and 3 more forms
     """
     shared__cluster: Cp_async_bulk_shared_cluster_3
     """Copy a contiguous block between memories asynchronously, by the copy engine.
@@ -2451,7 +2424,7 @@ class Cp_async_bulk:
     - `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint} [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
     """
-    shared__cta: Cp_async_bulk_shared_cta_3
+    shared__cta: Cp_async_bulk_shared_cta_5
     """Copy a contiguous block between memories asynchronously, by the copy engine.
     - `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.disabled}{.hint}.ignore_oob [dst], [src], size, ignore_left, ignore_right, [mbar]{, cache_policy}` (PTX 9.2, sm_90 or later)
     - `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint} [dst], [src], size, [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
@@ -2461,8 +2434,7 @@ class Cp_async_bulk:
     - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
     - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
-    - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}.override::global_address.override::global_dim [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - and 23 more forms
+    - and 24 more forms
     """
     wait_group: Cp_async_bulk_wait_group
     """Wait until at most n of the latest groups of bulk copies are pending.
@@ -2473,8 +2445,7 @@ class Cp_async_bulk:
     - `cp.async.bulk.weak.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, cache_policy}{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - `cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint} [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
     - `cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint} [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
-    - `cp.async.bulk.weak.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
-    - and 2 more forms
+    - and 3 more forms
     """
 class Cp_async_bulk_global:
     shared__cta: Cp_async_bulk_global_shared_cta
@@ -2514,8 +2485,7 @@ class Cp_async_bulk_prefetch:
     - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col.L2::evict_last{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
     - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col::w.L2::evict_last{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
     - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col::w::128.L2::evict_last{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
-    - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col::w::128{.hint}{.override::global_address} [box], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
-    - and 10 more forms
+    - and 11 more forms
     """
 class Cp_async_bulk_prefetch_L2:
     global_: Cp_async_bulk_prefetch_L2_global
@@ -2542,8 +2512,8 @@ class Cp_async_bulk_prefetch_tensor:
     _4d: Cp_async_bulk_prefetch_tensor_dim
     _5d: Cp_async_bulk_prefetch_tensor_dim
 class Cp_async_bulk_prefetch_tensor_1d:
-    L2: Cp_async_bulk_prefetch_tensor_1d_L2
-class Cp_async_bulk_prefetch_tensor_1d_L2:
+    L2: Cp_async_bulk_prefetch_tensor_L2
+class Cp_async_bulk_prefetch_tensor_L2:
     global_: Cp_async_bulk_prefetch_tensor_global
     """Prefetch a box of a tensor into the L2 cache.
     - `cp.async.bulk.prefetch.tensor.dim.L2.global{.tile}{.hint}{.override::global_address} [box]{, cache_policy}` (PTX 8.0, sm_90 or later)
@@ -2618,8 +2588,8 @@ class Cp_async_bulk_prefetch_tensor_tile:
     override__global_address: Cp_async_bulk_prefetch_tensor_override_global_address_3
     """Prefetch a box of a tensor into the L2 cache."""
 class Cp_async_bulk_prefetch_tensor_2d:
-    L2: Cp_async_bulk_prefetch_tensor_2d_L2
-class Cp_async_bulk_prefetch_tensor_2d_L2:
+    L2: Cp_async_bulk_prefetch_tensor_L2_2
+class Cp_async_bulk_prefetch_tensor_L2_2:
     global_: Cp_async_bulk_prefetch_tensor_global_2
     """Prefetch a box of a tensor into the L2 cache.
     - `cp.async.bulk.prefetch.tensor.dim.L2.global{.tile}{.hint}{.override::global_address} [box]{, cache_policy}` (PTX 8.0, sm_90 or later)
@@ -2731,8 +2701,8 @@ class Cp_async_bulk_prefetch_tensor_L2_evict_last_3:
         - `cp.async.bulk.prefetch.tensor.dim.L2.global.tile::gather4.L2::evict_last{.override::global_address} [box]` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_prefetch_tensor_dim:
-    L2: Cp_async_bulk_prefetch_tensor_dim_L2
-class Cp_async_bulk_prefetch_tensor_dim_L2:
+    L2: Cp_async_bulk_prefetch_tensor_L2_3
+class Cp_async_bulk_prefetch_tensor_L2_3:
     global_: Cp_async_bulk_prefetch_tensor_global_3
     """Prefetch a box of a tensor into the L2 cache.
     - `cp.async.bulk.prefetch.tensor.dim.L2.global{.tile}{.hint}{.override::global_address} [box]{, cache_policy}` (PTX 8.0, sm_90 or later)
@@ -2869,10 +2839,10 @@ class Cp_async_bulk_relaxed:
     gpu: Cp_async_bulk_relaxed_scope
     sys: Cp_async_bulk_relaxed_scope
 class Cp_async_bulk_relaxed_near:
-    global_: Cp_async_bulk_relaxed_near_global
+    global_: Cp_async_bulk_global_2
     shared__cluster: Cp_async_bulk_shared_cluster
-    shared__cta: Cp_async_bulk_relaxed_near_shared_cta
-class Cp_async_bulk_relaxed_near_global:
+    shared__cta: Cp_async_bulk_shared_cta_3
+class Cp_async_bulk_global_2:
     shared__cta: Cp_async_bulk_shared_cta
 class Cp_async_bulk_shared_cta:
     bulk_group: Cp_async_bulk_bulk_group_2
@@ -2900,9 +2870,9 @@ class Cp_async_bulk_cp_mask_2:
         - `cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}{.cp_mask}.b128 [dst], [src], size{, cache_policy}{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
         """
 class Cp_async_bulk_shared_cluster:
-    global_: Cp_async_bulk_global_2
+    global_: Cp_async_bulk_global_3
     shared__cta: Cp_async_bulk_shared_cta_2
-class Cp_async_bulk_global_2:
+class Cp_async_bulk_global_3:
     mbarrier__complete_tx__bytes: Cp_async_bulk_mbarrier_complete_tx_bytes
 class Cp_async_bulk_mbarrier_complete_tx_bytes:
     L2__cache_hint: Cp_async_bulk_L2_cache_hint_3
@@ -2962,9 +2932,9 @@ class Cp_async_bulk_mbarrier_complete_tx_bytes_2:
         """Copy a contiguous block between memories asynchronously, by the copy engine.
         - `cp.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.b128 [dst], [src], size, [mbar]` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
         """
-class Cp_async_bulk_relaxed_near_shared_cta:
-    global_: Cp_async_bulk_global_3
-class Cp_async_bulk_global_3:
+class Cp_async_bulk_shared_cta_3:
+    global_: Cp_async_bulk_global_4
+class Cp_async_bulk_global_4:
     mbarrier__complete_tx__bytes: Cp_async_bulk_mbarrier_complete_tx_bytes_3
 class Cp_async_bulk_mbarrier_complete_tx_bytes_3:
     L2__cache_hint: Cp_async_bulk_L2_cache_hint_6
@@ -3014,15 +2984,15 @@ class Cp_async_bulk_L2_cache_hint_7:
         - `cp.async.bulk.relaxed.scope.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.b128 [dst], [src], size, [mbar]{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
         """
 class Cp_async_bulk_relaxed_scope:
-    global_: Cp_async_bulk_relaxed_near_global
-    shared__cluster: Cp_async_bulk_shared_cluster_2
-    shared__cta: Cp_async_bulk_relaxed_near_shared_cta
-class Cp_async_bulk_shared_cluster_2:
     global_: Cp_async_bulk_global_2
+    shared__cluster: Cp_async_bulk_shared_cluster_2
+    shared__cta: Cp_async_bulk_shared_cta_3
+class Cp_async_bulk_shared_cluster_2:
+    global_: Cp_async_bulk_global_3
 class Cp_async_bulk_shared_cluster_3:
-    global_: Cp_async_bulk_shared_cluster_global
-    shared__cta: Cp_async_bulk_shared_cluster_shared_cta
-class Cp_async_bulk_shared_cluster_global:
+    global_: Cp_async_bulk_global_5
+    shared__cta: Cp_async_bulk_shared_cta_4
+class Cp_async_bulk_global_5:
     mbarrier__complete_tx__bytes: Cp_async_bulk_mbarrier_complete_tx_bytes_4
     """Copy a contiguous block between memories asynchronously, by the copy engine.
     - `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint} [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
@@ -3091,12 +3061,12 @@ class Cp_async_bulk_multicast_cluster_32b_2:
         """Copy a contiguous block between memories asynchronously, by the copy engine.
         - `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint} [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
-class Cp_async_bulk_shared_cluster_shared_cta:
+class Cp_async_bulk_shared_cta_4:
     def mbarrier__complete_tx__bytes(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
         """Copy a contiguous block between memories asynchronously, by the copy engine.
         - `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
         """
-class Cp_async_bulk_shared_cta_3:
+class Cp_async_bulk_shared_cta_5:
     global_: Cp_async_bulk_shared_cta_global
 class Cp_async_bulk_shared_cta_global:
     mbarrier__complete_tx__bytes: Cp_async_bulk_mbarrier_complete_tx_bytes_5
@@ -3163,8 +3133,8 @@ class Cp_async_bulk_tensor:
     _5d: Cp_async_bulk_tensor_dim
 class Cp_async_bulk_tensor_1d:
     global_: Cp_async_bulk_tensor_1d_global
-    shared__cluster: Cp_async_bulk_tensor_1d_shared_cluster
-    shared__cta: Cp_async_bulk_tensor_1d_shared_cta
+    shared__cluster: Cp_async_bulk_tensor_shared_cluster
+    shared__cta: Cp_async_bulk_tensor_shared_cta_2
 class Cp_async_bulk_tensor_1d_global:
     shared__cta: Cp_async_bulk_tensor_shared_cta
 class Cp_async_bulk_tensor_shared_cta:
@@ -3212,7 +3182,7 @@ class Cp_async_bulk_tensor_tile:
     """Copy a box of a tensor between global and shared memory, through a tensor map.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
-class Cp_async_bulk_tensor_1d_shared_cluster:
+class Cp_async_bulk_tensor_shared_cluster:
     global_: Cp_async_bulk_tensor_global
 class Cp_async_bulk_tensor_global:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes
@@ -3395,7 +3365,7 @@ class Cp_async_bulk_tensor_tile_2:
     """Copy a box of a tensor between global and shared memory, through a tensor map.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
-class Cp_async_bulk_tensor_1d_shared_cta:
+class Cp_async_bulk_tensor_shared_cta_2:
     global_: Cp_async_bulk_tensor_global_2
 class Cp_async_bulk_tensor_global_2:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_2
@@ -3482,11 +3452,11 @@ class Cp_async_bulk_tensor_tile_3:
     """
 class Cp_async_bulk_tensor_2d:
     global_: Cp_async_bulk_tensor_2d_global
-    shared__cluster: Cp_async_bulk_tensor_2d_shared_cluster
-    shared__cta: Cp_async_bulk_tensor_2d_shared_cta
+    shared__cluster: Cp_async_bulk_tensor_shared_cluster_2
+    shared__cta: Cp_async_bulk_tensor_shared_cta_4
 class Cp_async_bulk_tensor_2d_global:
-    shared__cta: Cp_async_bulk_tensor_shared_cta_2
-class Cp_async_bulk_tensor_shared_cta_2:
+    shared__cta: Cp_async_bulk_tensor_shared_cta_3
+class Cp_async_bulk_tensor_shared_cta_3:
     bulk_group: Cp_async_bulk_tensor_bulk_group_2
     """Copy a box of a tensor between global and shared memory, through a tensor map.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
@@ -3557,7 +3527,7 @@ class Cp_async_bulk_tensor_L2_cache_hint_7:
         """Copy a box of a tensor between global and shared memory, through a tensor map.
         - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
-class Cp_async_bulk_tensor_2d_shared_cluster:
+class Cp_async_bulk_tensor_shared_cluster_2:
     global_: Cp_async_bulk_tensor_global_3
 class Cp_async_bulk_tensor_global_3:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_3
@@ -3859,7 +3829,7 @@ class Cp_async_bulk_tensor_group_9:
         """Copy a box of a tensor between global and shared memory, through a tensor map.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
-class Cp_async_bulk_tensor_2d_shared_cta:
+class Cp_async_bulk_tensor_shared_cta_4:
     global_: Cp_async_bulk_tensor_global_4
 class Cp_async_bulk_tensor_global_4:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_5
@@ -4014,11 +3984,11 @@ class Cp_async_bulk_tensor_report_6:
         """
 class Cp_async_bulk_tensor_dim:
     global_: Cp_async_bulk_tensor_dim_global
-    shared__cluster: Cp_async_bulk_tensor_dim_shared_cluster
-    shared__cta: Cp_async_bulk_tensor_dim_shared_cta
+    shared__cluster: Cp_async_bulk_tensor_shared_cluster_3
+    shared__cta: Cp_async_bulk_tensor_shared_cta_6
 class Cp_async_bulk_tensor_dim_global:
-    shared__cta: Cp_async_bulk_tensor_shared_cta_3
-class Cp_async_bulk_tensor_shared_cta_3:
+    shared__cta: Cp_async_bulk_tensor_shared_cta_5
+class Cp_async_bulk_tensor_shared_cta_5:
     bulk_group: Cp_async_bulk_tensor_bulk_group_2
     """Copy a box of a tensor between global and shared memory, through a tensor map.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
@@ -4076,7 +4046,7 @@ class Cp_async_bulk_tensor_L2_cache_hint_16:
         """Copy a box of a tensor between global and shared memory, through a tensor map.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
-class Cp_async_bulk_tensor_dim_shared_cluster:
+class Cp_async_bulk_tensor_shared_cluster_3:
     global_: Cp_async_bulk_tensor_global_5
 class Cp_async_bulk_tensor_global_5:
     im2col: Cp_async_bulk_tensor_im2col
@@ -4546,7 +4516,7 @@ class Cp_async_bulk_tensor_group_20:
         """Copy a box of a tensor between global and shared memory, through a tensor map.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
-class Cp_async_bulk_tensor_dim_shared_cta:
+class Cp_async_bulk_tensor_shared_cta_6:
     global_: Cp_async_bulk_tensor_global_6
 class Cp_async_bulk_tensor_global_6:
     im2col: Cp_async_bulk_tensor_im2col_2
@@ -4773,11 +4743,11 @@ class Cp_async_bulk_wait_group:
         """
 class Cp_async_bulk_weak:
     global_: Cp_async_bulk_weak_global
-    shared__cluster: Cp_async_bulk_weak_shared_cluster
+    shared__cluster: Cp_async_bulk_shared_cluster_4
     shared__cta: Cp_async_bulk_weak_shared_cta
 class Cp_async_bulk_weak_global:
-    shared__cta: Cp_async_bulk_weak_global_shared_cta
-class Cp_async_bulk_weak_global_shared_cta:
+    shared__cta: Cp_async_bulk_shared_cta_6
+class Cp_async_bulk_shared_cta_6:
     bulk_group: Cp_async_bulk_bulk_group_3
     """Copy a contiguous block between memories asynchronously, by the copy engine.
     - `cp.async.bulk.weak.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, cache_policy}{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
@@ -4802,10 +4772,10 @@ class Cp_async_bulk_L2_cache_hint_9:
         """Copy a contiguous block between memories asynchronously, by the copy engine.
         - `cp.async.bulk.weak.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, cache_policy}{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
         """
-class Cp_async_bulk_weak_shared_cluster:
-    global_: Cp_async_bulk_weak_shared_cluster_global
-    shared__cta: Cp_async_bulk_shared_cta_4
-class Cp_async_bulk_weak_shared_cluster_global:
+class Cp_async_bulk_shared_cluster_4:
+    global_: Cp_async_bulk_global_6
+    shared__cta: Cp_async_bulk_shared_cta_7
+class Cp_async_bulk_global_6:
     mbarrier__complete_tx__bytes: Cp_async_bulk_mbarrier_complete_tx_bytes_6
     """Copy a contiguous block between memories asynchronously, by the copy engine.
     - `cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint} [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
@@ -4874,14 +4844,14 @@ class Cp_async_bulk_multicast_cluster_32b_3:
         """Copy a contiguous block between memories asynchronously, by the copy engine.
         - `cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint} [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
-class Cp_async_bulk_shared_cta_4:
+class Cp_async_bulk_shared_cta_7:
     def mbarrier__complete_tx__bytes(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
         """Copy a contiguous block between memories asynchronously, by the copy engine.
         - `cp.async.bulk.weak.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
         """
 class Cp_async_bulk_weak_shared_cta:
-    global_: Cp_async_bulk_weak_shared_cta_global
-class Cp_async_bulk_weak_shared_cta_global:
+    global_: Cp_async_bulk_global_7
+class Cp_async_bulk_global_7:
     mbarrier__complete_tx__bytes: Cp_async_bulk_mbarrier_complete_tx_bytes_7
     """Copy a contiguous block between memories asynchronously, by the copy engine.
     - `cp.async.bulk.weak.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint} [dst], [src], size, [mbar]{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
@@ -4954,37 +4924,33 @@ class Cp_async_ca_ss_global:
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 2 more forms
+        - and 3 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 2 more forms
+        - and 3 more forms
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
-    L2__cache_hint: Cp_async_ca_ss_global_L2_cache_hint
+    L2__cache_hint: Cp_async_L2_cache_hint
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting."""
-class Cp_async_ca_ss_global_L2_cache_hint:
+class Cp_async_L2_cache_hint:
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 2 more forms
+        - and 3 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 2 more forms
+        - and 3 more forms
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
@@ -5010,9 +4976,9 @@ class Cp_async_cg_ss_global:
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
-    L2__cache_hint: Cp_async_cg_ss_global_L2_cache_hint
+    L2__cache_hint: Cp_async_L2_cache_hint_2
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting."""
-class Cp_async_cg_ss_global_L2_cache_hint:
+class Cp_async_L2_cache_hint_2:
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
@@ -5033,16 +4999,16 @@ class Cp_async_mbarrier_arrive:
         - `cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
     noinc: Cp_async_mbarrier_arrive_noinc
-    shared: Cp_async_mbarrier_arrive_noinc_ss
-    shared__cta: Cp_async_mbarrier_arrive_noinc_ss
+    shared: Cp_async_mbarrier_arrive_ss
+    shared__cta: Cp_async_mbarrier_arrive_ss
 class Cp_async_mbarrier_arrive_noinc:
     def b64(self, addr: Name, /, *, pred: Reg | None = None) -> None:
         """Have an mbarrier count an arrival once the thread's cp.async copies have landed.
         - `cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
-    shared: Cp_async_mbarrier_arrive_noinc_ss
-    shared__cta: Cp_async_mbarrier_arrive_noinc_ss
-class Cp_async_mbarrier_arrive_noinc_ss:
+    shared: Cp_async_mbarrier_arrive_ss
+    shared__cta: Cp_async_mbarrier_arrive_ss
+class Cp_async_mbarrier_arrive_ss:
     def b64(self, addr: Name, /, *, pred: Reg | None = None) -> None:
         """Have an mbarrier count an arrival once the thread's cp.async copies have landed.
         - `cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
@@ -5069,7 +5035,7 @@ class Cp_reduce_async_bulk:
     - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
     - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
     - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
-    - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
+    - and 1 more forms
     """
     shared__cluster: Cp_reduce_async_bulk_shared_cluster_2
     """Combine a contiguous block into memory asynchronously, element by element.
@@ -5080,12 +5046,11 @@ class Cp_reduce_async_bulk:
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}.override::global_address.override::global_dim [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}.override::global_address.override::global_dim_stride [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - and 1 more forms
+    - and 2 more forms
     """
 class Cp_reduce_async_bulk_global:
-    shared__cta: Cp_reduce_async_bulk_global_shared_cta
-class Cp_reduce_async_bulk_global_shared_cta:
+    shared__cta: Cp_reduce_async_bulk_shared_cta
+class Cp_reduce_async_bulk_shared_cta:
     bulk_group: Cp_reduce_async_bulk_bulk_group
 class Cp_reduce_async_bulk_bulk_group:
     L2__cache_hint: Cp_reduce_async_bulk_L2_cache_hint
@@ -5189,16 +5154,16 @@ class Cp_reduce_async_bulk_op_6:
     u32 = bf16
     u64 = bf16
 class Cp_reduce_async_bulk_relaxed:
-    cluster: Cp_reduce_async_bulk_relaxed_near
-    cta: Cp_reduce_async_bulk_relaxed_near
-    gpu: Cp_reduce_async_bulk_relaxed_scope
-    sys: Cp_reduce_async_bulk_relaxed_scope
-class Cp_reduce_async_bulk_relaxed_near:
-    global_: Cp_reduce_async_bulk_relaxed_near_global
+    cluster: Cp_reduce_async_bulk_near
+    cta: Cp_reduce_async_bulk_near
+    gpu: Cp_reduce_async_bulk_scope
+    sys: Cp_reduce_async_bulk_scope
+class Cp_reduce_async_bulk_near:
+    global_: Cp_reduce_async_bulk_global_2
     shared__cluster: Cp_reduce_async_bulk_shared_cluster
-class Cp_reduce_async_bulk_relaxed_near_global:
-    shared__cta: Cp_reduce_async_bulk_shared_cta
-class Cp_reduce_async_bulk_shared_cta:
+class Cp_reduce_async_bulk_global_2:
+    shared__cta: Cp_reduce_async_bulk_shared_cta_2
+class Cp_reduce_async_bulk_shared_cta_2:
     bulk_group: Cp_reduce_async_bulk_bulk_group_2
 class Cp_reduce_async_bulk_bulk_group_2:
     L2__cache_hint: Cp_reduce_async_bulk_L2_cache_hint_2
@@ -5302,8 +5267,8 @@ class Cp_reduce_async_bulk_op_12:
     u32 = bf16
     u64 = bf16
 class Cp_reduce_async_bulk_shared_cluster:
-    shared__cta: Cp_reduce_async_bulk_shared_cta_2
-class Cp_reduce_async_bulk_shared_cta_2:
+    shared__cta: Cp_reduce_async_bulk_shared_cta_3
+class Cp_reduce_async_bulk_shared_cta_3:
     mbarrier__complete_tx__bytes: Cp_reduce_async_bulk_mbarrier_complete_tx_bytes
 class Cp_reduce_async_bulk_mbarrier_complete_tx_bytes:
     add: Cp_reduce_async_bulk_add_5
@@ -5337,11 +5302,11 @@ class Cp_reduce_async_bulk_op_15:
         - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
         """
     u32 = s32
-class Cp_reduce_async_bulk_relaxed_scope:
-    global_: Cp_reduce_async_bulk_relaxed_near_global
+class Cp_reduce_async_bulk_scope:
+    global_: Cp_reduce_async_bulk_global_2
 class Cp_reduce_async_bulk_shared_cluster_2:
-    shared__cta: Cp_reduce_async_bulk_shared_cta_3
-class Cp_reduce_async_bulk_shared_cta_3:
+    shared__cta: Cp_reduce_async_bulk_shared_cta_4
+class Cp_reduce_async_bulk_shared_cta_4:
     mbarrier__complete_tx__bytes: Cp_reduce_async_bulk_mbarrier_complete_tx_bytes_2
 class Cp_reduce_async_bulk_mbarrier_complete_tx_bytes_2:
     add: Cp_reduce_async_bulk_add_6
@@ -5382,8 +5347,8 @@ class Cp_reduce_async_bulk_tensor:
     _4d: Cp_reduce_async_bulk_tensor_dim
     _5d: Cp_reduce_async_bulk_tensor_dim
 class Cp_reduce_async_bulk_tensor_1d:
-    global_: Cp_reduce_async_bulk_tensor_1d_global
-class Cp_reduce_async_bulk_tensor_1d_global:
+    global_: Cp_reduce_async_bulk_tensor_global
+class Cp_reduce_async_bulk_tensor_global:
     shared__cta: Cp_reduce_async_bulk_tensor_shared_cta
 class Cp_reduce_async_bulk_tensor_shared_cta:
     add: Cp_reduce_async_bulk_tensor_op
@@ -5440,8 +5405,8 @@ class Cp_reduce_async_bulk_tensor_tile:
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_reduce_async_bulk_tensor_2d:
-    global_: Cp_reduce_async_bulk_tensor_2d_global
-class Cp_reduce_async_bulk_tensor_2d_global:
+    global_: Cp_reduce_async_bulk_tensor_global_2
+class Cp_reduce_async_bulk_tensor_global_2:
     shared__cta: Cp_reduce_async_bulk_tensor_shared_cta_2
 class Cp_reduce_async_bulk_tensor_shared_cta_2:
     add: Cp_reduce_async_bulk_tensor_op_2
@@ -5498,8 +5463,8 @@ class Cp_reduce_async_bulk_tensor_tile_2:
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_reduce_async_bulk_tensor_dim:
-    global_: Cp_reduce_async_bulk_tensor_dim_global
-class Cp_reduce_async_bulk_tensor_dim_global:
+    global_: Cp_reduce_async_bulk_tensor_global_3
+class Cp_reduce_async_bulk_tensor_global_3:
     shared__cta: Cp_reduce_async_bulk_tensor_shared_cta_3
 class Cp_reduce_async_bulk_tensor_shared_cta_3:
     add: Cp_reduce_async_bulk_tensor_op_3
@@ -5603,13 +5568,13 @@ class Createpolicy_range:
     L2__evict_unchanged: Createpolicy_range_primary
     global_: Createpolicy_range_global
 class Createpolicy_range_primary:
-    L2__evict_first: Createpolicy_range_primary_secondary
-    L2__evict_unchanged: Createpolicy_range_primary_secondary
+    L2__evict_first: Createpolicy_secondary_2
+    L2__evict_unchanged: Createpolicy_secondary_2
     def b64(self, policy: Reg, a: Name, primary_size: Value, total_size: Value, /, *, pred: Reg | None = None) -> Reg:
         """Make a cache policy that loads and stores can name.
         - `createpolicy.range{.global}.primary{.secondary}.b64 policy, [a], primary_size, total_size` (PTX 7.4, sm_80 or later)
         """
-class Createpolicy_range_primary_secondary:
+class Createpolicy_secondary_2:
     def b64(self, policy: Reg, a: Name, primary_size: Value, total_size: Value, /, *, pred: Reg | None = None) -> Reg:
         """Make a cache policy that loads and stores can name.
         - `createpolicy.range{.global}.primary{.secondary}.b64 policy, [a], primary_size, total_size` (PTX 7.4, sm_80 or later)
@@ -5640,14 +5605,14 @@ class Cvt:
     - `cvt{.frnd}.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
     - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
-    - `cvt{.sat}.f64.f16 d, a` (PTX 1.0, any target)
+    - and 1 more forms
     """
     ftz: Cvt_ftz
     """Convert a value from one type to another.
     - `cvt{.frnd}.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
     - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
-    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    - and 1 more forms
     """
     pack: Cvt_pack
     """Convert two integers to a narrower type, saturating, and pack them into one word.
@@ -5664,24 +5629,21 @@ class Cvt:
     - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
     - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
     - `cvt.frnd{.ftz}.bf16.f32 d, a` (PTX 7.0, sm_80 or later)
-    - `cvt.frnd{.ftz}.pzo.bf16.f32 d, a` (PTX 9.4, sm_107f and its family)
-    - and 9 more forms
+    - and 10 more forms
     """
     rmi: Cvt_irnd
     """Convert a value from one type to another.
     - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - and 3 more forms
+    - and 4 more forms
     """
     rn: Cvt_rn
     """Convert a value from one type to another.
     - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
     - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
     - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
-    - `cvt.frnd.satfinite{.relu}.tf32.f32 d, a` (PTX 8.6, sm_100 or later)
-    - and 44 more forms
+    - and 45 more forms
     """
     rna: Cvt_rna
     """Convert a value from one type to another.
@@ -5693,24 +5655,21 @@ class Cvt:
     - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - and 3 more forms
+    - and 4 more forms
     """
     rp: Cvt_rp
     """Convert a value from one type to another.
     - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
     - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
     - `cvt.frnd3{.satfinite}.ue8m0x2.bf16x2 d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
-    - `cvt.frnd3{.satfinite}.ue8m0x2.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
-    - and 14 more forms
+    - and 15 more forms
     """
     rpi: Cvt_irnd
     """Convert a value from one type to another.
     - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - and 3 more forms
+    - and 4 more forms
     """
     rs: Cvt_rs
     """Convert a value from one type to another.
@@ -5723,16 +5682,14 @@ class Cvt:
     - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
     - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
     - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
-    - `cvt.frnd.satfinite{.relu}.tf32.f32 d, a` (PTX 8.6, sm_100 or later)
-    - and 31 more forms
+    - and 32 more forms
     """
     rzi: Cvt_irnd
     """Convert a value from one type to another.
     - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
-    - and 3 more forms
+    - and 4 more forms
     """
     s16: Cvt_dtype_2
     """Convert a value from one type to another.
@@ -5755,8 +5712,7 @@ class Cvt:
     - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
     - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
     - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
-    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
-    - and 3 more forms
+    - and 4 more forms
     """
     u16: Cvt_dtype_2
     """Convert a value from one type to another.
@@ -6391,7 +6347,7 @@ class Cvt_rn_relu_satfinite:
     f16: Cvt_rn_relu_satfinite_f16
     f16x2: Cvt_rn_relu_satfinite_f16x2
     pzo: Cvt_rn_relu_pzo
-    scaled__n2__ue8m0: Cvt_rn_relu_satfinite_scaled_n2_ue8m0
+    scaled__n2__ue8m0: Cvt_scaled_n2_ue8m0
 class Cvt_rn_relu_satfinite_bf16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -6430,7 +6386,7 @@ class Cvt_rn_relu_satfinite_f16x2:
         """Convert a value from one type to another.
         - `cvt.frnd{.relu}.satfinite.type.f32 d, a, b` (PTX 8.1, sm_80 or later)
         """
-class Cvt_rn_relu_satfinite_scaled_n2_ue8m0:
+class Cvt_scaled_n2_ue8m0:
     bf16x2: Cvt_bf16x2
 class Cvt_bf16x2:
     def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -6442,8 +6398,8 @@ class Cvt_bf16x2:
     e4m3x2 = e2m1x2
     e5m2x2 = e2m1x2
 class Cvt_rn_relu_scaled_n2_ue8m0:
-    bf16x2: Cvt_rn_relu_scaled_n2_ue8m0_bf16x2
-class Cvt_rn_relu_scaled_n2_ue8m0_bf16x2:
+    bf16x2: Cvt_bf16x2_2
+class Cvt_bf16x2_2:
     def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
@@ -6549,7 +6505,7 @@ class Cvt_rn_satfinite_pzo:
     e5m2x2: Cvt_rn_satfinite_pzo_dtype
     f16: Cvt_rn_pzo_f16
     f16x2: Cvt_rn_pzo_f16x2
-    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled_n1_ue8m0
+    scaled__n1__ue8m0: Cvt_scaled_n1_ue8m0
     tf32: Cvt_rn_pzo_tf32
 class Cvt_rn_satfinite_pzo_dtype:
     def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -6564,7 +6520,7 @@ class Cvt_rn_satfinite_pzo_dtype:
         """Convert a value from one type to another.
         - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
-class Cvt_rn_satfinite_pzo_scaled_n1_ue8m0:
+class Cvt_scaled_n1_ue8m0:
     e2m1x2: Cvt_dtype
     e2m3x2: Cvt_dtype
     e3m2x2: Cvt_dtype
@@ -6592,8 +6548,8 @@ class Cvt_rn_satfinite_relu:
     e5m2x2: Cvt_rn_satfinite_relu_dtype
     pzo: Cvt_rn_satfinite_relu_pzo
     s2f6x2: Cvt_rn_satfinite_relu_s2f6x2
-    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled_n1_ue8m0
-    scaled__n2__ue8m0: Cvt_rn_satfinite_relu_scaled_n2_ue8m0
+    scaled__n1__ue8m0: Cvt_scaled_n1_ue8m0
+    scaled__n2__ue8m0: Cvt_scaled_n2_ue8m0_2
     tf32: Cvt_rn_satfinite_relu_tf32
 class Cvt_rn_satfinite_relu_bf16x2:
     def s2f6x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -6622,7 +6578,7 @@ class Cvt_rn_satfinite_relu_pzo:
     e3m2x2: Cvt_rn_satfinite_pzo_dtype
     e4m3x2: Cvt_rn_satfinite_pzo_dtype
     e5m2x2: Cvt_rn_satfinite_pzo_dtype
-    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled_n1_ue8m0
+    scaled__n1__ue8m0: Cvt_scaled_n1_ue8m0
 class Cvt_rn_satfinite_relu_s2f6x2:
     def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
@@ -6632,10 +6588,10 @@ class Cvt_rn_satfinite_relu_s2f6x2:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
         """
-class Cvt_rn_satfinite_relu_scaled_n2_ue8m0:
-    bf16x2: Cvt_bf16x2_2
+class Cvt_scaled_n2_ue8m0_2:
+    bf16x2: Cvt_bf16x2_3
     s2f6x2: Cvt_s2f6x2
-class Cvt_bf16x2_2:
+class Cvt_bf16x2_3:
     def s2f6x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.satfinite}{.relu}{.scaled}.bf16x2.s2f6x2 d, a{, scale}` (PTX 9.1, sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a only)
@@ -6660,8 +6616,8 @@ class Cvt_rn_satfinite_scaled_n1_ue8m0:
     e3m2x2: Cvt_dtype
     e4m3x2: Cvt_dtype
     e5m2x2: Cvt_dtype
-    ue5m3x2: Cvt_rn_satfinite_scaled_n1_ue8m0_ue5m3x2
-class Cvt_rn_satfinite_scaled_n1_ue8m0_ue5m3x2:
+    ue5m3x2: Cvt_ue5m3x2
+class Cvt_ue5m3x2:
     def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
@@ -6675,9 +6631,9 @@ class Cvt_rn_satfinite_scaled_n1_ue8m0_ue5m3x2:
         - `cvt.frnd2{.satfinite}.scaled.ue5m3x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_satfinite_scaled_n2_ue8m0:
-    bf16x2: Cvt_rn_satfinite_scaled_n2_ue8m0_bf16x2
+    bf16x2: Cvt_bf16x2_4
     s2f6x2: Cvt_s2f6x2
-class Cvt_rn_satfinite_scaled_n2_ue8m0_bf16x2:
+class Cvt_bf16x2_4:
     def e2m1x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn{.relu}{.satfinite}{.scaled}.bf16x2.atype d, a{, scale}` (PTX 9.2, sm_100f, sm_110f or sm_120f and their families)
@@ -6708,9 +6664,9 @@ class Cvt_rn_satfinite_ue5m3x2:
         - `cvt.frnd4{.satfinite}.ue5m3x2.f32 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_scaled_n1_ue8m0:
-    ue5m3x2: Cvt_rn_satfinite_scaled_n1_ue8m0_ue5m3x2
+    ue5m3x2: Cvt_ue5m3x2
 class Cvt_rn_scaled_n2_ue8m0:
-    bf16x2: Cvt_rn_satfinite_scaled_n2_ue8m0_bf16x2
+    bf16x2: Cvt_bf16x2_4
 class Cvt_rna:
     satfinite: Cvt_rna_satfinite
     tf32: Cvt_rna_tf32
@@ -6845,7 +6801,7 @@ class Cvt_rz_satfinite:
     relu: Cvt_rz_satfinite_relu
     s2f6x2: Cvt_rz_satfinite_relu_s2f6x2
     scaled__n1__ue8m0: Cvt_rn_satfinite_scaled_n1_ue8m0
-    scaled__n2__ue8m0: Cvt_rz_satfinite_relu_scaled_n2_ue8m0
+    scaled__n2__ue8m0: Cvt_scaled_n2_ue8m0_3
     tf32: Cvt_rn_satfinite_relu_tf32
     ue5m3x2: Cvt_rn_satfinite_ue5m3x2
     ue8m0x2: Cvt_rp_satfinite_ue8m0x2
@@ -6857,8 +6813,8 @@ class Cvt_rz_satfinite_relu:
     e5m2x2: Cvt_rn_satfinite_pzo_dtype
     pzo: Cvt_rn_satfinite_relu_pzo
     s2f6x2: Cvt_rz_satfinite_relu_s2f6x2
-    scaled__n1__ue8m0: Cvt_rn_satfinite_pzo_scaled_n1_ue8m0
-    scaled__n2__ue8m0: Cvt_rz_satfinite_relu_scaled_n2_ue8m0
+    scaled__n1__ue8m0: Cvt_scaled_n1_ue8m0
+    scaled__n2__ue8m0: Cvt_scaled_n2_ue8m0_3
     tf32: Cvt_rn_satfinite_relu_tf32
 class Cvt_rz_satfinite_relu_s2f6x2:
     def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -6869,7 +6825,7 @@ class Cvt_rz_satfinite_relu_s2f6x2:
         """Convert a value from one type to another.
         - `cvt.rz.satfinite{.relu}{.scaled}.s2f6x2.f32 d, a, b{, scale}` (PTX 9.4, sm_107a only)
         """
-class Cvt_rz_satfinite_relu_scaled_n2_ue8m0:
+class Cvt_scaled_n2_ue8m0_3:
     s2f6x2: Cvt_s2f6x2_2
 class Cvt_s2f6x2_2:
     def bf16x2(self, d: Reg, a: Value, scale: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -6998,13 +6954,13 @@ class Cvta:
     shared__cta: Cvta_space
     to: Cvta_to
 class Cvta_space:
-    def u32(self, p: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, p: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.space.size p, a` (PTX 2.0, any target)
         """
     u64 = u32
 class Cvta_space_2:
-    def u32(self, p: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def u32(self, p: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert an address to the generic space, or from it to a state space.
         - `cvta.space.size p, a` (PTX 7.7, any target)
         """
@@ -7172,10 +7128,9 @@ class Fence:
     - `fence.proxy.alias` (PTX 7.5, sm_70 or later)
     - `fence.proxy.alias.sem.sys` (PTX 9.4, sm_90 or later)
     - `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
-    - `fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.scope` (PTX 9.4, sm_90 or later)
-    - and 7 more forms
+    - and 8 more forms
     """
-    release: Fence_release
+    release: Fence_release_2
     """Order memory accesses, with a given strength and scope.
     - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
     - `fence.sem.scope` (PTX 8.6, sm_90 or later)
@@ -7210,8 +7165,8 @@ class Fence_sync_restrict_shared_cluster:
 class Fence_alias:
     sync_restrict__read: Fence_alias_sync_restrict_read
 class Fence_alias_sync_restrict_read:
-    release: Fence_alias_sync_restrict_read_release
-class Fence_alias_sync_restrict_read_release:
+    release: Fence_release
+class Fence_release:
     def sys(self, *, pred: Reg | None = None) -> None:
         """Order memory accesses, with a given strength and scope.
         - `fence.alias.sync_restrict::read.release.sys` (PTX 9.5, sm_90 or later)
@@ -7261,16 +7216,16 @@ class Fence_proxy_async:
     shared__cluster = global_
     shared__cta = global_
 class Fence_proxy_async_generic:
-    acquire: Fence_proxy_async_generic_acquire
-    release: Fence_proxy_async_generic_release
-class Fence_proxy_async_generic_acquire:
+    acquire: Fence_proxy_acquire
+    release: Fence_proxy_release
+class Fence_proxy_acquire:
     sync_restrict__shared__cluster: Fence_proxy_sync_restrict_shared_cluster
 class Fence_proxy_sync_restrict_shared_cluster:
     def cluster(self, *, pred: Reg | None = None) -> None:
         """Order accesses to memory through different proxies: generic, async, tensor map, alias.
         - `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
         """
-class Fence_proxy_async_generic_release:
+class Fence_proxy_release:
     sync_restrict__shared__cluster__read: Fence_proxy_sync_restrict_shared_cluster_read
     sync_restrict__shared__cta: Fence_proxy_sync_restrict_shared_cta
 class Fence_proxy_sync_restrict_shared_cluster_read:
@@ -7287,9 +7242,9 @@ class Fence_proxy_sync_restrict_shared_cta:
 class Fence_proxy_fabric_fabric:
     alias: Fence_proxy_fabric_fabric_alias
 class Fence_proxy_fabric_fabric_alias:
-    acquire: Fence_proxy_fabric_fabric_alias_sem
-    release: Fence_proxy_fabric_fabric_alias_sem
-class Fence_proxy_fabric_fabric_alias_sem:
+    acquire: Fence_proxy_sem
+    release: Fence_proxy_sem
+class Fence_proxy_sem:
     def sys(self, *, pred: Reg | None = None) -> None:
         """Order accesses to memory through different proxies: generic, async, tensor map, alias.
         - `fence.proxy.fabric::fabric.alias.sem.sys` (PTX 9.3, sm_100 or later)
@@ -7297,9 +7252,9 @@ class Fence_proxy_fabric_fabric_alias_sem:
 class Fence_proxy_fabric_generic:
     alias: Fence_proxy_fabric_generic_alias
 class Fence_proxy_fabric_generic_alias:
-    acquire: Fence_proxy_fabric_generic_alias_sem
-    release: Fence_proxy_fabric_generic_alias_sem
-class Fence_proxy_fabric_generic_alias_sem:
+    acquire: Fence_proxy_sem_2
+    release: Fence_proxy_sem_2
+class Fence_proxy_sem_2:
     def sys(self, *, pred: Reg | None = None) -> None:
         """Order accesses to memory through different proxies: generic, async, tensor map, alias.
         - `fence.proxy.fabric::generic.alias.sem.sys` (PTX 9.3, sm_100 or later)
@@ -7307,17 +7262,17 @@ class Fence_proxy_fabric_generic_alias_sem:
 class Fence_proxy_generic_fabric:
     alias: Fence_proxy_generic_fabric_alias
 class Fence_proxy_generic_fabric_alias:
-    acquire: Fence_proxy_generic_fabric_alias_sem
-    release: Fence_proxy_generic_fabric_alias_sem
-class Fence_proxy_generic_fabric_alias_sem:
+    acquire: Fence_proxy_sem_3
+    release: Fence_proxy_sem_3
+class Fence_proxy_sem_3:
     def sys(self, *, pred: Reg | None = None) -> None:
         """Order accesses to memory through different proxies: generic, async, tensor map, alias.
         - `fence.proxy.generic::fabric.alias.sem.sys` (PTX 9.3, sm_100 or later)
         """
 class Fence_proxy_tensormap_generic:
-    acquire: Fence_proxy_tensormap_generic_acquire
-    release: Fence_proxy_tensormap_generic_release
-class Fence_proxy_tensormap_generic_acquire:
+    acquire: Fence_proxy_acquire_2
+    release: Fence_proxy_release_2
+class Fence_proxy_acquire_2:
     def cluster(self, addr: Name, size: Constant, /, *, pred: Reg | None = None) -> None:
         """Order accesses to memory through different proxies: generic, async, tensor map, alias.
         - `fence.proxy.tensormap::generic.acquire.scope [addr], size` (PTX 8.3, sm_90 or later)
@@ -7325,7 +7280,7 @@ class Fence_proxy_tensormap_generic_acquire:
     cta = cluster
     gpu = cluster
     sys = cluster
-class Fence_proxy_tensormap_generic_release:
+class Fence_proxy_release_2:
     def cluster(self, *, pred: Reg | None = None) -> None:
         """Order accesses to memory through different proxies: generic, async, tensor map, alias.
         - `fence.proxy.tensormap::generic.release.scope` (PTX 8.3, sm_90 or later)
@@ -7333,16 +7288,16 @@ class Fence_proxy_tensormap_generic_release:
     cta = cluster
     gpu = cluster
     sys = cluster
-class Fence_release:
+class Fence_release_2:
     def cluster(self, *, pred: Reg | None = None) -> None:
         """Order memory accesses, with a given strength and scope.
         - `fence.sem.scope` (PTX 8.6, sm_90 or later)
         """
     cta = cluster
     gpu = cluster
-    sync_restrict__shared__cta: Fence_release_sync_restrict_shared_cta
+    sync_restrict__shared__cta: Fence_sync_restrict_shared_cta
     sys = cluster
-class Fence_release_sync_restrict_shared_cta:
+class Fence_sync_restrict_shared_cta:
     def cluster(self, *, pred: Reg | None = None) -> None:
         """Order memory accesses, with a given strength and scope.
         - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
@@ -7588,72 +7543,63 @@ class Ld:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
-    L2__128B: Ld_prefetch
+    L2__128B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
-    L2__256B: Ld_prefetch
+    L2__256B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
-    L2__64B: Ld_prefetch
+    L2__64B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     L2__evict_first: Ld_level1_level2
     """Load from memory.
@@ -7675,16 +7621,15 @@ class Ld:
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
     - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -7698,40 +7643,35 @@ class Ld:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     cg: Ld_cop
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     const: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     cs: Ld_cop
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     cv: Ld_cop
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     f32 = b16
     f64 = b16
@@ -7744,63 +7684,56 @@ class Ld:
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     lu: Ld_cop
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     mmio: Ld_mmio
     """Load from memory.
     - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
     - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
     - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
-    - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
+    - and 1 more forms
     """
     param: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     param__entry: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     param__func: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     proxy__readonly: Ld_proxy_readonly
     """Load from memory.
     - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
     - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
     - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
-    - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_90 or later)
-    - and 2 more forms
+    - and 3 more forms
     """
     relaxed: Ld_relaxed
     """Load from memory.
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
     - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     s16 = b16
     s32 = b16
@@ -7811,24 +7744,21 @@ class Ld:
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     shared__cluster: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     shared__cta: Ld_ss
     """Load from memory.
     - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
-    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     u16 = b16
     u32 = b16
@@ -7845,32 +7775,28 @@ class Ld:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
     volatile: Ld_volatile
     """Load from memory.
     - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
     - `ld.volatile.local.type d, [a]` (PTX 9.1, any target)
     - `ld.volatile.local.v2.type d, [a]` (PTX 9.1, any target)
-    - `ld.volatile.local.v4.type d, [a]` (PTX 9.1, any target)
-    - and 13 more forms
+    - and 14 more forms
     """
     weak: Ld_weak
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 15 more forms
+    - and 16 more forms
     """
 class Ld_level1:
     L2__128B: Ld_level1_prefetch
@@ -7880,11 +7806,11 @@ class Ld_level1:
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7905,11 +7831,11 @@ class Ld_level1:
     v4: Ld_level1_prefetch_v4
     v8: Ld_level1_prefetch_v8
 class Ld_level1_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7930,7 +7856,7 @@ class Ld_level1_prefetch:
     v4: Ld_level1_prefetch_v4
     v8: Ld_level1_prefetch_v8
 class Ld_level1_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7948,12 +7874,12 @@ class Ld_level1_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_level1_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7969,11 +7895,11 @@ class Ld_level1_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_level1_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7989,11 +7915,11 @@ class Ld_level1_L2_cache_hint:
     L2__128B: Ld_level1_L2_cache_hint_prefetch
     L2__256B: Ld_level1_L2_cache_hint_prefetch
     L2__64B: Ld_level1_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8010,15 +7936,15 @@ class Ld_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_level1_L2_cache_hint_prefetch_v2
-    v4: Ld_level1_L2_cache_hint_prefetch_v4
-    v8: Ld_level1_L2_cache_hint_prefetch_v8
+    v2: Ld_v2
+    v4: Ld_v4
+    v8: Ld_v8
 class Ld_level1_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8035,11 +7961,11 @@ class Ld_level1_L2_cache_hint_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_level1_L2_cache_hint_prefetch_v2
-    v4: Ld_level1_L2_cache_hint_prefetch_v4
-    v8: Ld_level1_L2_cache_hint_prefetch_v8
-class Ld_level1_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    v2: Ld_v2
+    v4: Ld_v4
+    v8: Ld_v8
+class Ld_v2:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8056,13 +7982,13 @@ class Ld_level1_L2_cache_hint_prefetch_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_level1_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v4:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8077,12 +8003,12 @@ class Ld_level1_L2_cache_hint_prefetch_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_level1_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v8:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8105,7 +8031,7 @@ class Ld_level1_level2_prefetch:
     v4: Ld_level1_level2_prefetch_v4
     v8: Ld_level1_level2_prefetch_v8
 class Ld_level1_level2_prefetch_v4:
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8113,7 +8039,7 @@ class Ld_level1_level2_prefetch_v4:
     s64 = b64
     u64 = b64
 class Ld_level1_level2_prefetch_v8:
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8121,37 +8047,37 @@ class Ld_level1_level2_prefetch_v8:
     s32 = b32
     u32 = b32
 class Ld_level1_level2_L2_cache_hint:
-    L2__128B: Ld_level1_level2_L2_cache_hint_prefetch
-    L2__256B: Ld_level1_level2_L2_cache_hint_prefetch
-    L2__64B: Ld_level1_level2_L2_cache_hint_prefetch
-    v4: Ld_v4
-    v8: Ld_v8
-class Ld_level1_level2_L2_cache_hint_prefetch:
-    v4: Ld_v4
-    v8: Ld_v8
-class Ld_v4:
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    L2__128B: Ld_prefetch
+    L2__256B: Ld_prefetch
+    L2__64B: Ld_prefetch
+    v4: Ld_v4_2
+    v8: Ld_v8_2
+class Ld_prefetch:
+    v4: Ld_v4_2
+    v8: Ld_v8_2
+class Ld_v4_2:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8:
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_2:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class Ld_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+class Ld_prefetch_2:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8173,7 +8099,7 @@ class Ld_prefetch:
     v4: Ld_prefetch_v4
     v8: Ld_prefetch_v8
 class Ld_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8192,13 +8118,13 @@ class Ld_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8215,12 +8141,12 @@ class Ld_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8237,12 +8163,12 @@ class Ld_L2_cache_hint:
     L2__128B: Ld_L2_cache_hint_prefetch
     L2__256B: Ld_L2_cache_hint_prefetch
     L2__64B: Ld_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8264,12 +8190,12 @@ class Ld_L2_cache_hint:
     v4: Ld_L2_cache_hint_prefetch_v4
     v8: Ld_L2_cache_hint_prefetch_v8
 class Ld_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8291,7 +8217,7 @@ class Ld_L2_cache_hint_prefetch:
     v4: Ld_L2_cache_hint_prefetch_v4
     v8: Ld_L2_cache_hint_prefetch_v8
 class Ld_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -8310,13 +8236,13 @@ class Ld_L2_cache_hint_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8333,12 +8259,12 @@ class Ld_L2_cache_hint_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -8365,16 +8291,16 @@ class Ld_acquire_scope:
     L2__128B: Ld_acquire_scope_level1_prefetch
     L2__256B: Ld_acquire_scope_level1_prefetch
     L2__64B: Ld_acquire_scope_level1_prefetch
-    L2__cache_hint: Ld_acquire_scope_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_2
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -8403,15 +8329,15 @@ class Ld_acquire_scope_level1:
     L2__128B: Ld_acquire_scope_level1_prefetch
     L2__256B: Ld_acquire_scope_level1_prefetch
     L2__64B: Ld_acquire_scope_level1_prefetch
-    L2__cache_hint: Ld_acquire_scope_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_2
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8428,15 +8354,15 @@ class Ld_acquire_scope_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_level1_prefetch_v2
-    v4: Ld_acquire_scope_level1_prefetch_v4
-    v8: Ld_acquire_scope_level1_prefetch_v8
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
 class Ld_acquire_scope_level1_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8453,11 +8379,11 @@ class Ld_acquire_scope_level1_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_level1_prefetch_v2
-    v4: Ld_acquire_scope_level1_prefetch_v4
-    v8: Ld_acquire_scope_level1_prefetch_v8
-class Ld_acquire_scope_level1_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
+class Ld_v2_2:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8474,13 +8400,13 @@ class Ld_acquire_scope_level1_prefetch_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_acquire_scope_level1_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_v4_3:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8495,12 +8421,12 @@ class Ld_acquire_scope_level1_prefetch_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_acquire_scope_level1_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_3:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8512,15 +8438,15 @@ class Ld_acquire_scope_level1_prefetch_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_acquire_scope_level1_L2_cache_hint:
-    L2__128B: Ld_prefetch_2
-    L2__256B: Ld_prefetch_2
-    L2__64B: Ld_prefetch_2
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+class Ld_L2_cache_hint_2:
+    L2__128B: Ld_prefetch_3
+    L2__256B: Ld_prefetch_3
+    L2__64B: Ld_prefetch_3
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8537,15 +8463,15 @@ class Ld_acquire_scope_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2
-    v4: Ld_v4_2
-    v8: Ld_v8_2
-class Ld_prefetch_2:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    v2: Ld_v2_3
+    v4: Ld_v4_4
+    v8: Ld_v8_4
+class Ld_prefetch_3:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8562,11 +8488,11 @@ class Ld_prefetch_2:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2
-    v4: Ld_v4_2
-    v8: Ld_v8_2
-class Ld_v2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    v2: Ld_v2_3
+    v4: Ld_v4_4
+    v8: Ld_v8_4
+class Ld_v2_3:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8583,13 +8509,13 @@ class Ld_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_v4_2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v4_4:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8604,12 +8530,12 @@ class Ld_v4_2:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_v8_2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_4:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8622,50 +8548,50 @@ class Ld_v8_2:
     u32 = b32
     u8 = b16
 class Ld_acquire_scope_level1_level2:
-    L2__128B: Ld_acquire_scope_level1_level2_prefetch
-    L2__256B: Ld_acquire_scope_level1_level2_prefetch
-    L2__64B: Ld_acquire_scope_level1_level2_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_2
-    v4: Ld_v4_3
-    v8: Ld_v8_3
-class Ld_acquire_scope_level1_level2_prefetch:
-    v4: Ld_v4_3
-    v8: Ld_v8_3
-class Ld_v4_3:
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    L2__128B: Ld_prefetch_4
+    L2__256B: Ld_prefetch_4
+    L2__64B: Ld_prefetch_4
+    L2__cache_hint: Ld_L2_cache_hint_3
+    v4: Ld_v4_5
+    v8: Ld_v8_5
+class Ld_prefetch_4:
+    v4: Ld_v4_5
+    v8: Ld_v8_5
+class Ld_v4_5:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_3:
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_5:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class Ld_L2_cache_hint_2:
-    L2__128B: Ld_prefetch_3
-    L2__256B: Ld_prefetch_3
-    L2__64B: Ld_prefetch_3
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_prefetch_3:
-    v4: Ld_v4_4
-    v8: Ld_v8_4
-class Ld_v4_4:
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_L2_cache_hint_3:
+    L2__128B: Ld_prefetch_5
+    L2__256B: Ld_prefetch_5
+    L2__64B: Ld_prefetch_5
+    v4: Ld_v4_6
+    v8: Ld_v8_6
+class Ld_prefetch_5:
+    v4: Ld_v4_6
+    v8: Ld_v8_6
+class Ld_v4_6:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_4:
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_6:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8681,16 +8607,16 @@ class Ld_acquire_scope_global:
     L2__128B: Ld_acquire_scope_level1_prefetch
     L2__256B: Ld_acquire_scope_level1_prefetch
     L2__64B: Ld_acquire_scope_level1_prefetch
-    L2__cache_hint: Ld_acquire_scope_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_2
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -8712,7 +8638,7 @@ class Ld_acquire_scope_global:
     v4: Ld_acquire_scope_global_v4
     v8: Ld_acquire_scope_global_v8
 class Ld_acquire_scope_global_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -8731,13 +8657,13 @@ class Ld_acquire_scope_global_v2:
     u64 = b16
     u8 = b16
 class Ld_acquire_scope_global_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8753,12 +8679,12 @@ class Ld_acquire_scope_global_v4:
     u64 = b64
     u8 = b16
 class Ld_acquire_scope_global_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -8771,11 +8697,11 @@ class Ld_acquire_scope_global_v8:
     u32 = b32
     u8 = b16
 class Ld_acquire_scope_ss:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8796,7 +8722,7 @@ class Ld_acquire_scope_ss:
     v4: Ld_acquire_scope_ss_v4
     v8: Ld_acquire_scope_ss_v8
 class Ld_acquire_scope_ss_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8814,7 +8740,7 @@ class Ld_acquire_scope_ss_v2:
     u64 = b16
     u8 = b16
 class Ld_acquire_scope_ss_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8828,7 +8754,7 @@ class Ld_acquire_scope_ss_v4:
     u32 = b16
     u8 = b16
 class Ld_acquire_scope_ss_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -8846,16 +8772,16 @@ class Ld_acquire_sys:
     L2__128B: Ld_acquire_sys_level1_prefetch
     L2__256B: Ld_acquire_sys_level1_prefetch
     L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_acquire_sys_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_4
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -8884,15 +8810,15 @@ class Ld_acquire_sys_level1:
     L2__128B: Ld_acquire_sys_level1_prefetch
     L2__256B: Ld_acquire_sys_level1_prefetch
     L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_acquire_sys_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_4
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8909,15 +8835,15 @@ class Ld_acquire_sys_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_level1_prefetch_v2
-    v4: Ld_acquire_scope_level1_prefetch_v4
-    v8: Ld_acquire_scope_level1_prefetch_v8
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
 class Ld_acquire_sys_level1_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8934,18 +8860,18 @@ class Ld_acquire_sys_level1_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_acquire_scope_level1_prefetch_v2
-    v4: Ld_acquire_scope_level1_prefetch_v4
-    v8: Ld_acquire_scope_level1_prefetch_v8
-class Ld_acquire_sys_level1_L2_cache_hint:
-    L2__128B: Ld_prefetch_4
-    L2__256B: Ld_prefetch_4
-    L2__64B: Ld_prefetch_4
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    v2: Ld_v2_2
+    v4: Ld_v4_3
+    v8: Ld_v8_3
+class Ld_L2_cache_hint_4:
+    L2__128B: Ld_prefetch_6
+    L2__256B: Ld_prefetch_6
+    L2__64B: Ld_prefetch_6
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8962,15 +8888,15 @@ class Ld_acquire_sys_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2
-    v4: Ld_v4_2
-    v8: Ld_v8_2
-class Ld_prefetch_4:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    v2: Ld_v2_3
+    v4: Ld_v4_4
+    v8: Ld_v8_4
+class Ld_prefetch_6:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -8987,9 +8913,9 @@ class Ld_prefetch_4:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2
-    v4: Ld_v4_2
-    v8: Ld_v8_2
+    v2: Ld_v2_3
+    v4: Ld_v4_4
+    v8: Ld_v8_4
 class Ld_acquire_sys_global:
     L1__evict_first: Ld_acquire_sys_level1
     L1__evict_last: Ld_acquire_sys_level1
@@ -8999,16 +8925,16 @@ class Ld_acquire_sys_global:
     L2__128B: Ld_acquire_sys_level1_prefetch
     L2__256B: Ld_acquire_sys_level1_prefetch
     L2__64B: Ld_acquire_sys_level1_prefetch
-    L2__cache_hint: Ld_acquire_sys_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_4
     L2__evict_first: Ld_acquire_scope_level1_level2
     L2__evict_last: Ld_acquire_scope_level1_level2
     L2__evict_normal: Ld_acquire_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -9030,11 +8956,11 @@ class Ld_acquire_sys_global:
     v4: Ld_acquire_scope_global_v4
     v8: Ld_acquire_scope_global_v8
 class Ld_acquire_sys_ss:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -9059,12 +8985,12 @@ class Ld_cop:
     L2__256B: Ld_cop_prefetch
     L2__64B: Ld_cop_prefetch
     L2__cache_hint: Ld_cop_L2_cache_hint
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
@@ -9086,11 +9012,11 @@ class Ld_cop:
     v4: Ld_cop_v4
     v8: Ld_cop_v8
 class Ld_cop_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9111,7 +9037,7 @@ class Ld_cop_prefetch:
     v4: Ld_cop_prefetch_v4
     v8: Ld_cop_prefetch_v8
 class Ld_cop_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9129,12 +9055,12 @@ class Ld_cop_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_cop_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9150,11 +9076,11 @@ class Ld_cop_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_cop_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9170,11 +9096,11 @@ class Ld_cop_L2_cache_hint:
     L2__128B: Ld_cop_L2_cache_hint_prefetch
     L2__256B: Ld_cop_L2_cache_hint_prefetch
     L2__64B: Ld_cop_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9195,11 +9121,11 @@ class Ld_cop_L2_cache_hint:
     v4: Ld_cop_L2_cache_hint_prefetch_v4
     v8: Ld_cop_L2_cache_hint_prefetch_v8
 class Ld_cop_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9220,7 +9146,7 @@ class Ld_cop_L2_cache_hint_prefetch:
     v4: Ld_cop_L2_cache_hint_prefetch_v4
     v8: Ld_cop_L2_cache_hint_prefetch_v8
 class Ld_cop_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9238,12 +9164,12 @@ class Ld_cop_L2_cache_hint_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_cop_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9259,11 +9185,11 @@ class Ld_cop_L2_cache_hint_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_cop_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9276,7 +9202,7 @@ class Ld_cop_L2_cache_hint_prefetch_v8:
     u32 = b32
     u8 = b16
 class Ld_cop_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
@@ -9295,13 +9221,13 @@ class Ld_cop_v2:
     u64 = b16
     u8 = b16
 class Ld_cop_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9317,12 +9243,12 @@ class Ld_cop_v4:
     u64 = b64
     u8 = b16
 class Ld_cop_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9335,11 +9261,11 @@ class Ld_cop_v8:
     u32 = b32
     u8 = b16
 class Ld_ss:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
@@ -9365,11 +9291,11 @@ class Ld_ss:
     v4: Ld_ss_cop_v4
     v8: Ld_ss_cop_v8
 class Ld_ss_cop:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
@@ -9390,7 +9316,7 @@ class Ld_ss_cop:
     v4: Ld_ss_cop_v4
     v8: Ld_ss_cop_v8
 class Ld_ss_cop_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
         """
@@ -9408,7 +9334,7 @@ class Ld_ss_cop_v2:
     u64 = b16
     u8 = b16
 class Ld_ss_cop_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
@@ -9422,7 +9348,7 @@ class Ld_ss_cop_v4:
     u32 = b16
     u8 = b16
 class Ld_ss_cop_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
@@ -9437,72 +9363,63 @@ class Ld_global:
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
-    L2__128B: Ld_prefetch
+    L2__128B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
-    L2__256B: Ld_prefetch
+    L2__256B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
-    L2__64B: Ld_prefetch
+    L2__64B: Ld_prefetch_2
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     L2__evict_first: Ld_level1_level2
     """Load from memory.
@@ -9519,13 +9436,13 @@ class Ld_global:
     - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9551,8 +9468,7 @@ class Ld_global:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     f32 = b16
     f64 = b16
@@ -9561,16 +9477,14 @@ class Ld_global:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     nc: Ld_global_nc
     """Load global memory that nothing writes during the kernel, through the read-only cache.
     - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - and 15 more forms
+    - and 16 more forms
     """
     s16 = b16
     s32 = b16
@@ -9591,16 +9505,14 @@ class Ld_global:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
 class Ld_global_cop:
     L2__128B: Ld_cop_prefetch
@@ -9608,39 +9520,35 @@ class Ld_global_cop:
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L2__256B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L2__64B: Ld_cop_prefetch
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L2__cache_hint: Ld_cop_L2_cache_hint
     """Load from memory.
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
@@ -9655,8 +9563,7 @@ class Ld_global_cop:
     - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
-    - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
-    - and 8 more forms
+    - and 9 more forms
     """
     s16 = b16
     s32 = b16
@@ -9688,12 +9595,12 @@ class Ld_global_cop_nc:
     L2__256B: Ld_global_cop_nc_prefetch
     L2__64B: Ld_global_cop_nc_prefetch
     L2__cache_hint: Ld_global_cop_nc_L2_cache_hint
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9715,11 +9622,11 @@ class Ld_global_cop_nc:
     v4: Ld_global_cop_nc_v4
     v8: Ld_global_cop_nc_v8
 class Ld_global_cop_nc_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9740,7 +9647,7 @@ class Ld_global_cop_nc_prefetch:
     v4: Ld_global_cop_nc_prefetch_v4
     v8: Ld_global_cop_nc_prefetch_v8
 class Ld_global_cop_nc_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9758,12 +9665,12 @@ class Ld_global_cop_nc_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_global_cop_nc_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9779,11 +9686,11 @@ class Ld_global_cop_nc_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_global_cop_nc_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9796,14 +9703,14 @@ class Ld_global_cop_nc_prefetch_v8:
     u32 = b32
     u8 = b16
 class Ld_global_cop_nc_L2_cache_hint:
-    L2__128B: Ld_global_cop_nc_L2_cache_hint_prefetch
-    L2__256B: Ld_global_cop_nc_L2_cache_hint_prefetch
-    L2__64B: Ld_global_cop_nc_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    L2__128B: Ld_global_nc_prefetch
+    L2__256B: Ld_global_nc_prefetch
+    L2__64B: Ld_global_nc_prefetch
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9823,12 +9730,12 @@ class Ld_global_cop_nc_L2_cache_hint:
     v2: Ld_global_nc_v2
     v4: Ld_global_nc_v4
     v8: Ld_global_nc_v8
-class Ld_global_cop_nc_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+class Ld_global_nc_prefetch:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9849,7 +9756,7 @@ class Ld_global_cop_nc_L2_cache_hint_prefetch:
     v4: Ld_global_nc_v4
     v8: Ld_global_nc_v8
 class Ld_global_nc_v2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -9867,12 +9774,12 @@ class Ld_global_nc_v2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_v4:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9888,11 +9795,11 @@ class Ld_global_nc_v4:
     u64 = b64
     u8 = b16
 class Ld_global_nc_v8:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9905,7 +9812,7 @@ class Ld_global_nc_v8:
     u32 = b32
     u8 = b16
 class Ld_global_cop_nc_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -9924,13 +9831,13 @@ class Ld_global_cop_nc_v2:
     u64 = b16
     u8 = b16
 class Ld_global_cop_nc_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9946,12 +9853,12 @@ class Ld_global_cop_nc_v4:
     u64 = b64
     u8 = b16
 class Ld_global_cop_nc_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -9969,20 +9876,20 @@ class Ld_global_nc:
     L1__evict_normal: Ld_global_nc_level1
     L1__evict_unchanged: Ld_global_nc_level1
     L1__no_allocate: Ld_global_nc_level1
-    L2__128B: Ld_global_nc_prefetch_3
-    L2__256B: Ld_global_nc_prefetch_3
-    L2__64B: Ld_global_nc_prefetch_3
-    L2__cache_hint: Ld_global_nc_L2_cache_hint
+    L2__128B: Ld_global_nc_prefetch_5
+    L2__256B: Ld_global_nc_prefetch_5
+    L2__64B: Ld_global_nc_prefetch_5
+    L2__cache_hint: Ld_global_nc_L2_cache_hint_3
     L2__evict_first: Ld_global_nc_level1_level2
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
@@ -10001,22 +9908,22 @@ class Ld_global_nc:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_global_nc_v2_3
-    v4: Ld_global_nc_v4_4
-    v8: Ld_global_nc_v8_4
+    v2: Ld_global_nc_v2_4
+    v4: Ld_global_nc_v4_6
+    v8: Ld_global_nc_v8_6
 class Ld_global_nc_level1:
     L2__128B: Ld_global_nc_level1_prefetch
     L2__256B: Ld_global_nc_level1_prefetch
     L2__64B: Ld_global_nc_level1_prefetch
-    L2__cache_hint: Ld_global_nc_level1_L2_cache_hint
+    L2__cache_hint: Ld_global_nc_L2_cache_hint
     L2__evict_first: Ld_global_nc_level1_level2
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10037,11 +9944,11 @@ class Ld_global_nc_level1:
     v4: Ld_global_nc_level1_prefetch_v4
     v8: Ld_global_nc_level1_prefetch_v8
 class Ld_global_nc_level1_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10062,7 +9969,7 @@ class Ld_global_nc_level1_prefetch:
     v4: Ld_global_nc_level1_prefetch_v4
     v8: Ld_global_nc_level1_prefetch_v8
 class Ld_global_nc_level1_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10080,12 +9987,12 @@ class Ld_global_nc_level1_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_level1_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10101,11 +10008,11 @@ class Ld_global_nc_level1_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_global_nc_level1_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10117,15 +10024,15 @@ class Ld_global_nc_level1_prefetch_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_global_nc_level1_L2_cache_hint:
-    L2__128B: Ld_global_nc_prefetch
-    L2__256B: Ld_global_nc_prefetch
-    L2__64B: Ld_global_nc_prefetch
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+class Ld_global_nc_L2_cache_hint:
+    L2__128B: Ld_global_nc_prefetch_2
+    L2__256B: Ld_global_nc_prefetch_2
+    L2__64B: Ld_global_nc_prefetch_2
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10145,12 +10052,12 @@ class Ld_global_nc_level1_L2_cache_hint:
     v2: Ld_global_nc_v2_2
     v4: Ld_global_nc_v4_2
     v8: Ld_global_nc_v8_2
-class Ld_global_nc_prefetch:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+class Ld_global_nc_prefetch_2:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10171,7 +10078,7 @@ class Ld_global_nc_prefetch:
     v4: Ld_global_nc_v4_2
     v8: Ld_global_nc_v8_2
 class Ld_global_nc_v2_2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10189,12 +10096,12 @@ class Ld_global_nc_v2_2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_v4_2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10210,11 +10117,11 @@ class Ld_global_nc_v4_2:
     u64 = b64
     u8 = b16
 class Ld_global_nc_v8_2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10227,42 +10134,17 @@ class Ld_global_nc_v8_2:
     u32 = b32
     u8 = b16
 class Ld_global_nc_level1_level2:
-    L2__128B: Ld_global_nc_level1_level2_prefetch
-    L2__256B: Ld_global_nc_level1_level2_prefetch
-    L2__64B: Ld_global_nc_level1_level2_prefetch
-    L2__cache_hint: Ld_global_nc_level1_level2_L2_cache_hint
-    v4: Ld_global_nc_level1_level2_prefetch_v4
-    v8: Ld_global_nc_level1_level2_prefetch_v8
-class Ld_global_nc_level1_level2_prefetch:
-    v4: Ld_global_nc_level1_level2_prefetch_v4
-    v8: Ld_global_nc_level1_level2_prefetch_v8
-class Ld_global_nc_level1_level2_prefetch_v4:
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f64 = b64
-    s64 = b64
-    u64 = b64
-class Ld_global_nc_level1_level2_prefetch_v8:
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-        """
-    f32 = b32
-    s32 = b32
-    u32 = b32
-class Ld_global_nc_level1_level2_L2_cache_hint:
-    L2__128B: Ld_global_nc_prefetch_2
-    L2__256B: Ld_global_nc_prefetch_2
-    L2__64B: Ld_global_nc_prefetch_2
+    L2__128B: Ld_global_nc_prefetch_3
+    L2__256B: Ld_global_nc_prefetch_3
+    L2__64B: Ld_global_nc_prefetch_3
+    L2__cache_hint: Ld_global_nc_L2_cache_hint_2
     v4: Ld_global_nc_v4_3
     v8: Ld_global_nc_v8_3
-class Ld_global_nc_prefetch_2:
+class Ld_global_nc_prefetch_3:
     v4: Ld_global_nc_v4_3
     v8: Ld_global_nc_v8_3
 class Ld_global_nc_v4_3:
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10270,20 +10152,45 @@ class Ld_global_nc_v4_3:
     s64 = b64
     u64 = b64
 class Ld_global_nc_v8_3:
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class Ld_global_nc_prefetch_3:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+class Ld_global_nc_L2_cache_hint_2:
+    L2__128B: Ld_global_nc_prefetch_4
+    L2__256B: Ld_global_nc_prefetch_4
+    L2__64B: Ld_global_nc_prefetch_4
+    v4: Ld_global_nc_v4_4
+    v8: Ld_global_nc_v8_4
+class Ld_global_nc_prefetch_4:
+    v4: Ld_global_nc_v4_4
+    v8: Ld_global_nc_v8_4
+class Ld_global_nc_v4_4:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
+    f64 = b64
+    s64 = b64
+    u64 = b64
+class Ld_global_nc_v8_4:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        """
+    f32 = b32
+    s32 = b32
+    u32 = b32
+class Ld_global_nc_prefetch_5:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10305,7 +10212,7 @@ class Ld_global_nc_prefetch_3:
     v4: Ld_global_nc_prefetch_v4
     v8: Ld_global_nc_prefetch_v8
 class Ld_global_nc_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10324,13 +10231,13 @@ class Ld_global_nc_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_global_nc_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10347,12 +10254,12 @@ class Ld_global_nc_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_global_nc_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10365,16 +10272,16 @@ class Ld_global_nc_prefetch_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_global_nc_L2_cache_hint:
-    L2__128B: Ld_global_nc_L2_cache_hint_prefetch
-    L2__256B: Ld_global_nc_L2_cache_hint_prefetch
-    L2__64B: Ld_global_nc_L2_cache_hint_prefetch
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+class Ld_global_nc_L2_cache_hint_3:
+    L2__128B: Ld_global_nc_prefetch_6
+    L2__256B: Ld_global_nc_prefetch_6
+    L2__64B: Ld_global_nc_prefetch_6
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10392,16 +10299,16 @@ class Ld_global_nc_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_global_nc_L2_cache_hint_prefetch_v2
-    v4: Ld_global_nc_L2_cache_hint_prefetch_v4
-    v8: Ld_global_nc_L2_cache_hint_prefetch_v8
-class Ld_global_nc_L2_cache_hint_prefetch:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    v2: Ld_global_nc_v2_3
+    v4: Ld_global_nc_v4_5
+    v8: Ld_global_nc_v8_5
+class Ld_global_nc_prefetch_6:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10419,11 +10326,11 @@ class Ld_global_nc_L2_cache_hint_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_global_nc_L2_cache_hint_prefetch_v2
-    v4: Ld_global_nc_L2_cache_hint_prefetch_v4
-    v8: Ld_global_nc_L2_cache_hint_prefetch_v8
-class Ld_global_nc_L2_cache_hint_prefetch_v2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    v2: Ld_global_nc_v2_3
+    v4: Ld_global_nc_v4_5
+    v8: Ld_global_nc_v8_5
+class Ld_global_nc_v2_3:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10441,14 +10348,14 @@ class Ld_global_nc_L2_cache_hint_prefetch_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_global_nc_L2_cache_hint_prefetch_v4:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_global_nc_v4_5:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10464,13 +10371,13 @@ class Ld_global_nc_L2_cache_hint_prefetch_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_global_nc_L2_cache_hint_prefetch_v8:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_global_nc_v8_5:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10483,8 +10390,8 @@ class Ld_global_nc_L2_cache_hint_prefetch_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_global_nc_v2_3:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_global_nc_v2_4:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
@@ -10503,15 +10410,15 @@ class Ld_global_nc_v2_3:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_global_nc_v4_4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_global_nc_v4_6:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10527,14 +10434,14 @@ class Ld_global_nc_v4_4:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_global_nc_v8_4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_global_nc_v8_6:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10548,7 +10455,7 @@ class Ld_global_nc_v8_4:
     u32 = b32
     u8 = b16
 class Ld_global_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -10568,14 +10475,14 @@ class Ld_global_v2:
     u64 = b16
     u8 = b16
 class Ld_global_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10592,13 +10499,13 @@ class Ld_global_v4:
     u64 = b64
     u8 = b16
 class Ld_global_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld{.weak}{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
@@ -10617,11 +10524,11 @@ class Ld_mmio:
 class Ld_mmio_acquire:
     sys: Ld_mmio_acquire_sys
 class Ld_mmio_acquire_sys:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
@@ -10640,11 +10547,11 @@ class Ld_mmio_acquire_sys:
     u64 = b16
     u8 = b16
 class Ld_mmio_acquire_sys_global:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
         """
@@ -10664,11 +10571,11 @@ class Ld_mmio_acquire_sys_global:
 class Ld_mmio_relaxed:
     sys: Ld_mmio_relaxed_sys
 class Ld_mmio_relaxed_sys:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
@@ -10687,11 +10594,11 @@ class Ld_mmio_relaxed_sys:
     u64 = b16
     u8 = b16
 class Ld_mmio_relaxed_sys_global:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
         """
@@ -10709,7 +10616,7 @@ class Ld_mmio_relaxed_sys_global:
     u64 = b16
     u8 = b16
 class Ld_proxy_readonly:
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
         """
@@ -10731,7 +10638,7 @@ class Ld_proxy_readonly:
     v4: Ld_proxy_readonly_global_v4
     v8: Ld_proxy_readonly_global_v8
 class Ld_proxy_readonly_global:
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.proxy::readonly{.global}.type d, [a]` (PTX 9.4, sm_90 or later)
         """
@@ -10752,7 +10659,7 @@ class Ld_proxy_readonly_global:
     v4: Ld_proxy_readonly_global_v4
     v8: Ld_proxy_readonly_global_v8
 class Ld_proxy_readonly_global_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.proxy::readonly{.global}.v2.type d, [a]` (PTX 9.4, sm_90 or later)
         """
@@ -10770,12 +10677,12 @@ class Ld_proxy_readonly_global_v2:
     u64 = b16
     u8 = b16
 class Ld_proxy_readonly_global_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_90 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.proxy::readonly{.global}.v4.type d, [a]` (PTX 9.4, sm_100 or later)
         """
@@ -10791,11 +10698,11 @@ class Ld_proxy_readonly_global_v4:
     u64 = b64
     u8 = b16
 class Ld_proxy_readonly_global_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_90 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.proxy::readonly{.global}.v8.type d, [a]` (PTX 9.4, sm_100 or later)
         """
@@ -10821,16 +10728,16 @@ class Ld_relaxed_scope:
     L2__128B: Ld_relaxed_scope_level1_prefetch
     L2__256B: Ld_relaxed_scope_level1_prefetch
     L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_relaxed_scope_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_5
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -10859,15 +10766,15 @@ class Ld_relaxed_scope_level1:
     L2__128B: Ld_relaxed_scope_level1_prefetch
     L2__256B: Ld_relaxed_scope_level1_prefetch
     L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_relaxed_scope_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_5
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10884,15 +10791,15 @@ class Ld_relaxed_scope_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_relaxed_scope_level1_prefetch_v2
-    v4: Ld_relaxed_scope_level1_prefetch_v4
-    v8: Ld_relaxed_scope_level1_prefetch_v8
+    v2: Ld_v2_4
+    v4: Ld_v4_7
+    v8: Ld_v8_7
 class Ld_relaxed_scope_level1_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10909,11 +10816,11 @@ class Ld_relaxed_scope_level1_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_relaxed_scope_level1_prefetch_v2
-    v4: Ld_relaxed_scope_level1_prefetch_v4
-    v8: Ld_relaxed_scope_level1_prefetch_v8
-class Ld_relaxed_scope_level1_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    v2: Ld_v2_4
+    v4: Ld_v4_7
+    v8: Ld_v8_7
+class Ld_v2_4:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10930,13 +10837,13 @@ class Ld_relaxed_scope_level1_prefetch_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_relaxed_scope_level1_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_v4_7:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10951,12 +10858,12 @@ class Ld_relaxed_scope_level1_prefetch_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_relaxed_scope_level1_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_7:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -10968,15 +10875,15 @@ class Ld_relaxed_scope_level1_prefetch_v8:
     u16 = b16
     u32 = b32
     u8 = b16
-class Ld_relaxed_scope_level1_L2_cache_hint:
-    L2__128B: Ld_prefetch_5
-    L2__256B: Ld_prefetch_5
-    L2__64B: Ld_prefetch_5
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+class Ld_L2_cache_hint_5:
+    L2__128B: Ld_prefetch_7
+    L2__256B: Ld_prefetch_7
+    L2__64B: Ld_prefetch_7
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -10993,15 +10900,15 @@ class Ld_relaxed_scope_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_5
-    v8: Ld_v8_5
-class Ld_prefetch_5:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    v2: Ld_v2_5
+    v4: Ld_v4_8
+    v8: Ld_v8_8
+class Ld_prefetch_7:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11018,11 +10925,11 @@ class Ld_prefetch_5:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_5
-    v8: Ld_v8_5
-class Ld_v2_2:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    v2: Ld_v2_5
+    v4: Ld_v4_8
+    v8: Ld_v8_8
+class Ld_v2_5:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11039,13 +10946,13 @@ class Ld_v2_2:
     u32 = b16
     u64 = b16
     u8 = b16
-class Ld_v4_5:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v4_8:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -11060,12 +10967,12 @@ class Ld_v4_5:
     u32 = b16
     u64 = b64
     u8 = b16
-class Ld_v8_5:
-    def b16(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_8:
+    def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -11078,50 +10985,50 @@ class Ld_v8_5:
     u32 = b32
     u8 = b16
 class Ld_relaxed_scope_level1_level2:
-    L2__128B: Ld_relaxed_scope_level1_level2_prefetch
-    L2__256B: Ld_relaxed_scope_level1_level2_prefetch
-    L2__64B: Ld_relaxed_scope_level1_level2_prefetch
-    L2__cache_hint: Ld_L2_cache_hint_3
-    v4: Ld_v4_6
-    v8: Ld_v8_6
-class Ld_relaxed_scope_level1_level2_prefetch:
-    v4: Ld_v4_6
-    v8: Ld_v8_6
-class Ld_v4_6:
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    L2__128B: Ld_prefetch_8
+    L2__256B: Ld_prefetch_8
+    L2__64B: Ld_prefetch_8
+    L2__cache_hint: Ld_L2_cache_hint_6
+    v4: Ld_v4_9
+    v8: Ld_v8_9
+class Ld_prefetch_8:
+    v4: Ld_v4_9
+    v8: Ld_v8_9
+class Ld_v4_9:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_6:
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_9:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class Ld_L2_cache_hint_3:
-    L2__128B: Ld_prefetch_6
-    L2__256B: Ld_prefetch_6
-    L2__64B: Ld_prefetch_6
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_prefetch_6:
-    v4: Ld_v4_7
-    v8: Ld_v8_7
-class Ld_v4_7:
-    def b64(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_L2_cache_hint_6:
+    L2__128B: Ld_prefetch_9
+    L2__256B: Ld_prefetch_9
+    L2__64B: Ld_prefetch_9
+    v4: Ld_v4_10
+    v8: Ld_v8_10
+class Ld_prefetch_9:
+    v4: Ld_v4_10
+    v8: Ld_v8_10
+class Ld_v4_10:
+    def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class Ld_v8_7:
-    def b32(self, d: Values, a: object, policy: Value, /, *, pred: Reg | None = None) -> None:
+class Ld_v8_10:
+    def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -11137,16 +11044,16 @@ class Ld_relaxed_scope_global:
     L2__128B: Ld_relaxed_scope_level1_prefetch
     L2__256B: Ld_relaxed_scope_level1_prefetch
     L2__64B: Ld_relaxed_scope_level1_prefetch
-    L2__cache_hint: Ld_relaxed_scope_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_5
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -11168,7 +11075,7 @@ class Ld_relaxed_scope_global:
     v4: Ld_relaxed_scope_global_v4
     v8: Ld_relaxed_scope_global_v8
 class Ld_relaxed_scope_global_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -11187,13 +11094,13 @@ class Ld_relaxed_scope_global_v2:
     u64 = b16
     u8 = b16
 class Ld_relaxed_scope_global_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -11209,12 +11116,12 @@ class Ld_relaxed_scope_global_v4:
     u64 = b64
     u8 = b16
 class Ld_relaxed_scope_global_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -11227,11 +11134,11 @@ class Ld_relaxed_scope_global_v8:
     u32 = b32
     u8 = b16
 class Ld_relaxed_scope_ss:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -11252,7 +11159,7 @@ class Ld_relaxed_scope_ss:
     v4: Ld_relaxed_scope_ss_v4
     v8: Ld_relaxed_scope_ss_v8
 class Ld_relaxed_scope_ss_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -11270,7 +11177,7 @@ class Ld_relaxed_scope_ss_v2:
     u64 = b16
     u8 = b16
 class Ld_relaxed_scope_ss_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -11284,7 +11191,7 @@ class Ld_relaxed_scope_ss_v4:
     u32 = b16
     u8 = b16
 class Ld_relaxed_scope_ss_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -11302,16 +11209,16 @@ class Ld_relaxed_sys:
     L2__128B: Ld_relaxed_sys_level1_prefetch
     L2__256B: Ld_relaxed_sys_level1_prefetch
     L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_relaxed_sys_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_7
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -11340,15 +11247,15 @@ class Ld_relaxed_sys_level1:
     L2__128B: Ld_relaxed_sys_level1_prefetch
     L2__256B: Ld_relaxed_sys_level1_prefetch
     L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_relaxed_sys_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_7
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11365,15 +11272,15 @@ class Ld_relaxed_sys_level1:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_relaxed_scope_level1_prefetch_v2
-    v4: Ld_relaxed_scope_level1_prefetch_v4
-    v8: Ld_relaxed_scope_level1_prefetch_v8
+    v2: Ld_v2_4
+    v4: Ld_v4_7
+    v8: Ld_v8_7
 class Ld_relaxed_sys_level1_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11390,18 +11297,18 @@ class Ld_relaxed_sys_level1_prefetch:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_relaxed_scope_level1_prefetch_v2
-    v4: Ld_relaxed_scope_level1_prefetch_v4
-    v8: Ld_relaxed_scope_level1_prefetch_v8
-class Ld_relaxed_sys_level1_L2_cache_hint:
-    L2__128B: Ld_prefetch_7
-    L2__256B: Ld_prefetch_7
-    L2__64B: Ld_prefetch_7
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    v2: Ld_v2_4
+    v4: Ld_v4_7
+    v8: Ld_v8_7
+class Ld_L2_cache_hint_7:
+    L2__128B: Ld_prefetch_10
+    L2__256B: Ld_prefetch_10
+    L2__64B: Ld_prefetch_10
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11418,15 +11325,15 @@ class Ld_relaxed_sys_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_5
-    v8: Ld_v8_5
-class Ld_prefetch_7:
-    def b128(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    v2: Ld_v2_5
+    v4: Ld_v4_8
+    v8: Ld_v8_8
+class Ld_prefetch_10:
+    def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, policy: Value, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -11443,9 +11350,9 @@ class Ld_prefetch_7:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: Ld_v2_2
-    v4: Ld_v4_5
-    v8: Ld_v8_5
+    v2: Ld_v2_5
+    v4: Ld_v4_8
+    v8: Ld_v8_8
 class Ld_relaxed_sys_global:
     L1__evict_first: Ld_relaxed_sys_level1
     L1__evict_last: Ld_relaxed_sys_level1
@@ -11455,16 +11362,16 @@ class Ld_relaxed_sys_global:
     L2__128B: Ld_relaxed_sys_level1_prefetch
     L2__256B: Ld_relaxed_sys_level1_prefetch
     L2__64B: Ld_relaxed_sys_level1_prefetch
-    L2__cache_hint: Ld_relaxed_sys_level1_L2_cache_hint
+    L2__cache_hint: Ld_L2_cache_hint_7
     L2__evict_first: Ld_relaxed_scope_level1_level2
     L2__evict_last: Ld_relaxed_scope_level1_level2
     L2__evict_normal: Ld_relaxed_scope_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
@@ -11486,11 +11393,11 @@ class Ld_relaxed_sys_global:
     v4: Ld_relaxed_scope_global_v4
     v8: Ld_relaxed_scope_global_v8
 class Ld_relaxed_sys_ss:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
         """
@@ -11514,11 +11421,11 @@ class Ld_volatile:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -11544,11 +11451,11 @@ class Ld_volatile:
     v4: Ld_volatile_global_v4
     v8: Ld_volatile_global_v8
 class Ld_volatile_prefetch:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -11569,7 +11476,7 @@ class Ld_volatile_prefetch:
     v4: Ld_volatile_prefetch_v4
     v8: Ld_volatile_prefetch_v8
 class Ld_volatile_prefetch_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v2.type d, [a]` (PTX 7.4, sm_70 or later)
         """
@@ -11587,12 +11494,12 @@ class Ld_volatile_prefetch_v2:
     u64 = b16
     u8 = b16
 class Ld_volatile_prefetch_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v4.type d, [a]` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
         """
@@ -11608,11 +11515,11 @@ class Ld_volatile_prefetch_v4:
     u64 = b64
     u8 = b16
 class Ld_volatile_prefetch_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}.prefetch.v8.type d, [a]` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
         """
@@ -11628,11 +11535,11 @@ class Ld_volatile_global:
     L2__128B: Ld_volatile_prefetch
     L2__256B: Ld_volatile_prefetch
     L2__64B: Ld_volatile_prefetch
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -11653,7 +11560,7 @@ class Ld_volatile_global:
     v4: Ld_volatile_global_v4
     v8: Ld_volatile_global_v8
 class Ld_volatile_global_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
         """
@@ -11671,12 +11578,12 @@ class Ld_volatile_global_v2:
     u64 = b16
     u8 = b16
 class Ld_volatile_global_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}{.prefetch}.v4.type d, [a]` (PTX 8.8, sm_100 or later)
         """
@@ -11692,11 +11599,11 @@ class Ld_volatile_global_v4:
     u64 = b64
     u8 = b16
 class Ld_volatile_global_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
         """
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.global}{.prefetch}.v8.type d, [a]` (PTX 8.8, sm_100 or later)
         """
@@ -11709,11 +11616,11 @@ class Ld_volatile_global_v8:
     u32 = b32
     u8 = b16
 class Ld_volatile_local:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile.local.type d, [a]` (PTX 9.1, any target)
         """
@@ -11734,7 +11641,7 @@ class Ld_volatile_local:
     v4: Ld_volatile_local_v4
     v8: Ld_volatile_local_v8
 class Ld_volatile_local_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile.local.v2.type d, [a]` (PTX 9.1, any target)
         """
@@ -11752,7 +11659,7 @@ class Ld_volatile_local_v2:
     u64 = b16
     u8 = b16
 class Ld_volatile_local_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile.local.v4.type d, [a]` (PTX 9.1, any target)
         """
@@ -11766,7 +11673,7 @@ class Ld_volatile_local_v4:
     u32 = b16
     u8 = b16
 class Ld_volatile_local_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile.local.v8.type d, [a]` (PTX 9.1, any target)
         """
@@ -11776,11 +11683,11 @@ class Ld_volatile_local_v8:
     u16 = b16
     u8 = b16
 class Ld_volatile_ss:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
         """
@@ -11801,7 +11708,7 @@ class Ld_volatile_ss:
     v4: Ld_volatile_ss_v4
     v8: Ld_volatile_ss_v8
 class Ld_volatile_ss_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
         """
@@ -11815,7 +11722,7 @@ class Ld_volatile_ss_v4:
     u32 = b16
     u8 = b16
 class Ld_volatile_ss_v8:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
         - `ld.volatile{.ss}.v8.type d, [a]` (PTX 1.0, any target)
         """
@@ -11830,20 +11737,20 @@ class Ld_weak:
     L1__evict_normal: Ld_level1
     L1__evict_unchanged: Ld_level1
     L1__no_allocate: Ld_level1
-    L2__128B: Ld_prefetch
-    L2__256B: Ld_prefetch
-    L2__64B: Ld_prefetch
+    L2__128B: Ld_prefetch_2
+    L2__256B: Ld_prefetch_2
+    L2__64B: Ld_prefetch_2
     L2__cache_hint: Ld_L2_cache_hint
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11885,20 +11792,20 @@ class Ld_weak_global:
     L1__evict_normal: Ld_level1
     L1__evict_unchanged: Ld_level1
     L1__no_allocate: Ld_level1
-    L2__128B: Ld_prefetch
-    L2__256B: Ld_prefetch
-    L2__64B: Ld_prefetch
+    L2__128B: Ld_prefetch_2
+    L2__256B: Ld_prefetch_2
+    L2__64B: Ld_prefetch_2
     L2__cache_hint: Ld_L2_cache_hint
     L2__evict_first: Ld_level1_level2
     L2__evict_last: Ld_level1_level2
     L2__evict_normal: Ld_level1_level2
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -11937,8 +11844,8 @@ class Ldmatrix_sync_aligned_m16n16:
     x1: Ldmatrix_sync_aligned_m16n16_num
     x2: Ldmatrix_sync_aligned_m16n16_num
 class Ldmatrix_sync_aligned_m16n16_num:
-    trans: Ldmatrix_sync_aligned_m16n16_num_trans
-class Ldmatrix_sync_aligned_m16n16_num_trans:
+    trans: Ldmatrix_trans
+class Ldmatrix_trans:
     def b8(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
@@ -11963,24 +11870,24 @@ class Ldmatrix_sync_aligned_m8n16:
     x2: Ldmatrix_sync_aligned_m8n16_num
     x4: Ldmatrix_sync_aligned_m8n16_num
 class Ldmatrix_sync_aligned_m8n16_num:
-    b8x16: Ldmatrix_sync_aligned_m8n16_num_b8x16
-    s8: Ldmatrix_sync_aligned_m8n16_num_s8
-    shared: Ldmatrix_sync_aligned_m8n16_num_ss
-    shared__cta: Ldmatrix_sync_aligned_m8n16_num_ss
-class Ldmatrix_sync_aligned_m8n16_num_b8x16:
+    b8x16: Ldmatrix_b8x16_2
+    s8: Ldmatrix_s8
+    shared: Ldmatrix_ss_2
+    shared__cta: Ldmatrix_ss_2
+class Ldmatrix_b8x16_2:
     def b4x16_p64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
-class Ldmatrix_sync_aligned_m8n16_num_s8:
+class Ldmatrix_s8:
     def s4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n16.num{.ss}.s8.s4 d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
-class Ldmatrix_sync_aligned_m8n16_num_ss:
-    b8x16: Ldmatrix_sync_aligned_m8n16_num_b8x16
-    s8: Ldmatrix_sync_aligned_m8n16_num_s8
+class Ldmatrix_ss_2:
+    b8x16: Ldmatrix_b8x16_2
+    s8: Ldmatrix_s8
 class Ldmatrix_sync_aligned_m8n8:
     x1: Ldmatrix_sync_aligned_m8n8_num
     x2: Ldmatrix_sync_aligned_m8n8_num
@@ -11990,27 +11897,27 @@ class Ldmatrix_sync_aligned_m8n8_num:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
-    shared: Ldmatrix_sync_aligned_m8n8_num_ss
-    shared__cta: Ldmatrix_sync_aligned_m8n8_num_ss
-    trans: Ldmatrix_sync_aligned_m8n8_num_trans
-class Ldmatrix_sync_aligned_m8n8_num_ss:
+    shared: Ldmatrix_ss_3
+    shared__cta: Ldmatrix_ss_3
+    trans: Ldmatrix_trans_2
+class Ldmatrix_ss_3:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
-class Ldmatrix_sync_aligned_m8n8_num_trans:
+class Ldmatrix_trans_2:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load small matrices from shared memory into the layout of registers that mma takes.
         - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
         """
-    shared: Ldmatrix_sync_aligned_m8n8_num_ss
-    shared__cta: Ldmatrix_sync_aligned_m8n8_num_ss
+    shared: Ldmatrix_ss_3
+    shared__cta: Ldmatrix_ss_3
 class Ldu:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
@@ -12031,11 +11938,11 @@ class Ldu:
     v2: Ldu_global_v2
     v4: Ldu_global_v4
 class Ldu_global:
-    def b128(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
@@ -12055,7 +11962,7 @@ class Ldu_global:
     v2: Ldu_global_v2
     v4: Ldu_global_v4
 class Ldu_global_v2:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
         """
@@ -12073,7 +11980,7 @@ class Ldu_global_v2:
     u64 = b16
     u8 = b16
 class Ldu_global_v4:
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load data that is the same for all threads of a warp.
         - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
         """
@@ -12442,16 +12349,14 @@ class Mbarrier:
     - `mbarrier.arrive.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
     - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
     - `mbarrier.arrive.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - and 13 more forms
+    - and 14 more forms
     """
     arrive_drop: Mbarrier_arrive_drop
     """Arrive at an mbarrier, and expect one arrival less from the next phase on.
     - `mbarrier.arrive_drop.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
     - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
     - `mbarrier.arrive_drop.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
-    - and 11 more forms
+    - and 12 more forms
     """
     check_layout: Mbarrier_check_layout
     """Tell whether an mbarrier in memory has a given layout.
@@ -12486,16 +12391,14 @@ class Mbarrier:
     - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
     - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
     - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
-    - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
-    - and 7 more forms
+    - and 8 more forms
     """
     try_wait: Mbarrier_try_wait
     """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
     - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
     - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
     - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
-    - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
-    - and 7 more forms
+    - and 8 more forms
     """
 class Mbarrier_arrive:
     @overload
@@ -12514,8 +12417,8 @@ class Mbarrier_arrive:
     expect_tx: Mbarrier_arrive_expect_tx
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
     noComplete: Mbarrier_arrive_noComplete
-    relaxed: Mbarrier_arrive_relaxed
-    release: Mbarrier_arrive_release
+    relaxed: Mbarrier_arrive_relaxed_2
+    release: Mbarrier_arrive_release_3
     shared: Mbarrier_arrive_ss_4
     shared__cluster: Mbarrier_arrive_shared_cluster_4
     shared__cta: Mbarrier_arrive_ss_4
@@ -12525,8 +12428,8 @@ class Mbarrier_arrive_expect_tx:
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
-    relaxed: Mbarrier_arrive_expect_tx_relaxed
-    release: Mbarrier_arrive_expect_tx_release
+    relaxed: Mbarrier_arrive_relaxed
+    release: Mbarrier_arrive_release
     shared: Mbarrier_arrive_ss_2
     shared__cluster: Mbarrier_arrive_shared_cluster_2
     shared__cta: Mbarrier_arrive_ss_2
@@ -12535,10 +12438,10 @@ class Mbarrier_arrive_multicast_cluster_32b:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
-class Mbarrier_arrive_expect_tx_relaxed:
-    cluster: Mbarrier_arrive_expect_tx_relaxed_scope
-    cta: Mbarrier_arrive_expect_tx_relaxed_scope
-class Mbarrier_arrive_expect_tx_relaxed_scope:
+class Mbarrier_arrive_relaxed:
+    cluster: Mbarrier_arrive_scope
+    cta: Mbarrier_arrive_scope
+class Mbarrier_arrive_scope:
     def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
@@ -12558,10 +12461,10 @@ class Mbarrier_arrive_shared_cluster:
         - `mbarrier.arrive.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
-class Mbarrier_arrive_expect_tx_release:
-    cluster: Mbarrier_arrive_expect_tx_release_scope
-    cta: Mbarrier_arrive_expect_tx_release_scope
-class Mbarrier_arrive_expect_tx_release_scope:
+class Mbarrier_arrive_release:
+    cluster: Mbarrier_arrive_scope_2
+    cta: Mbarrier_arrive_scope_2
+class Mbarrier_arrive_scope_2:
     def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
@@ -12596,12 +12499,12 @@ class Mbarrier_arrive_noComplete:
     @overload
     def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
-    release: Mbarrier_arrive_noComplete_release
+    release: Mbarrier_arrive_release_2
     shared: Mbarrier_arrive_noComplete_ss
     shared__cta: Mbarrier_arrive_noComplete_ss
-class Mbarrier_arrive_noComplete_release:
-    cta: Mbarrier_arrive_noComplete_release_cta
-class Mbarrier_arrive_noComplete_release_cta:
+class Mbarrier_arrive_release_2:
+    cta: Mbarrier_arrive_cta
+class Mbarrier_arrive_cta:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
@@ -12623,7 +12526,7 @@ class Mbarrier_arrive_noComplete_ss:
     @overload
     def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
-class Mbarrier_arrive_relaxed:
+class Mbarrier_arrive_relaxed_2:
     cluster: Mbarrier_arrive_relaxed_scope
     cta: Mbarrier_arrive_relaxed_scope
 class Mbarrier_arrive_relaxed_scope:
@@ -12646,7 +12549,7 @@ class Mbarrier_arrive_shared_cluster_3:
         - `mbarrier.arrive.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
-class Mbarrier_arrive_release:
+class Mbarrier_arrive_release_3:
     cluster: Mbarrier_arrive_release_scope
     cta: Mbarrier_arrive_release_scope
 class Mbarrier_arrive_release_scope:
@@ -12694,19 +12597,19 @@ class Mbarrier_arrive_drop:
     expect_tx: Mbarrier_arrive_drop_expect_tx
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
     noComplete: Mbarrier_arrive_drop_noComplete
-    relaxed: Mbarrier_arrive_drop_relaxed
-    release: Mbarrier_arrive_drop_release
-    shared: Mbarrier_arrive_drop_ss_4
+    relaxed: Mbarrier_arrive_drop_relaxed_2
+    release: Mbarrier_arrive_drop_release_3
+    shared: Mbarrier_arrive_drop_ss_7
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_4
-    shared__cta: Mbarrier_arrive_drop_ss_4
+    shared__cta: Mbarrier_arrive_drop_ss_7
 class Mbarrier_arrive_drop_expect_tx:
     def b64(self, state: Reg | NoResult, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.release.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
-    relaxed: Mbarrier_arrive_drop_expect_tx_relaxed
-    release: Mbarrier_arrive_drop_expect_tx_release
+    relaxed: Mbarrier_arrive_drop_relaxed
+    release: Mbarrier_arrive_drop_release
     shared: Mbarrier_arrive_drop_ss_2
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_2
     shared__cta: Mbarrier_arrive_drop_ss_2
@@ -12715,7 +12618,7 @@ class Mbarrier_arrive_drop_multicast_cluster_32b:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
-class Mbarrier_arrive_drop_expect_tx_relaxed:
+class Mbarrier_arrive_drop_relaxed:
     cluster: Mbarrier_arrive_drop_scope
     cta: Mbarrier_arrive_drop_scope
 class Mbarrier_arrive_drop_scope:
@@ -12738,7 +12641,7 @@ class Mbarrier_arrive_drop_shared_cluster:
         - `mbarrier.arrive_drop.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
-class Mbarrier_arrive_drop_expect_tx_release:
+class Mbarrier_arrive_drop_release:
     cluster: Mbarrier_arrive_drop_scope_2
     cta: Mbarrier_arrive_drop_scope_2
 class Mbarrier_arrive_drop_scope_2:
@@ -12771,10 +12674,10 @@ class Mbarrier_arrive_drop_noComplete:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
-    release: Mbarrier_arrive_drop_noComplete_release
-    shared: Mbarrier_arrive_drop_noComplete_ss
-    shared__cta: Mbarrier_arrive_drop_noComplete_ss
-class Mbarrier_arrive_drop_noComplete_release:
+    release: Mbarrier_arrive_drop_release_2
+    shared: Mbarrier_arrive_drop_ss_4
+    shared__cta: Mbarrier_arrive_drop_ss_4
+class Mbarrier_arrive_drop_release_2:
     cta: Mbarrier_arrive_drop_cta
 class Mbarrier_arrive_drop_cta:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -12788,24 +12691,24 @@ class Mbarrier_arrive_drop_ss_3:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete.release.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
-class Mbarrier_arrive_drop_noComplete_ss:
+class Mbarrier_arrive_drop_ss_4:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
-class Mbarrier_arrive_drop_relaxed:
-    cluster: Mbarrier_arrive_drop_relaxed_scope
-    cta: Mbarrier_arrive_drop_relaxed_scope
-class Mbarrier_arrive_drop_relaxed_scope:
+class Mbarrier_arrive_drop_relaxed_2:
+    cluster: Mbarrier_arrive_drop_scope_3
+    cta: Mbarrier_arrive_drop_scope_3
+class Mbarrier_arrive_drop_scope_3:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
-    shared: Mbarrier_arrive_drop_relaxed_scope_ss
+    shared: Mbarrier_arrive_drop_ss_5
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_3
-    shared__cta: Mbarrier_arrive_drop_relaxed_scope_ss
-class Mbarrier_arrive_drop_relaxed_scope_ss:
+    shared__cta: Mbarrier_arrive_drop_ss_5
+class Mbarrier_arrive_drop_ss_5:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.relaxed.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
@@ -12816,20 +12719,20 @@ class Mbarrier_arrive_drop_shared_cluster_3:
         - `mbarrier.arrive_drop.relaxed.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
-class Mbarrier_arrive_drop_release:
-    cluster: Mbarrier_arrive_drop_release_scope
-    cta: Mbarrier_arrive_drop_release_scope
-class Mbarrier_arrive_drop_release_scope:
+class Mbarrier_arrive_drop_release_3:
+    cluster: Mbarrier_arrive_drop_scope_4
+    cta: Mbarrier_arrive_drop_scope_4
+class Mbarrier_arrive_drop_scope_4:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
-    shared: Mbarrier_arrive_drop_release_scope_ss
+    shared: Mbarrier_arrive_drop_ss_6
     shared__cluster: Mbarrier_arrive_drop_shared_cluster_4
-    shared__cta: Mbarrier_arrive_drop_release_scope_ss
-class Mbarrier_arrive_drop_release_scope_ss:
+    shared__cta: Mbarrier_arrive_drop_ss_6
+class Mbarrier_arrive_drop_ss_6:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop.release.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
@@ -12841,7 +12744,7 @@ class Mbarrier_arrive_drop_shared_cluster_4:
         - `mbarrier.arrive_drop{.release.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
-class Mbarrier_arrive_drop_ss_4:
+class Mbarrier_arrive_drop_ss_7:
     def b64(self, state: Reg | NoResult, addr: Name, count: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Arrive at an mbarrier, and expect one arrival less from the next phase on.
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
@@ -12869,27 +12772,27 @@ class Mbarrier_complete_tx:
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
     relaxed: Mbarrier_complete_tx_relaxed
-    shared: Mbarrier_complete_tx_relaxed_scope_space
+    shared: Mbarrier_complete_tx_space
     shared__cluster: Mbarrier_complete_tx_shared_cluster
-    shared__cta: Mbarrier_complete_tx_relaxed_scope_space
+    shared__cta: Mbarrier_complete_tx_space
 class Mbarrier_complete_tx_multicast_cluster_32b:
     def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
         """Count bytes as arrived, without copying anything.
         - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_complete_tx_relaxed:
-    cluster: Mbarrier_complete_tx_relaxed_scope
-    cta: Mbarrier_complete_tx_relaxed_scope
-class Mbarrier_complete_tx_relaxed_scope:
+    cluster: Mbarrier_complete_tx_scope
+    cta: Mbarrier_complete_tx_scope
+class Mbarrier_complete_tx_scope:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
         """Count bytes as arrived, without copying anything.
         - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
-    shared: Mbarrier_complete_tx_relaxed_scope_space
+    shared: Mbarrier_complete_tx_space
     shared__cluster: Mbarrier_complete_tx_shared_cluster
-    shared__cta: Mbarrier_complete_tx_relaxed_scope_space
-class Mbarrier_complete_tx_relaxed_scope_space:
+    shared__cta: Mbarrier_complete_tx_space
+class Mbarrier_complete_tx_space:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
         """Count bytes as arrived, without copying anything.
         - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
@@ -12907,9 +12810,9 @@ class Mbarrier_expect_tx:
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
     relaxed: Mbarrier_expect_tx_relaxed
-    shared: Mbarrier_expect_tx_relaxed_scope_space
+    shared: Mbarrier_expect_tx_space
     shared__cluster: Mbarrier_expect_tx_shared_cluster
-    shared__cta: Mbarrier_expect_tx_relaxed_scope_space
+    shared__cta: Mbarrier_expect_tx_space
 class Mbarrier_expect_tx_multicast_cluster_32b:
     def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Reg | None = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
@@ -12924,10 +12827,10 @@ class Mbarrier_expect_tx_relaxed_scope:
         - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_expect_tx_multicast_cluster_32b
-    shared: Mbarrier_expect_tx_relaxed_scope_space
+    shared: Mbarrier_expect_tx_space
     shared__cluster: Mbarrier_expect_tx_shared_cluster
-    shared__cta: Mbarrier_expect_tx_relaxed_scope_space
-class Mbarrier_expect_tx_relaxed_scope_space:
+    shared__cta: Mbarrier_expect_tx_space
+class Mbarrier_expect_tx_space:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Reg | None = None) -> None:
         """Have the current phase of an mbarrier wait for more bytes.
         - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
@@ -12995,9 +12898,9 @@ class Mbarrier_test_wait:
         """
     parity: Mbarrier_test_wait_parity
     phase_type__primary: Mbarrier_test_wait_phase_type_primary_2
-    relaxed: Mbarrier_test_wait_relaxed
-    shared: Mbarrier_test_wait_ss_6
-    shared__cta: Mbarrier_test_wait_ss_6
+    relaxed: Mbarrier_test_wait_relaxed_2
+    shared: Mbarrier_test_wait_ss_8
+    shared__cta: Mbarrier_test_wait_ss_8
 class Mbarrier_test_wait_acquire:
     cluster: Mbarrier_test_wait_acquire_scope
     cta: Mbarrier_test_wait_acquire_scope
@@ -13006,35 +12909,35 @@ class Mbarrier_test_wait_acquire_scope:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
-    shared: Mbarrier_test_wait_acquire_scope_ss
-    shared__cta: Mbarrier_test_wait_acquire_scope_ss
-class Mbarrier_test_wait_acquire_scope_ss:
+    shared: Mbarrier_test_wait_ss
+    shared__cta: Mbarrier_test_wait_ss
+class Mbarrier_test_wait_ss:
     def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_parity:
-    acquire: Mbarrier_test_wait_parity_acquire
+    acquire: Mbarrier_test_wait_acquire_2
     def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
         """
     phase_type__conditional: Mbarrier_test_wait_phase_type_conditional
     phase_type__primary: Mbarrier_test_wait_phase_type_primary
-    relaxed: Mbarrier_test_wait_parity_relaxed
+    relaxed: Mbarrier_test_wait_relaxed
     shared: Mbarrier_test_wait_parity_ss
     shared__cta: Mbarrier_test_wait_parity_ss
-class Mbarrier_test_wait_parity_acquire:
-    cluster: Mbarrier_test_wait_parity_acquire_scope
-    cta: Mbarrier_test_wait_parity_acquire_scope
-class Mbarrier_test_wait_parity_acquire_scope:
+class Mbarrier_test_wait_acquire_2:
+    cluster: Mbarrier_test_wait_scope
+    cta: Mbarrier_test_wait_scope
+class Mbarrier_test_wait_scope:
     def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
-    shared: Mbarrier_test_wait_ss
-    shared__cta: Mbarrier_test_wait_ss
-class Mbarrier_test_wait_ss:
+    shared: Mbarrier_test_wait_ss_2
+    shared__cta: Mbarrier_test_wait_ss_2
+class Mbarrier_test_wait_ss_2:
     def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
@@ -13046,19 +12949,19 @@ class Mbarrier_test_wait_phase_type_conditional:
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     relaxed: Mbarrier_test_wait_sem
-    shared: Mbarrier_test_wait_ss_2
-    shared__cta: Mbarrier_test_wait_ss_2
+    shared: Mbarrier_test_wait_ss_3
+    shared__cta: Mbarrier_test_wait_ss_3
 class Mbarrier_test_wait_sem:
-    cluster: Mbarrier_test_wait_scope
-    cta: Mbarrier_test_wait_scope
-class Mbarrier_test_wait_scope:
+    cluster: Mbarrier_test_wait_scope_2
+    cta: Mbarrier_test_wait_scope_2
+class Mbarrier_test_wait_scope_2:
     def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
-    shared: Mbarrier_test_wait_ss_2
-    shared__cta: Mbarrier_test_wait_ss_2
-class Mbarrier_test_wait_ss_2:
+    shared: Mbarrier_test_wait_ss_3
+    shared__cta: Mbarrier_test_wait_ss_3
+class Mbarrier_test_wait_ss_3:
     def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
@@ -13075,12 +12978,12 @@ class Mbarrier_test_wait_phase_type_primary:
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     relaxed: Mbarrier_test_wait_sem_2
-    shared: Mbarrier_test_wait_ss_3
-    shared__cta: Mbarrier_test_wait_ss_3
+    shared: Mbarrier_test_wait_ss_4
+    shared__cta: Mbarrier_test_wait_ss_4
 class Mbarrier_test_wait_sem_2:
-    cluster: Mbarrier_test_wait_scope_2
-    cta: Mbarrier_test_wait_scope_2
-class Mbarrier_test_wait_scope_2:
+    cluster: Mbarrier_test_wait_scope_3
+    cta: Mbarrier_test_wait_scope_3
+class Mbarrier_test_wait_scope_3:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
@@ -13090,9 +12993,9 @@ class Mbarrier_test_wait_scope_2:
     @overload
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    shared: Mbarrier_test_wait_ss_3
-    shared__cta: Mbarrier_test_wait_ss_3
-class Mbarrier_test_wait_ss_3:
+    shared: Mbarrier_test_wait_ss_4
+    shared__cta: Mbarrier_test_wait_ss_4
+class Mbarrier_test_wait_ss_4:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
@@ -13102,17 +13005,17 @@ class Mbarrier_test_wait_ss_3:
     @overload
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-class Mbarrier_test_wait_parity_relaxed:
-    cluster: Mbarrier_test_wait_parity_relaxed_scope
-    cta: Mbarrier_test_wait_parity_relaxed_scope
-class Mbarrier_test_wait_parity_relaxed_scope:
+class Mbarrier_test_wait_relaxed:
+    cluster: Mbarrier_test_wait_scope_4
+    cta: Mbarrier_test_wait_scope_4
+class Mbarrier_test_wait_scope_4:
     def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
-    shared: Mbarrier_test_wait_ss_4
-    shared__cta: Mbarrier_test_wait_ss_4
-class Mbarrier_test_wait_ss_4:
+    shared: Mbarrier_test_wait_ss_5
+    shared__cta: Mbarrier_test_wait_ss_5
+class Mbarrier_test_wait_ss_5:
     def b64(self, p: Reg, addr: Name, parity: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
@@ -13134,12 +13037,12 @@ class Mbarrier_test_wait_phase_type_primary_2:
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     relaxed: Mbarrier_test_wait_sem_3
-    shared: Mbarrier_test_wait_ss_5
-    shared__cta: Mbarrier_test_wait_ss_5
+    shared: Mbarrier_test_wait_ss_6
+    shared__cta: Mbarrier_test_wait_ss_6
 class Mbarrier_test_wait_sem_3:
-    cluster: Mbarrier_test_wait_scope_3
-    cta: Mbarrier_test_wait_scope_3
-class Mbarrier_test_wait_scope_3:
+    cluster: Mbarrier_test_wait_scope_5
+    cta: Mbarrier_test_wait_scope_5
+class Mbarrier_test_wait_scope_5:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
@@ -13149,9 +13052,9 @@ class Mbarrier_test_wait_scope_3:
     @overload
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    shared: Mbarrier_test_wait_ss_5
-    shared__cta: Mbarrier_test_wait_ss_5
-class Mbarrier_test_wait_ss_5:
+    shared: Mbarrier_test_wait_ss_6
+    shared__cta: Mbarrier_test_wait_ss_6
+class Mbarrier_test_wait_ss_6:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Tell whether a phase of an mbarrier has completed, without waiting.
@@ -13161,7 +13064,7 @@ class Mbarrier_test_wait_ss_5:
     @overload
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-class Mbarrier_test_wait_relaxed:
+class Mbarrier_test_wait_relaxed_2:
     cluster: Mbarrier_test_wait_relaxed_scope
     cta: Mbarrier_test_wait_relaxed_scope
 class Mbarrier_test_wait_relaxed_scope:
@@ -13169,14 +13072,14 @@ class Mbarrier_test_wait_relaxed_scope:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
-    shared: Mbarrier_test_wait_relaxed_scope_ss
-    shared__cta: Mbarrier_test_wait_relaxed_scope_ss
-class Mbarrier_test_wait_relaxed_scope_ss:
+    shared: Mbarrier_test_wait_ss_7
+    shared__cta: Mbarrier_test_wait_ss_7
+class Mbarrier_test_wait_ss_7:
     def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.relaxed.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
-class Mbarrier_test_wait_ss_6:
+class Mbarrier_test_wait_ss_8:
     def b64(self, p: Reg, addr: Name, state: Value, /, *, pred: Reg | None = None) -> Reg:
         """Tell whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
@@ -13190,8 +13093,8 @@ class Mbarrier_try_wait:
     parity: Mbarrier_try_wait_parity
     phase_type__primary: Mbarrier_try_wait_phase_type_primary_2
     relaxed: Mbarrier_try_wait_relaxed
-    shared: Mbarrier_try_wait_ss_6
-    shared__cta: Mbarrier_try_wait_ss_6
+    shared: Mbarrier_try_wait_ss_8
+    shared__cta: Mbarrier_try_wait_ss_8
 class Mbarrier_try_wait_acquire:
     cluster: Mbarrier_try_wait_acquire_scope
     cta: Mbarrier_try_wait_acquire_scope
@@ -13200,9 +13103,9 @@ class Mbarrier_try_wait_acquire_scope:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
-    shared: Mbarrier_try_wait_acquire_scope_ss
-    shared__cta: Mbarrier_try_wait_acquire_scope_ss
-class Mbarrier_try_wait_acquire_scope_ss:
+    shared: Mbarrier_try_wait_ss
+    shared__cta: Mbarrier_try_wait_ss
+class Mbarrier_try_wait_ss:
     def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
@@ -13219,16 +13122,16 @@ class Mbarrier_try_wait_parity:
     shared: Mbarrier_try_wait_parity_ss
     shared__cta: Mbarrier_try_wait_parity_ss
 class Mbarrier_try_wait_parity_acquire:
-    cluster: Mbarrier_try_wait_parity_acquire_scope
-    cta: Mbarrier_try_wait_parity_acquire_scope
-class Mbarrier_try_wait_parity_acquire_scope:
+    cluster: Mbarrier_try_wait_scope
+    cta: Mbarrier_try_wait_scope
+class Mbarrier_try_wait_scope:
     def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
-    shared: Mbarrier_try_wait_ss
-    shared__cta: Mbarrier_try_wait_ss
-class Mbarrier_try_wait_ss:
+    shared: Mbarrier_try_wait_ss_2
+    shared__cta: Mbarrier_try_wait_ss_2
+class Mbarrier_try_wait_ss_2:
     def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
@@ -13240,19 +13143,19 @@ class Mbarrier_try_wait_phase_type_conditional:
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     relaxed: Mbarrier_try_wait_sem
-    shared: Mbarrier_try_wait_ss_2
-    shared__cta: Mbarrier_try_wait_ss_2
+    shared: Mbarrier_try_wait_ss_3
+    shared__cta: Mbarrier_try_wait_ss_3
 class Mbarrier_try_wait_sem:
-    cluster: Mbarrier_try_wait_scope
-    cta: Mbarrier_try_wait_scope
-class Mbarrier_try_wait_scope:
+    cluster: Mbarrier_try_wait_scope_2
+    cta: Mbarrier_try_wait_scope_2
+class Mbarrier_try_wait_scope_2:
     def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
-    shared: Mbarrier_try_wait_ss_2
-    shared__cta: Mbarrier_try_wait_ss_2
-class Mbarrier_try_wait_ss_2:
+    shared: Mbarrier_try_wait_ss_3
+    shared__cta: Mbarrier_try_wait_ss_3
+class Mbarrier_try_wait_ss_3:
     def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
@@ -13269,12 +13172,12 @@ class Mbarrier_try_wait_phase_type_primary:
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     relaxed: Mbarrier_try_wait_sem_2
-    shared: Mbarrier_try_wait_ss_3
-    shared__cta: Mbarrier_try_wait_ss_3
+    shared: Mbarrier_try_wait_ss_4
+    shared__cta: Mbarrier_try_wait_ss_4
 class Mbarrier_try_wait_sem_2:
-    cluster: Mbarrier_try_wait_scope_2
-    cta: Mbarrier_try_wait_scope_2
-class Mbarrier_try_wait_scope_2:
+    cluster: Mbarrier_try_wait_scope_3
+    cta: Mbarrier_try_wait_scope_3
+class Mbarrier_try_wait_scope_3:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
@@ -13284,9 +13187,9 @@ class Mbarrier_try_wait_scope_2:
     @overload
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    shared: Mbarrier_try_wait_ss_3
-    shared__cta: Mbarrier_try_wait_ss_3
-class Mbarrier_try_wait_ss_3:
+    shared: Mbarrier_try_wait_ss_4
+    shared__cta: Mbarrier_try_wait_ss_4
+class Mbarrier_try_wait_ss_4:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
@@ -13297,16 +13200,16 @@ class Mbarrier_try_wait_ss_3:
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
 class Mbarrier_try_wait_parity_relaxed:
-    cluster: Mbarrier_try_wait_parity_relaxed_scope
-    cta: Mbarrier_try_wait_parity_relaxed_scope
-class Mbarrier_try_wait_parity_relaxed_scope:
+    cluster: Mbarrier_try_wait_scope_4
+    cta: Mbarrier_try_wait_scope_4
+class Mbarrier_try_wait_scope_4:
     def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
-    shared: Mbarrier_try_wait_ss_4
-    shared__cta: Mbarrier_try_wait_ss_4
-class Mbarrier_try_wait_ss_4:
+    shared: Mbarrier_try_wait_ss_5
+    shared__cta: Mbarrier_try_wait_ss_5
+class Mbarrier_try_wait_ss_5:
     def b64(self, p: Reg, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.parity.relaxed.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
@@ -13317,7 +13220,7 @@ class Mbarrier_try_wait_parity_ss:
         - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_primary_2:
-    acquire: Mbarrier_try_wait_phase_type_primary_sem
+    acquire: Mbarrier_try_wait_sem_3
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
@@ -13327,13 +13230,13 @@ class Mbarrier_try_wait_phase_type_primary_2:
     @overload
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    relaxed: Mbarrier_try_wait_phase_type_primary_sem
-    shared: Mbarrier_try_wait_ss_5
-    shared__cta: Mbarrier_try_wait_ss_5
-class Mbarrier_try_wait_phase_type_primary_sem:
-    cluster: Mbarrier_try_wait_scope_3
-    cta: Mbarrier_try_wait_scope_3
-class Mbarrier_try_wait_scope_3:
+    relaxed: Mbarrier_try_wait_sem_3
+    shared: Mbarrier_try_wait_ss_6
+    shared__cta: Mbarrier_try_wait_ss_6
+class Mbarrier_try_wait_sem_3:
+    cluster: Mbarrier_try_wait_scope_5
+    cta: Mbarrier_try_wait_scope_5
+class Mbarrier_try_wait_scope_5:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
@@ -13343,9 +13246,9 @@ class Mbarrier_try_wait_scope_3:
     @overload
     def b64(self, p: Reg | TwoResults, report: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    shared: Mbarrier_try_wait_ss_5
-    shared__cta: Mbarrier_try_wait_ss_5
-class Mbarrier_try_wait_ss_5:
+    shared: Mbarrier_try_wait_ss_6
+    shared__cta: Mbarrier_try_wait_ss_6
+class Mbarrier_try_wait_ss_6:
     @overload
     def b64(self, p: Reg | TwoResults, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
@@ -13363,14 +13266,14 @@ class Mbarrier_try_wait_relaxed_scope:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
-    shared: Mbarrier_try_wait_relaxed_scope_ss
-    shared__cta: Mbarrier_try_wait_relaxed_scope_ss
-class Mbarrier_try_wait_relaxed_scope_ss:
+    shared: Mbarrier_try_wait_ss_7
+    shared__cta: Mbarrier_try_wait_ss_7
+class Mbarrier_try_wait_ss_7:
     def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait.relaxed.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
-class Mbarrier_try_wait_ss_6:
+class Mbarrier_try_wait_ss_8:
     def b64(self, p: Reg, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Reg | None = None) -> Reg:
         """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
         - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
@@ -13534,24 +13437,21 @@ class Mma:
     - `mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
     - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
     - `mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     sp__ordered_metadata: Mma_sp_ordered_metadata
     """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
     - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
     - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
     - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
-    - and 16 more forms
+    - and 17 more forms
     """
     sync: Mma_sync
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
     - `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
     - `mma.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
     - `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
-    - `mma.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
-    - and 22 more forms
+    - and 23 more forms
     """
 class Mma_sp:
     sync: Mma_sp_sync
@@ -13564,10 +13464,10 @@ class Mma_sp_sync_aligned:
     m16n8k64: Mma_sp_sync_aligned_m16n8k64
     m16n8k8: Mma_sp_sync_aligned_m16n8k8
 class Mma_sp_sync_aligned_m16n8k128:
-    row: Mma_sp_sync_aligned_m16n8k128_row
-class Mma_sp_sync_aligned_m16n8k128_row:
-    col: Mma_sp_sync_aligned_m16n8k128_row_col
-class Mma_sp_sync_aligned_m16n8k128_row_col:
+    row: Mma_sp_row
+class Mma_sp_row:
+    col: Mma_sp_col
+class Mma_sp_col:
     s32: Mma_sp_s32
     satfinite: Mma_sp_satfinite
 class Mma_sp_s32:
@@ -13586,22 +13486,22 @@ class Mma_sp_satfinite:
 class Mma_sp_sync_aligned_m16n8k16:
     row: Mma_sp_sync_aligned_m16n8k16_row
 class Mma_sp_sync_aligned_m16n8k16_row:
-    col: Mma_sp_sync_aligned_m16n8k16_row_col
-class Mma_sp_sync_aligned_m16n8k16_row_col:
-    f16: Mma_sp_sync_aligned_m16n8k16_row_col_f16
-    f32: Mma_sp_sync_aligned_m16n8k16_row_col_f32
-class Mma_sp_sync_aligned_m16n8k16_row_col_f16:
+    col: Mma_sp_col_2
+class Mma_sp_col_2:
     f16: Mma_sp_f16
+    f32: Mma_sp_f32
 class Mma_sp_f16:
     f16: Mma_sp_f16_2
 class Mma_sp_f16_2:
+    f16: Mma_sp_f16_3
+class Mma_sp_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
-class Mma_sp_sync_aligned_m16n8k16_row_col_f32:
+class Mma_sp_f32:
     bf16: Mma_sp_bf16
-    f16: Mma_sp_f16_3
+    f16: Mma_sp_f16_4
     tf32: Mma_sp_tf32
 class Mma_sp_bf16:
     bf16: Mma_sp_bf16_2
@@ -13610,9 +13510,9 @@ class Mma_sp_bf16_2:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
-class Mma_sp_f16_3:
-    f16: Mma_sp_f16_4
 class Mma_sp_f16_4:
+    f16: Mma_sp_f16_5
+class Mma_sp_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
@@ -13627,24 +13527,24 @@ class Mma_sp_tf32_2:
 class Mma_sp_sync_aligned_m16n8k32:
     row: Mma_sp_sync_aligned_m16n8k32_row
 class Mma_sp_sync_aligned_m16n8k32_row:
-    col: Mma_sp_sync_aligned_m16n8k32_row_col
-class Mma_sp_sync_aligned_m16n8k32_row_col:
-    f16: Mma_sp_sync_aligned_m16n8k32_row_col_f16
-    f32: Mma_sp_sync_aligned_m16n8k32_row_col_f32
-    s32: Mma_sp_sync_aligned_m16n8k32_row_col_s32
-    satfinite: Mma_sp_satfinite_2
-class Mma_sp_sync_aligned_m16n8k32_row_col_f16:
-    f16: Mma_sp_f16_5
-class Mma_sp_f16_5:
+    col: Mma_sp_col_3
+class Mma_sp_col_3:
     f16: Mma_sp_f16_6
+    f32: Mma_sp_f32_2
+    s32: Mma_sp_s32_2
+    satfinite: Mma_sp_satfinite_2
 class Mma_sp_f16_6:
+    f16: Mma_sp_f16_7
+class Mma_sp_f16_7:
+    f16: Mma_sp_f16_8
+class Mma_sp_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
-class Mma_sp_sync_aligned_m16n8k32_row_col_f32:
+class Mma_sp_f32_2:
     bf16: Mma_sp_bf16_3
-    f16: Mma_sp_f16_7
+    f16: Mma_sp_f16_9
 class Mma_sp_bf16_3:
     bf16: Mma_sp_bf16_4
 class Mma_sp_bf16_4:
@@ -13652,14 +13552,14 @@ class Mma_sp_bf16_4:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
-class Mma_sp_f16_7:
-    f16: Mma_sp_f16_8
-class Mma_sp_f16_8:
+class Mma_sp_f16_9:
+    f16: Mma_sp_f16_10
+class Mma_sp_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
-class Mma_sp_sync_aligned_m16n8k32_row_col_s32:
+class Mma_sp_s32_2:
     s8: Mma_sp_atype_2
     u8: Mma_sp_atype_2
 class Mma_sp_atype_2:
@@ -13671,16 +13571,16 @@ class Mma_sp_btype_2:
         - `mma.sp.sync.aligned.m16n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_2:
-    s32: Mma_sp_sync_aligned_m16n8k32_row_col_s32
+    s32: Mma_sp_s32_2
 class Mma_sp_sync_aligned_m16n8k64:
     row: Mma_sp_sync_aligned_m16n8k64_row
 class Mma_sp_sync_aligned_m16n8k64_row:
-    col: Mma_sp_sync_aligned_m16n8k64_row_col
-class Mma_sp_sync_aligned_m16n8k64_row_col:
-    f32: Mma_sp_sync_aligned_m16n8k64_row_col_f32
-    s32: Mma_sp_sync_aligned_m16n8k64_row_col_s32
+    col: Mma_sp_col_4
+class Mma_sp_col_4:
+    f32: Mma_sp_f32_3
+    s32: Mma_sp_s32_3
     satfinite: Mma_sp_satfinite_3
-class Mma_sp_sync_aligned_m16n8k64_row_col_f32:
+class Mma_sp_f32_3:
     e4m3: Mma_sp_atype_3
     e5m2: Mma_sp_atype_3
 class Mma_sp_atype_3:
@@ -13691,7 +13591,7 @@ class Mma_sp_btype_3:
         """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.m16n8k64.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
         """
-class Mma_sp_sync_aligned_m16n8k64_row_col_s32:
+class Mma_sp_s32_3:
     s4: Mma_sp_atype_4
     s8: Mma_sp_atype_5
     u4: Mma_sp_atype_4
@@ -13713,14 +13613,14 @@ class Mma_sp_btype_5:
         - `mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_3:
-    s32: Mma_sp_sync_aligned_m16n8k64_row_col_s32
+    s32: Mma_sp_s32_3
 class Mma_sp_sync_aligned_m16n8k8:
     row: Mma_sp_sync_aligned_m16n8k8_row
 class Mma_sp_sync_aligned_m16n8k8_row:
-    col: Mma_sp_sync_aligned_m16n8k8_row_col
-class Mma_sp_sync_aligned_m16n8k8_row_col:
-    f32: Mma_sp_sync_aligned_m16n8k8_row_col_f32
-class Mma_sp_sync_aligned_m16n8k8_row_col_f32:
+    col: Mma_sp_col_5
+class Mma_sp_col_5:
+    f32: Mma_sp_f32_4
+class Mma_sp_f32_4:
     tf32: Mma_sp_tf32_3
 class Mma_sp_tf32_3:
     tf32: Mma_sp_tf32_4
@@ -13732,8 +13632,8 @@ class Mma_sp_tf32_4:
 class Mma_sp_ordered_metadata:
     sync: Mma_sp_ordered_metadata_sync
 class Mma_sp_ordered_metadata_sync:
-    aligned: Mma_sp_ordered_metadata_sync_aligned
-class Mma_sp_ordered_metadata_sync_aligned:
+    aligned: Mma_sp_ordered_metadata_aligned
+class Mma_sp_ordered_metadata_aligned:
     m16n8k128: Mma_sp_ordered_metadata_m16n8k128
     m16n8k16: Mma_sp_ordered_metadata_m16n8k16
     m16n8k32: Mma_sp_ordered_metadata_m16n8k32
@@ -14056,14 +13956,14 @@ class Mma_sync_aligned_shape:
 class Mma_sync_aligned_shape_row:
     col: Mma_sync_aligned_shape_row_col
 class Mma_sync_aligned_shape_row_col:
-    s32: Mma_sync_aligned_shape_row_col_s32
-class Mma_sync_aligned_shape_row_col_s32:
-    b1: Mma_sync_aligned_shape_row_col_s32_b1
-class Mma_sync_aligned_shape_row_col_s32_b1:
-    b1: Mma_sync_aligned_shape_row_col_s32_b1_b1
-class Mma_sync_aligned_shape_row_col_s32_b1_b1:
     s32: Mma_s32
 class Mma_s32:
+    b1: Mma_b1
+class Mma_b1:
+    b1: Mma_b1_2
+class Mma_b1_2:
+    s32: Mma_s32_2
+class Mma_s32_2:
     and_: Mma_and
     xor: Mma_xor
 class Mma_and:
@@ -14079,17 +13979,17 @@ class Mma_xor:
 class Mma_sync_aligned_m16n8k16:
     row: Mma_sync_aligned_m16n8k16_row
 class Mma_sync_aligned_m16n8k16_row:
-    col: Mma_sync_aligned_m16n8k16_row_col
-class Mma_sync_aligned_m16n8k16_row_col:
-    f16: Mma_sync_aligned_m16n8k16_row_col_f16
-    f32: Mma_sync_aligned_m16n8k16_row_col_f32
-    f64: Mma_sync_aligned_m16n8k16_row_col_f64
-    s32: Mma_sync_aligned_m16n8k16_row_col_s32
+    col: Mma_col
+class Mma_col:
+    f16: Mma_f16
+    f32: Mma_f32
+    f64: Mma_f64
+    s32: Mma_s32_3
     satfinite: Mma_satfinite
-class Mma_sync_aligned_m16n8k16_row_col_f16:
+class Mma_f16:
     e4m3: Mma_atype
     e5m2: Mma_atype
-    f16: Mma_f16
+    f16: Mma_f16_2
 class Mma_atype:
     e4m3: Mma_btype
     e5m2: Mma_btype
@@ -14098,18 +13998,18 @@ class Mma_btype:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_89 or later)
         """
-class Mma_f16:
-    f16: Mma_f16_2
 class Mma_f16_2:
+    f16: Mma_f16_3
+class Mma_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
-class Mma_sync_aligned_m16n8k16_row_col_f32:
+class Mma_f32:
     bf16: Mma_bf16
     e4m3: Mma_atype_2
     e5m2: Mma_atype_2
-    f16: Mma_f16_3
+    f16: Mma_f16_4
 class Mma_bf16:
     bf16: Mma_bf16_2
 class Mma_bf16_2:
@@ -14125,23 +14025,23 @@ class Mma_btype_2:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
         """
-class Mma_f16_3:
-    f16: Mma_f16_4
 class Mma_f16_4:
+    f16: Mma_f16_5
+class Mma_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
-class Mma_sync_aligned_m16n8k16_row_col_f64:
-    f64: Mma_f64
 class Mma_f64:
     f64: Mma_f64_2
 class Mma_f64_2:
     f64: Mma_f64_3
+class Mma_f64_3:
+    f64: Mma_f64_4
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
     - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
     """
-class Mma_f64_3:
+class Mma_f64_4:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.shape.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.8, sm_90 or later)
@@ -14153,7 +14053,7 @@ class Mma_f64_3:
     rn = rm
     rp = rm
     rz = rm
-class Mma_sync_aligned_m16n8k16_row_col_s32:
+class Mma_s32_3:
     s8: Mma_atype_3
     u8: Mma_atype_3
 class Mma_atype_3:
@@ -14165,22 +14065,22 @@ class Mma_btype_3:
         - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_satfinite:
-    s32: Mma_sync_aligned_m16n8k16_row_col_s32
+    s32: Mma_s32_3
 class Mma_sync_aligned_m16n8k32:
     row: Mma_sync_aligned_m16n8k32_row
 class Mma_sync_aligned_m16n8k32_row:
-    col: Mma_sync_aligned_m16n8k32_row_col
-class Mma_sync_aligned_m16n8k32_row_col:
-    f16: Mma_sync_aligned_m16n8k32_row_col_f16
-    f32: Mma_sync_aligned_m16n8k32_row_col_f32
+    col: Mma_col_2
+class Mma_col_2:
+    f16: Mma_f16_6
+    f32: Mma_f32_2
     kind__f8f6f4: Mma_kind_f8f6f4
     kind__mxf8f6f4: Mma_kind_mxf8f6f4
-    s32: Mma_sync_aligned_m16n8k32_row_col_s32
+    s32: Mma_s32_4
     satfinite: Mma_satfinite_2
-class Mma_sync_aligned_m16n8k32_row_col_f16:
+class Mma_f16_6:
     e4m3: Mma_atype
     e5m2: Mma_atype
-class Mma_sync_aligned_m16n8k32_row_col_f32:
+class Mma_f32_2:
     e4m3: Mma_atype_4
     e5m2: Mma_atype_4
 class Mma_atype_4:
@@ -14192,9 +14092,9 @@ class Mma_btype_4:
         - `mma.sync.aligned.m16n8k32.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.4, sm_89 or later)
         """
 class Mma_kind_f8f6f4:
-    f16: Mma_f16_5
-    f32: Mma_f32
-class Mma_f16_5:
+    f16: Mma_f16_7
+    f32: Mma_f32_3
+class Mma_f16_7:
     e2m1: Mma_atype_5
     e2m3: Mma_atype_5
     e3m2: Mma_atype_5
@@ -14211,7 +14111,7 @@ class Mma_btype_5:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c` (PTX 8.7, sm_120f and its family)
         """
-class Mma_f32:
+class Mma_f32_3:
     e2m1: Mma_atype_6
     e2m3: Mma_atype_6
     e3m2: Mma_atype_6
@@ -14231,9 +14131,9 @@ class Mma_btype_6:
 class Mma_kind_mxf8f6f4:
     block_scale: Mma_block_scale
 class Mma_block_scale:
-    f32: Mma_f32_2
+    f32: Mma_f32_4
     scale_vec__1X: Mma_scale_vec_1X
-class Mma_f32_2:
+class Mma_f32_4:
     e2m1: Mma_atype_7
     e2m3: Mma_atype_7
     e3m2: Mma_atype_7
@@ -14246,15 +14146,15 @@ class Mma_atype_7:
     e4m3: Mma_btype_7
     e5m2: Mma_btype_7
 class Mma_btype_7:
-    f32: Mma_f32_3
-class Mma_f32_3:
+    f32: Mma_f32_5
+class Mma_f32_5:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_1X:
-    f32: Mma_f32_2
-class Mma_sync_aligned_m16n8k32_row_col_s32:
+    f32: Mma_f32_4
+class Mma_s32_4:
     s4: Mma_atype_8
     s8: Mma_atype_3
     u4: Mma_atype_8
@@ -14268,15 +14168,15 @@ class Mma_btype_8:
         - `mma.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Mma_satfinite_2:
-    s32: Mma_sync_aligned_m16n8k32_row_col_s32
+    s32: Mma_s32_4
 class Mma_sync_aligned_m16n8k4:
     row: Mma_sync_aligned_m16n8k4_row
 class Mma_sync_aligned_m16n8k4_row:
     col: Mma_sync_aligned_m16n8k4_row_col
 class Mma_sync_aligned_m16n8k4_row_col:
-    f32: Mma_sync_aligned_m16n8k4_row_col_f32
-    f64: Mma_sync_aligned_m16n8k16_row_col_f64
-class Mma_sync_aligned_m16n8k4_row_col_f32:
+    f32: Mma_f32_6
+    f64: Mma_f64
+class Mma_f32_6:
     tf32: Mma_tf32
 class Mma_tf32:
     tf32: Mma_tf32_2
@@ -14288,57 +14188,57 @@ class Mma_tf32_2:
 class Mma_sync_aligned_m16n8k64:
     row: Mma_sync_aligned_m16n8k64_row
 class Mma_sync_aligned_m16n8k64_row:
-    col: Mma_sync_aligned_m16n8k64_row_col
-class Mma_sync_aligned_m16n8k64_row_col:
+    col: Mma_col_3
+class Mma_col_3:
     kind__mxf4: Mma_kind_mxf4
     kind__mxf4nvf4: Mma_kind_mxf4nvf4
-    s32: Mma_sync_aligned_m16n8k64_row_col_s32
+    s32: Mma_s32_5
     satfinite: Mma_satfinite_3
 class Mma_kind_mxf4:
     block_scale: Mma_block_scale_2
 class Mma_block_scale_2:
-    f32: Mma_f32_4
+    f32: Mma_f32_7
     scale_vec__2X: Mma_scale_vec_2X
-class Mma_f32_4:
+class Mma_f32_7:
     e2m1: Mma_e2m1
 class Mma_e2m1:
     e2m1: Mma_e2m1_2
 class Mma_e2m1_2:
-    f32: Mma_f32_5
-class Mma_f32_5:
+    f32: Mma_f32_8
+class Mma_f32_8:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_2X:
-    f32: Mma_f32_4
+    f32: Mma_f32_7
 class Mma_kind_mxf4nvf4:
     block_scale: Mma_block_scale_3
 class Mma_block_scale_3:
     scale_vec__2X: Mma_scale_vec_2X_2
     scale_vec__4X: Mma_scale_vec_4X
 class Mma_scale_vec_2X_2:
-    f32: Mma_f32_6
-class Mma_f32_6:
+    f32: Mma_f32_9
+class Mma_f32_9:
     e2m1: Mma_e2m1_3
 class Mma_e2m1_3:
     e2m1: Mma_e2m1_4
 class Mma_e2m1_4:
-    f32: Mma_f32_7
-class Mma_f32_7:
+    f32: Mma_f32_10
+class Mma_f32_10:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_scale_vec_4X:
-    f32: Mma_f32_8
-class Mma_f32_8:
+    f32: Mma_f32_11
+class Mma_f32_11:
     e2m1: Mma_e2m1_5
 class Mma_e2m1_5:
     e2m1: Mma_e2m1_6
 class Mma_e2m1_6:
-    f32: Mma_f32_9
-class Mma_f32_9:
+    f32: Mma_f32_12
+class Mma_f32_12:
     def ue4m3(self, d: Values, a: Values, b: Values, c: Values, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
@@ -14347,35 +14247,35 @@ class Mma_f32_9:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120f and its family)
         """
-class Mma_sync_aligned_m16n8k64_row_col_s32:
+class Mma_s32_5:
     s4: Mma_atype_8
     u4: Mma_atype_8
 class Mma_satfinite_3:
-    s32: Mma_sync_aligned_m16n8k64_row_col_s32
+    s32: Mma_s32_5
 class Mma_sync_aligned_m16n8k8:
     row: Mma_sync_aligned_m16n8k8_row
 class Mma_sync_aligned_m16n8k8_row:
     col: Mma_sync_aligned_m16n8k8_row_col
 class Mma_sync_aligned_m16n8k8_row_col:
-    f16: Mma_sync_aligned_m16n8k8_row_col_f16
-    f32: Mma_sync_aligned_m16n8k8_row_col_f32
-    f64: Mma_sync_aligned_m16n8k16_row_col_f64
-class Mma_sync_aligned_m16n8k8_row_col_f16:
-    f16: Mma_sync_aligned_m16n8k8_row_col_f16_f16
-class Mma_sync_aligned_m16n8k8_row_col_f16_f16:
-    f16: Mma_f16_6
-class Mma_f16_6:
+    f16: Mma_f16_8
+    f32: Mma_f32_13
+    f64: Mma_f64
+class Mma_f16_8:
+    f16: Mma_f16_9
+class Mma_f16_9:
+    f16: Mma_f16_10
+class Mma_f16_10:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
-class Mma_sync_aligned_m16n8k8_row_col_f32:
+class Mma_f32_13:
     bf16: Mma_bf16
-    f16: Mma_sync_aligned_m16n8k8_row_col_f32_f16
+    f16: Mma_f16_11
     tf32: Mma_tf32
-class Mma_sync_aligned_m16n8k8_row_col_f32_f16:
-    f16: Mma_f16_7
-class Mma_f16_7:
+class Mma_f16_11:
+    f16: Mma_f16_12
+class Mma_f16_12:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 6.5, sm_75 or later)
@@ -14383,16 +14283,16 @@ class Mma_f16_7:
 class Mma_sync_aligned_m8n8k128:
     row: Mma_sync_aligned_m8n8k128_row
 class Mma_sync_aligned_m8n8k128_row:
-    col: Mma_sync_aligned_m8n8k128_row_col
-class Mma_sync_aligned_m8n8k128_row_col:
-    s32: Mma_sync_aligned_m8n8k128_row_col_s32
-class Mma_sync_aligned_m8n8k128_row_col_s32:
-    b1: Mma_sync_aligned_m8n8k128_row_col_s32_b1
-class Mma_sync_aligned_m8n8k128_row_col_s32_b1:
-    b1: Mma_b1
-class Mma_b1:
-    s32: Mma_s32_2
-class Mma_s32_2:
+    col: Mma_col_4
+class Mma_col_4:
+    s32: Mma_s32_6
+class Mma_s32_6:
+    b1: Mma_b1_3
+class Mma_b1_3:
+    b1: Mma_b1_4
+class Mma_b1_4:
+    s32: Mma_s32_7
+class Mma_s32_7:
     and_: Mma_and
     xor: Mma_xor_2
 class Mma_xor_2:
@@ -14405,9 +14305,9 @@ class Mma_sync_aligned_m8n8k16:
 class Mma_sync_aligned_m8n8k16_row:
     col: Mma_sync_aligned_m8n8k16_row_col
 class Mma_sync_aligned_m8n8k16_row_col:
-    s32: Mma_sync_aligned_m8n8k16_row_col_s32
+    s32: Mma_s32_8
     satfinite: Mma_satfinite_4
-class Mma_sync_aligned_m8n8k16_row_col_s32:
+class Mma_s32_8:
     s8: Mma_atype_9
     u8: Mma_atype_9
 class Mma_atype_9:
@@ -14419,15 +14319,15 @@ class Mma_btype_9:
         - `mma.sync.aligned.m8n8k16.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_4:
-    s32: Mma_sync_aligned_m8n8k16_row_col_s32
+    s32: Mma_s32_8
 class Mma_sync_aligned_m8n8k32:
     row: Mma_sync_aligned_m8n8k32_row
 class Mma_sync_aligned_m8n8k32_row:
     col: Mma_sync_aligned_m8n8k32_row_col
 class Mma_sync_aligned_m8n8k32_row_col:
-    s32: Mma_sync_aligned_m8n8k32_row_col_s32
+    s32: Mma_s32_9
     satfinite: Mma_satfinite_5
-class Mma_sync_aligned_m8n8k32_row_col_s32:
+class Mma_s32_9:
     s4: Mma_atype_10
     u4: Mma_atype_10
 class Mma_atype_10:
@@ -14439,30 +14339,30 @@ class Mma_btype_10:
         - `mma.sync.aligned.m8n8k32.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Mma_satfinite_5:
-    s32: Mma_sync_aligned_m8n8k32_row_col_s32
+    s32: Mma_s32_9
 class Mma_sync_aligned_m8n8k4:
     col: Mma_sync_aligned_m8n8k4_col
     row: Mma_sync_aligned_m8n8k4_row
 class Mma_sync_aligned_m8n8k4_col:
-    col: Mma_sync_aligned_m8n8k4_col_blayout
-    row: Mma_sync_aligned_m8n8k4_col_blayout
-class Mma_sync_aligned_m8n8k4_col_blayout:
-    f16: Mma_sync_aligned_m8n8k4_col_blayout_f16
-    f32: Mma_sync_aligned_m8n8k4_col_blayout_f32
-class Mma_sync_aligned_m8n8k4_col_blayout_f16:
-    f16: Mma_f16_8
-class Mma_f16_8:
-    f16: Mma_f16_9
-class Mma_f16_9:
+    col: Mma_blayout
+    row: Mma_blayout
+class Mma_blayout:
+    f16: Mma_f16_13
+    f32: Mma_f32_14
+class Mma_f16_13:
+    f16: Mma_f16_14
+class Mma_f16_14:
+    f16: Mma_f16_15
+class Mma_f16_15:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m8n8k4.alayout.blayout.f16.f16.f16.f16 d, a, b, c` (PTX 6.4, sm_70 or later)
         """
-class Mma_sync_aligned_m8n8k4_col_blayout_f32:
-    f16: Mma_f16_10
-class Mma_f16_10:
-    f16: Mma_f16_11
-class Mma_f16_11:
+class Mma_f32_14:
+    f16: Mma_f16_16
+class Mma_f16_16:
+    f16: Mma_f16_17
+class Mma_f16_17:
     def f16(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m8n8k4.alayout.blayout.f32.f16.f16.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
@@ -14470,21 +14370,21 @@ class Mma_f16_11:
     f32 = f16
 class Mma_sync_aligned_m8n8k4_row:
     col: Mma_sync_aligned_m8n8k4_row_col
-    row: Mma_sync_aligned_m8n8k4_col_blayout
+    row: Mma_blayout
 class Mma_sync_aligned_m8n8k4_row_col:
-    f16: Mma_sync_aligned_m8n8k4_col_blayout_f16
-    f32: Mma_sync_aligned_m8n8k4_col_blayout_f32
-    f64: Mma_sync_aligned_m8n8k4_row_col_f64
-class Mma_sync_aligned_m8n8k4_row_col_f64:
-    f64: Mma_sync_aligned_m8n8k4_row_col_f64_f64
-class Mma_sync_aligned_m8n8k4_row_col_f64_f64:
-    f64: Mma_f64_4
-class Mma_f64_4:
+    f16: Mma_f16_13
+    f32: Mma_f32_14
     f64: Mma_f64_5
+class Mma_f64_5:
+    f64: Mma_f64_6
+class Mma_f64_6:
+    f64: Mma_f64_7
+class Mma_f64_7:
+    f64: Mma_f64_8
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
     - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
     """
-class Mma_f64_5:
+class Mma_f64_8:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Reg | None = None) -> None:
         """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
         - `mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
@@ -14503,50 +14403,56 @@ class Mov:
         - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
         - `mov.b128 d, {a, b, e, f}` (PTX 8.3, sm_70 or later)
         - `mov.b128 d, {a, b}` (PTX 8.3, sm_70 or later)
-        - `mov.b128 {d, e, f, g}, a` (PTX 8.3, sm_70 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def b128(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b128(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b128(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
     @overload
-    def b16(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b16 d, {a, b}` (PTX 1.0, any target)
         - `mov.b16 {d, e}, a` (PTX 1.0, any target)
         - `mov.type d, a` (PTX 1.0, any target)
         """
     @overload
-    def b16(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b16(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b16(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b32 d, {a, b, e, f}` (PTX 1.0, any target)
         - `mov.b32 d, {a, b}` (PTX 1.0, any target)
         - `mov.b32 {d, e, f, g}, a` (PTX 1.0, any target)
-        - `mov.b32 {d, e}, a` (PTX 1.0, any target)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
-    def b32(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b32(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
     @overload
-    def b64(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    def b32(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    @overload
+    def b64(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b64 d, {a, b, e, f}` (PTX 1.0, any target)
         - `mov.b64 d, {a, b}` (PTX 1.0, any target)
         - `mov.b64 {d, e, f, g}, a` (PTX 1.0, any target)
-        - `mov.b64 {d, e}, a` (PTX 1.0, any target)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
-    def b64(self, d: Values, a: object, /, *, pred: Reg | None = None) -> None:
+    def b64(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg:
         """As above, with other operands."""
-    def f32(self, d: Reg, a: object, /, *, pred: Reg | None = None) -> Reg:
+    @overload
+    def b64(self, d: Values, a: Value, /, *, pred: Reg | None = None) -> None:
+        """As above, with other operands."""
+    def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         """
@@ -14596,8 +14502,8 @@ class Movmatrix_sync:
 class Movmatrix_sync_aligned:
     m8n8: Movmatrix_sync_aligned_m8n8
 class Movmatrix_sync_aligned_m8n8:
-    trans: Movmatrix_sync_aligned_m8n8_trans
-class Movmatrix_sync_aligned_m8n8_trans:
+    trans: Movmatrix_trans
+class Movmatrix_trans:
     def b16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Transpose an 8x8 matrix in the registers of a warp.
         - `movmatrix.sync.aligned.m8n8.trans.b16 d, a` (PTX 7.8, sm_75 or later)
@@ -14848,8 +14754,7 @@ class Multimem:
     - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
-    - `multimem.ld_reduce.order.scope{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
-    - and 14 more forms
+    - and 15 more forms
     """
     red: Multimem_red
     """- `multimem.red.async`: Combine a value into memory on every device behind a multimem address, without waiting.
@@ -14871,8 +14776,7 @@ class Multimem_cp:
     - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.1, sm_90 or later)
     - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.4, sm_90 or later)
     - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.1, sm_90 or later)
-    - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.3, sm_90 or later)
-    - and 2 more forms
+    - and 3 more forms
     """
 class Multimem_cp_async:
     bulk: Multimem_cp_async_bulk
@@ -14881,8 +14785,8 @@ class Multimem_cp_async_bulk:
     relaxed: Multimem_cp_async_bulk_relaxed
     weak: Multimem_cp_async_bulk_weak
 class Multimem_cp_async_bulk_global:
-    shared__cta: Multimem_cp_async_bulk_global_shared_cta
-class Multimem_cp_async_bulk_global_shared_cta:
+    shared__cta: Multimem_cp_async_bulk_shared_cta
+class Multimem_cp_async_bulk_shared_cta:
     bulk_group: Multimem_cp_async_bulk_bulk_group
     """Copy a contiguous block to every device behind a multimem address.
     - `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.1, sm_90 or later)
@@ -14897,15 +14801,15 @@ class Multimem_cp_async_bulk_bulk_group:
         - `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.1, sm_90 or later)
         """
 class Multimem_cp_async_bulk_relaxed:
-    cluster: Multimem_cp_async_bulk_relaxed_scope
-    cta: Multimem_cp_async_bulk_relaxed_scope
-    gpu: Multimem_cp_async_bulk_relaxed_scope
-    sys: Multimem_cp_async_bulk_relaxed_scope
-class Multimem_cp_async_bulk_relaxed_scope:
+    cluster: Multimem_cp_async_bulk_scope
+    cta: Multimem_cp_async_bulk_scope
+    gpu: Multimem_cp_async_bulk_scope
+    sys: Multimem_cp_async_bulk_scope
+class Multimem_cp_async_bulk_scope:
     global_: Multimem_cp_async_bulk_global_2
 class Multimem_cp_async_bulk_global_2:
-    shared__cta: Multimem_cp_async_bulk_shared_cta
-class Multimem_cp_async_bulk_shared_cta:
+    shared__cta: Multimem_cp_async_bulk_shared_cta_2
+class Multimem_cp_async_bulk_shared_cta_2:
     bulk_group: Multimem_cp_async_bulk_bulk_group_2
 class Multimem_cp_async_bulk_bulk_group_2:
     def b128(self, dst: Name, src: Name, size: Value, /, *, pred: Reg | None = None) -> None:
@@ -14919,10 +14823,10 @@ class Multimem_cp_async_bulk_cp_mask:
         - `multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.cp_mask}.b128 [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
         """
 class Multimem_cp_async_bulk_weak:
-    global_: Multimem_cp_async_bulk_weak_global
-class Multimem_cp_async_bulk_weak_global:
-    shared__cta: Multimem_cp_async_bulk_shared_cta_2
-class Multimem_cp_async_bulk_shared_cta_2:
+    global_: Multimem_cp_async_bulk_global_3
+class Multimem_cp_async_bulk_global_3:
+    shared__cta: Multimem_cp_async_bulk_shared_cta_3
+class Multimem_cp_async_bulk_shared_cta_3:
     bulk_group: Multimem_cp_async_bulk_bulk_group_3
     """Copy a contiguous block to every device behind a multimem address.
     - `multimem.cp.async.bulk.weak.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
@@ -15060,29 +14964,29 @@ class Multimem_cp_reduce_async_bulk_op_6:
     u64 = bf16
 class Multimem_ld_reduce:
     acquire: Multimem_ld_reduce_order
-    add: Multimem_ld_reduce_add
-    and_: Multimem_ld_reduce_op
-    global_: Multimem_ld_reduce_global
+    add: Multimem_ld_reduce_add_2
+    and_: Multimem_ld_reduce_op_3
+    global_: Multimem_ld_reduce_global_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op
+    or_: Multimem_ld_reduce_op_3
     relaxed: Multimem_ld_reduce_order
     weak: Multimem_ld_reduce_weak
-    xor: Multimem_ld_reduce_op
+    xor: Multimem_ld_reduce_op_3
 class Multimem_ld_reduce_order:
     cluster: Multimem_ld_reduce_order_scope
     cta: Multimem_ld_reduce_order_scope
     gpu: Multimem_ld_reduce_order_scope
     sys: Multimem_ld_reduce_order_scope
 class Multimem_ld_reduce_order_scope:
-    add: Multimem_ld_reduce_order_scope_add
-    and_: Multimem_ld_reduce_order_scope_op
-    global_: Multimem_ld_reduce_order_scope_global
-    max: Multimem_ld_reduce_order_scope_global_op
-    min: Multimem_ld_reduce_order_scope_global_op
-    or_: Multimem_ld_reduce_order_scope_op
-    xor: Multimem_ld_reduce_order_scope_op
-class Multimem_ld_reduce_order_scope_add:
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op
+    global_: Multimem_ld_reduce_global
+    max: Multimem_ld_reduce_op_2
+    min: Multimem_ld_reduce_op_2
+    or_: Multimem_ld_reduce_op
+    xor: Multimem_ld_reduce_op
+class Multimem_ld_reduce_add:
     acc__f16: Multimem_ld_reduce_acc_f16
     acc__f32: Multimem_ld_reduce_acc_f32
     def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
@@ -15109,9 +15013,9 @@ class Multimem_ld_reduce_order_scope_add:
         """
     u32 = s32
     u64 = s32
-    v2: Multimem_ld_reduce_order_scope_add_v2
-    v4: Multimem_ld_reduce_order_scope_add_v4
-    v8: Multimem_ld_reduce_order_scope_add_v8
+    v2: Multimem_ld_reduce_v2_3
+    v4: Multimem_ld_reduce_v4_3
+    v8: Multimem_ld_reduce_v8_3
 class Multimem_ld_reduce_acc_f16:
     def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
@@ -15196,111 +15100,6 @@ class Multimem_ld_reduce_v8_2:
         - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16 = bf16
-class Multimem_ld_reduce_order_scope_add_v2:
-    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    e5m2x2 = e4m3x2
-    e5m2x4 = e4m3x4
-    f16 = bf16
-    f16x2 = bf16x2
-    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-class Multimem_ld_reduce_order_scope_add_v4:
-    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    e5m2 = e4m3
-    e5m2x2 = e4m3x2
-    e5m2x4 = e4m3x4
-    f16 = bf16
-    f16x2 = bf16x2
-    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-class Multimem_ld_reduce_order_scope_add_v8:
-    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    e5m2 = e4m3
-    e5m2x2 = e4m3x2
-    f16 = bf16
-class Multimem_ld_reduce_order_scope_op:
-    def b32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    b64 = b32
-class Multimem_ld_reduce_order_scope_global:
-    add: Multimem_ld_reduce_order_scope_add
-    and_: Multimem_ld_reduce_order_scope_op
-    max: Multimem_ld_reduce_order_scope_global_op
-    min: Multimem_ld_reduce_order_scope_global_op
-    or_: Multimem_ld_reduce_order_scope_op
-    xor: Multimem_ld_reduce_order_scope_op
-class Multimem_ld_reduce_order_scope_global_op:
-    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-        """
-    e5m2x4 = e4m3x4
-    f16x2 = bf16x2
-    def s32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
-        """Load from every device behind a multimem address, and combine the values.
-        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
-        """
-    s64 = s32
-    u32 = s32
-    u64 = s32
-    v2: Multimem_ld_reduce_v2_3
-    v4: Multimem_ld_reduce_v4_3
-    v8: Multimem_ld_reduce_order_scope_add_v8
 class Multimem_ld_reduce_v2_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
@@ -15322,6 +15121,10 @@ class Multimem_ld_reduce_v2_3:
     e5m2x4 = e4m3x4
     f16 = bf16
     f16x2 = bf16x2
+    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
 class Multimem_ld_reduce_v4_3:
     def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
@@ -15348,7 +15151,108 @@ class Multimem_ld_reduce_v4_3:
     e5m2x4 = e4m3x4
     f16 = bf16
     f16x2 = bf16x2
-class Multimem_ld_reduce_add:
+    def f32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+class Multimem_ld_reduce_v8_3:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    f16 = bf16
+class Multimem_ld_reduce_op:
+    def b32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    b64 = b32
+class Multimem_ld_reduce_global:
+    add: Multimem_ld_reduce_add
+    and_: Multimem_ld_reduce_op
+    max: Multimem_ld_reduce_op_2
+    min: Multimem_ld_reduce_op_2
+    or_: Multimem_ld_reduce_op
+    xor: Multimem_ld_reduce_op
+class Multimem_ld_reduce_op_2:
+    def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x4(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x4 = e4m3x4
+    f16x2 = bf16x2
+    def s32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    s64 = s32
+    u32 = s32
+    u64 = s32
+    v2: Multimem_ld_reduce_v2_4
+    v4: Multimem_ld_reduce_v4_4
+    v8: Multimem_ld_reduce_v8_3
+class Multimem_ld_reduce_v2_4:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_v4_4:
+    def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def bf16x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.1, sm_90 or later)
+        """
+    def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    def e4m3x4(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from every device behind a multimem address, and combine the values.
+        - `multimem.ld_reduce.order.scope{.global}.op{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+    e5m2 = e4m3
+    e5m2x2 = e4m3x2
+    e5m2x4 = e4m3x4
+    f16 = bf16
+    f16x2 = bf16x2
+class Multimem_ld_reduce_add_2:
     acc__f16: Multimem_ld_reduce_add_acc_f16
     acc__f32: Multimem_ld_reduce_add_acc_f32
     def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
@@ -15384,10 +15288,10 @@ class Multimem_ld_reduce_add_acc_f16:
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
     e5m2x4 = e4m3x4
-    v2: Multimem_ld_reduce_add_acc_f16_v2
-    v4: Multimem_ld_reduce_add_acc_f16_v4
-    v8: Multimem_ld_reduce_add_acc_f16_v8
-class Multimem_ld_reduce_add_acc_f16_v2:
+    v2: Multimem_ld_reduce_v2_5
+    v4: Multimem_ld_reduce_v4_5
+    v8: Multimem_ld_reduce_v8_4
+class Multimem_ld_reduce_v2_5:
     def e4m3x2(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
@@ -15398,7 +15302,7 @@ class Multimem_ld_reduce_add_acc_f16_v2:
         """
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
-class Multimem_ld_reduce_add_acc_f16_v4:
+class Multimem_ld_reduce_v4_5:
     def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
@@ -15414,7 +15318,7 @@ class Multimem_ld_reduce_add_acc_f16_v4:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     e5m2x4 = e4m3x4
-class Multimem_ld_reduce_add_acc_f16_v8:
+class Multimem_ld_reduce_v8_4:
     def e4m3(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
@@ -15431,10 +15335,10 @@ class Multimem_ld_reduce_add_acc_f32:
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f32{.vec}.type d, [a]` (PTX 8.2, sm_90 or later)
         """
     f16x2 = bf16x2
-    v2: Multimem_ld_reduce_add_acc_f32_v2
-    v4: Multimem_ld_reduce_add_acc_f32_v4
-    v8: Multimem_ld_reduce_add_acc_f32_v8
-class Multimem_ld_reduce_add_acc_f32_v2:
+    v2: Multimem_ld_reduce_v2_6
+    v4: Multimem_ld_reduce_v4_6
+    v8: Multimem_ld_reduce_v8_5
+class Multimem_ld_reduce_v2_6:
     def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
@@ -15445,7 +15349,7 @@ class Multimem_ld_reduce_add_acc_f32_v2:
         """
     f16 = bf16
     f16x2 = bf16x2
-class Multimem_ld_reduce_add_acc_f32_v4:
+class Multimem_ld_reduce_v4_6:
     def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
@@ -15456,7 +15360,7 @@ class Multimem_ld_reduce_add_acc_f32_v4:
         """
     f16 = bf16
     f16x2 = bf16x2
-class Multimem_ld_reduce_add_acc_f32_v8:
+class Multimem_ld_reduce_v8_5:
     def bf16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
@@ -15533,19 +15437,19 @@ class Multimem_ld_reduce_add_v8:
     e5m2 = e4m3
     e5m2x2 = e4m3x2
     f16 = bf16
-class Multimem_ld_reduce_op:
+class Multimem_ld_reduce_op_3:
     def b32(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
         - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
         """
     b64 = b32
-class Multimem_ld_reduce_global:
-    add: Multimem_ld_reduce_add
-    and_: Multimem_ld_reduce_op
+class Multimem_ld_reduce_global_2:
+    add: Multimem_ld_reduce_add_2
+    and_: Multimem_ld_reduce_op_3
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op
-    xor: Multimem_ld_reduce_op
+    or_: Multimem_ld_reduce_op_3
+    xor: Multimem_ld_reduce_op_3
 class Multimem_ld_reduce_global_op:
     def bf16x2(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from every device behind a multimem address, and combine the values.
@@ -15615,13 +15519,13 @@ class Multimem_ld_reduce_global_op_v4:
     f16 = bf16
     f16x2 = bf16x2
 class Multimem_ld_reduce_weak:
-    add: Multimem_ld_reduce_add
-    and_: Multimem_ld_reduce_op
-    global_: Multimem_ld_reduce_global
+    add: Multimem_ld_reduce_add_2
+    and_: Multimem_ld_reduce_op_3
+    global_: Multimem_ld_reduce_global_2
     max: Multimem_ld_reduce_global_op
     min: Multimem_ld_reduce_global_op
-    or_: Multimem_ld_reduce_op
-    xor: Multimem_ld_reduce_op
+    or_: Multimem_ld_reduce_op_3
+    xor: Multimem_ld_reduce_op_3
 class Multimem_red:
     add: Multimem_red_add
     """Combine a value into memory on every device behind a multimem address.
@@ -15742,17 +15646,17 @@ class Multimem_red_async_release:
     gpu: Multimem_red_async_release_scope
     sys: Multimem_red_async_release_scope
 class Multimem_red_async_release_scope:
-    add: Multimem_red_async_release_scope_add
-    global_: Multimem_red_async_release_scope_global
-class Multimem_red_async_release_scope_add:
+    add: Multimem_red_async_add
+    global_: Multimem_red_async_global
+class Multimem_red_async_add:
     def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory on every device behind a multimem address, without waiting.
         - `multimem.red.async.release.scope{.global}.add.type [a], b` (PTX 9.3, sm_100 or later)
         """
     u32 = s32
     u64 = s32
-class Multimem_red_async_release_scope_global:
-    add: Multimem_red_async_release_scope_add
+class Multimem_red_async_global:
+    add: Multimem_red_async_add
 class Multimem_red_global:
     add: Multimem_red_add
     and_: Multimem_red_op
@@ -15777,8 +15681,8 @@ class Multimem_red_order_scope:
     add: Multimem_red_order_scope_add
     and_: Multimem_red_order_scope_op
     global_: Multimem_red_order_scope_global
-    max: Multimem_red_order_scope_global_op
-    min: Multimem_red_order_scope_global_op
+    max: Multimem_red_op_2
+    min: Multimem_red_op_2
     or_: Multimem_red_order_scope_op
     xor: Multimem_red_order_scope_op
 class Multimem_red_order_scope_add:
@@ -15849,11 +15753,11 @@ class Multimem_red_order_scope_op:
 class Multimem_red_order_scope_global:
     add: Multimem_red_order_scope_add
     and_: Multimem_red_order_scope_op
-    max: Multimem_red_order_scope_global_op
-    min: Multimem_red_order_scope_global_op
+    max: Multimem_red_op_2
+    min: Multimem_red_op_2
     or_: Multimem_red_order_scope_op
     xor: Multimem_red_order_scope_op
-class Multimem_red_order_scope_global_op:
+class Multimem_red_op_2:
     def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into memory on every device behind a multimem address.
         - `multimem.red.order.scope{.global}.op.type [a], b` (PTX 8.1, sm_90 or later)
@@ -15894,24 +15798,21 @@ class Multimem_st:
     - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - and 1 more forms
+    - and 2 more forms
     """
     relaxed: Multimem_st_order
     """Store to every device behind a multimem address.
     - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
     - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - and 1 more forms
+    - and 2 more forms
     """
     release: Multimem_st_order
     """Store to every device behind a multimem address.
     - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
     - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - and 1 more forms
+    - and 2 more forms
     """
     s32 = b32
     s64 = b32
@@ -15922,14 +15823,14 @@ class Multimem_st:
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
     - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - and 1 more forms
     """
     v4: Multimem_st_global_v4
     """Store to every device behind a multimem address.
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
     - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - and 1 more forms
     """
     v8: Multimem_st_global_v8
     """Store to every device behind a multimem address.
@@ -15941,8 +15842,7 @@ class Multimem_st:
     - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - and 1 more forms
+    - and 2 more forms
     """
 class Multimem_st_async:
     release: Multimem_st_async_release
@@ -15959,7 +15859,7 @@ class Multimem_st_async_release_scope:
     b8 = b16
     f32 = b16
     f64 = b16
-    global_: Multimem_st_async_release_scope_global
+    global_: Multimem_st_async_global
     s16 = b16
     s32 = b16
     s64 = b16
@@ -15968,7 +15868,7 @@ class Multimem_st_async_release_scope:
     u32 = b16
     u64 = b16
     u8 = b16
-class Multimem_st_async_release_scope_global:
+class Multimem_st_async_global:
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to every device behind a multimem address, without waiting.
         - `multimem.st.async.release.scope{.global}.type [a], b` (PTX 9.3, sm_100 or later)
@@ -16122,9 +16022,9 @@ class Multimem_st_order_scope:
     s64 = b32
     u32 = b32
     u64 = b32
-    v2: Multimem_st_order_scope_global_v2
-    v4: Multimem_st_order_scope_global_v4
-    v8: Multimem_st_order_scope_global_v8
+    v2: Multimem_st_v2
+    v4: Multimem_st_v4
+    v8: Multimem_st_v8
 class Multimem_st_order_scope_global:
     def b32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to every device behind a multimem address.
@@ -16153,10 +16053,10 @@ class Multimem_st_order_scope_global:
     s64 = b32
     u32 = b32
     u64 = b32
-    v2: Multimem_st_order_scope_global_v2
-    v4: Multimem_st_order_scope_global_v4
-    v8: Multimem_st_order_scope_global_v8
-class Multimem_st_order_scope_global_v2:
+    v2: Multimem_st_v2
+    v4: Multimem_st_v4
+    v8: Multimem_st_v8
+class Multimem_st_v2:
     def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to every device behind a multimem address.
         - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
@@ -16181,7 +16081,7 @@ class Multimem_st_order_scope_global_v2:
         """Store to every device behind a multimem address.
         - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_st_order_scope_global_v4:
+class Multimem_st_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to every device behind a multimem address.
         - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
@@ -16211,7 +16111,7 @@ class Multimem_st_order_scope_global_v4:
         """Store to every device behind a multimem address.
         - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
         """
-class Multimem_st_order_scope_global_v8:
+class Multimem_st_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to every device behind a multimem address.
         - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
@@ -16342,7 +16242,7 @@ class Popc:
         """
     b64 = b32
 class Prefetch:
-    def L1(self, a: object, /, *, pred: Reg | None = None) -> None:
+    def L1(self, a: Name, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.level [a]` (PTX 2.0, any target)
         """
@@ -16352,7 +16252,7 @@ class Prefetch:
     global_: Prefetch_global
     local: Prefetch_local
     param: Prefetch_space
-    def tensormap(self, a: object, /, *, pred: Reg | None = None) -> None:
+    def tensormap(self, a: Name, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.tensormap [a]` (PTX 8.0, sm_90 or later)
         """
@@ -16362,12 +16262,12 @@ class Prefetch_L1_32B:
         - `prefetch{.global}.L1::32B.valid_addr [a]` (PTX 9.4, sm_90 or later)
         """
 class Prefetch_space:
-    def tensormap(self, a: object, /, *, pred: Reg | None = None) -> None:
+    def tensormap(self, a: Name, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.tensormap [a]` (PTX 8.0, sm_90 or later)
         """
 class Prefetch_global:
-    def L1(self, a: object, /, *, pred: Reg | None = None) -> None:
+    def L1(self, a: Name, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.level [a]` (PTX 2.0, any target)
         """
@@ -16379,7 +16279,7 @@ class Prefetch_global:
         """
     L2__evict_normal = L2__evict_last
 class Prefetch_local:
-    def L1(self, a: object, /, *, pred: Reg | None = None) -> None:
+    def L1(self, a: Name, /, *, pred: Reg | None = None) -> None:
         """Bring a cache line, or a tensor map, closer.
         - `prefetch{.space}.level [a]` (PTX 2.0, any target)
         """
@@ -16472,16 +16372,14 @@ class Red:
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.2, sm_60 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 9.4, sm_90 or later)
-    - and 6 more forms
+    - and 7 more forms
     """
     add: Red_add
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
-    - and 7 more forms
+    - and 8 more forms
     """
     and_: Red_op
     """Combine a value into memory atomically.
@@ -16499,16 +16397,14 @@ class Red:
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    - and 20 more forms
     """
     cta: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    - and 20 more forms
     """
     dec: Red_scope_op
     """Combine a value into memory atomically.
@@ -16519,16 +16415,14 @@ class Red:
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    - and 20 more forms
     """
     gpu: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    - and 20 more forms
     """
     inc: Red_scope_op
     """Combine a value into memory atomically.
@@ -16556,48 +16450,42 @@ class Red:
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    - and 20 more forms
     """
     release: Red_sem
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    - and 20 more forms
     """
     shared: Red_scope_space
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
-    - and 6 more forms
+    - and 7 more forms
     """
     shared__cluster: Red_scope_space
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
-    - and 6 more forms
+    - and 7 more forms
     """
     shared__cta: Red_scope_space
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
     - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 9.4, sm_90 or later)
-    - and 6 more forms
+    - and 7 more forms
     """
     sys: Red_scope
     """Combine a value into memory atomically.
     - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
     - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - and 19 more forms
+    - and 20 more forms
     """
     xor: Red_op
     """Combine a value into memory atomically.
@@ -16837,7 +16725,7 @@ class Red_async_mmio_release:
     sys: Red_async_mmio_release_sys
 class Red_async_mmio_release_sys:
     add: Red_async_mmio_release_sys_add
-    global_: Red_async_mmio_release_sys_global
+    global_: Red_async_global
 class Red_async_mmio_release_sys_add:
     def s32(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Combine a value into the shared memory of a cluster without waiting.
@@ -16846,13 +16734,13 @@ class Red_async_mmio_release_sys_add:
     s64 = s32
     u32 = s32
     u64 = s32
-class Red_async_mmio_release_sys_global:
+class Red_async_global:
     add: Red_async_mmio_release_sys_add
 class Red_async_relaxed:
     cluster: Red_async_relaxed_cluster
 class Red_async_relaxed_cluster:
     mbarrier__complete_tx__bytes: Red_async_mbarrier_complete_tx_bytes
-    shared__cluster: Red_async_relaxed_cluster_shared_cluster
+    shared__cluster: Red_async_shared_cluster
 class Red_async_mbarrier_complete_tx_bytes:
     add: Red_async_add
     and_: Red_async_op
@@ -16885,7 +16773,7 @@ class Red_async_op_3:
         - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
         """
     u32 = s32
-class Red_async_relaxed_cluster_shared_cluster:
+class Red_async_shared_cluster:
     mbarrier__complete_tx__bytes: Red_async_mbarrier_complete_tx_bytes
 class Red_async_release:
     gpu: Red_async_release_scope
@@ -16945,11 +16833,11 @@ class Red_scope_global_op:
     u32 = s32
     u64 = s64
 class Red_scope_global_op_noftz:
-    L2__cache_hint: Red_scope_global_op_noftz_L2_cache_hint
+    L2__cache_hint: Red_L2_cache_hint_2
     v2: Red_scope_global_op_noftz_v2
     v4: Red_scope_global_op_noftz_v4
     v8: Red_add_noftz_v8
-class Red_scope_global_op_noftz_L2_cache_hint:
+class Red_L2_cache_hint_2:
     v2: Red_v2
     v4: Red_v4
     v8: Red_add_noftz_L2_cache_hint_v8
@@ -18556,48 +18444,42 @@ class St:
     - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_last: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_normal: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__evict_unchanged: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L1__no_allocate: St_level1
     """Store to memory.
     - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     L2__cache_hint: St_L2_cache_hint
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     L2__evict_first: St_level1_level2
     """Store to memory.
@@ -18619,15 +18501,15 @@ class St:
     - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
     - `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
     - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.type [a], b, [mbar]` (PTX 9.2, sm_90 or later)
-    - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
+    - and 1 more forms
     """
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -18641,16 +18523,14 @@ class St:
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     cs: St_cop
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     f32 = b16
     f64 = b16
@@ -18659,55 +18539,49 @@ class St:
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 15 more forms
+    - and 16 more forms
     """
     local: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     mmio: St_mmio
     """Store to memory.
     - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
     - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
     - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
-    - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
+    - and 1 more forms
     """
     param: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     param__func: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     relaxed: St_relaxed
     """Store to memory.
     - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
     - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     release: St_release
     """Store to memory.
     - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
     - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - and 10 more forms
+    - and 11 more forms
     """
     s16 = b16
     s32 = b16
@@ -18718,24 +18592,21 @@ class St:
     - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     shared__cluster: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     shared__cta: St_ss
     """Store to memory.
     - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
-    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     u16 = b16
     u32 = b16
@@ -18752,59 +18623,53 @@ class St:
     - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
     v8: St_global_v8
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
     volatile: St_volatile
     """Store to memory.
     - `st.volatile.local.b128 [a], b` (PTX 9.1, sm_70 or later)
     - `st.volatile.local.type [a], b` (PTX 9.1, any target)
     - `st.volatile.local.v2.type [a], b` (PTX 9.1, any target)
-    - `st.volatile.local.v4.type [a], b` (PTX 9.1, any target)
-    - and 8 more forms
+    - and 9 more forms
     """
     wb: St_cop
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
     weak: St_weak
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 15 more forms
+    - and 16 more forms
     """
     wt: St_cop
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
-    - and 8 more forms
+    - and 9 more forms
     """
 class St_level1:
     L2__cache_hint: St_level1_L2_cache_hint
     L2__evict_first: St_level1_level2
     L2__evict_last: St_level1_level2
     L2__evict_normal: St_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -18825,11 +18690,11 @@ class St_level1:
     v4: St_level1_v4
     v8: St_level1_v8
 class St_level1_L2_cache_hint:
-    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -18850,7 +18715,7 @@ class St_level1_L2_cache_hint:
     v4: St_level1_L2_cache_hint_v4
     v8: St_level1_L2_cache_hint_v8
 class St_level1_L2_cache_hint_v2:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -18868,12 +18733,12 @@ class St_level1_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_level1_L2_cache_hint_v4:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -18889,11 +18754,11 @@ class St_level1_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_level1_L2_cache_hint_v8:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -18910,18 +18775,18 @@ class St_level1_level2:
     v4: St_level1_level2_v4
     v8: St_level1_level2_v8
 class St_level1_level2_L2_cache_hint:
-    v4: St_level1_level2_L2_cache_hint_v4
-    v8: St_level1_level2_L2_cache_hint_v8
-class St_level1_level2_L2_cache_hint_v4:
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    v4: St_v4
+    v8: St_v8
+class St_v4:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class St_level1_level2_L2_cache_hint_v8:
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_v8:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -18929,7 +18794,7 @@ class St_level1_level2_L2_cache_hint_v8:
     s32 = b32
     u32 = b32
 class St_level1_level2_v4:
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -18937,7 +18802,7 @@ class St_level1_level2_v4:
     s64 = b64
     u64 = b64
 class St_level1_level2_v8:
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -18945,7 +18810,7 @@ class St_level1_level2_v8:
     s32 = b32
     u32 = b32
 class St_level1_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -18963,12 +18828,12 @@ class St_level1_v2:
     u64 = b16
     u8 = b16
 class St_level1_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -18984,11 +18849,11 @@ class St_level1_v4:
     u64 = b64
     u8 = b16
 class St_level1_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19001,12 +18866,12 @@ class St_level1_v8:
     u32 = b32
     u8 = b16
 class St_L2_cache_hint:
-    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -19028,7 +18893,7 @@ class St_L2_cache_hint:
     v4: St_L2_cache_hint_v4
     v8: St_L2_cache_hint_v8
 class St_L2_cache_hint_v2:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -19047,13 +18912,13 @@ class St_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_L2_cache_hint_v4:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -19070,12 +18935,12 @@ class St_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_L2_cache_hint_v8:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -19113,9 +18978,9 @@ class St_async_mbarrier_complete_tx_bytes:
     s64 = b64
     u32 = b32
     u64 = b64
-    v2: St_async_mbarrier_complete_tx_bytes_v2
-    v4: St_async_mbarrier_complete_tx_bytes_v4
-class St_async_mbarrier_complete_tx_bytes_v2:
+    v2: St_async_v2
+    v4: St_async_v4
+class St_async_v2:
     def b32(self, a: Name, b: Values, mbar: Name, /, *, pred: Reg | None = None) -> None:
         """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
@@ -19130,7 +18995,7 @@ class St_async_mbarrier_complete_tx_bytes_v2:
     s64 = b64
     u32 = b32
     u64 = b64
-class St_async_mbarrier_complete_tx_bytes_v4:
+class St_async_v4:
     def b32(self, a: Name, b: Values, mbar: Name, /, *, pred: Reg | None = None) -> None:
         """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
@@ -19226,12 +19091,12 @@ class St_async_weak:
     shared__cluster: St_async_shared_cluster
 class St_cop:
     L2__cache_hint: St_cop_L2_cache_hint
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
@@ -19253,11 +19118,11 @@ class St_cop:
     v4: St_cop_v4
     v8: St_cop_v8
 class St_cop_L2_cache_hint:
-    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19278,7 +19143,7 @@ class St_cop_L2_cache_hint:
     v4: St_cop_L2_cache_hint_v4
     v8: St_cop_L2_cache_hint_v8
 class St_cop_L2_cache_hint_v2:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19296,12 +19161,12 @@ class St_cop_L2_cache_hint_v2:
     u64 = b16
     u8 = b16
 class St_cop_L2_cache_hint_v4:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19317,11 +19182,11 @@ class St_cop_L2_cache_hint_v4:
     u64 = b64
     u8 = b16
 class St_cop_L2_cache_hint_v8:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19334,7 +19199,7 @@ class St_cop_L2_cache_hint_v8:
     u32 = b32
     u8 = b16
 class St_cop_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
@@ -19353,13 +19218,13 @@ class St_cop_v2:
     u64 = b16
     u8 = b16
 class St_cop_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19375,12 +19240,12 @@ class St_cop_v4:
     u64 = b64
     u8 = b16
 class St_cop_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19402,13 +19267,13 @@ class St_global:
     L2__evict_first: St_level1_level2
     L2__evict_last: St_level1_level2
     L2__evict_normal: St_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -19435,7 +19300,7 @@ class St_global:
     wb: St_cop
     wt: St_cop
 class St_global_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -19455,14 +19320,14 @@ class St_global_v2:
     u64 = b16
     u8 = b16
 class St_global_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -19479,13 +19344,13 @@ class St_global_v4:
     u64 = b64
     u8 = b16
 class St_global_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         - `st{.weak}{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
@@ -19499,11 +19364,11 @@ class St_global_v8:
     u32 = b32
     u8 = b16
 class St_ss:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         """
@@ -19528,11 +19393,11 @@ class St_ss:
     wb: St_ss_cop
     wt: St_ss_cop
 class St_ss_cop:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         """
@@ -19553,7 +19418,7 @@ class St_ss_cop:
     v4: St_ss_cop_v4
     v8: St_ss_cop_v8
 class St_ss_cop_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
         """
@@ -19571,7 +19436,7 @@ class St_ss_cop_v2:
     u64 = b16
     u8 = b16
 class St_ss_cop_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
@@ -19585,7 +19450,7 @@ class St_ss_cop_v4:
     u32 = b16
     u8 = b16
 class St_ss_cop_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
@@ -19600,11 +19465,11 @@ class St_mmio:
 class St_mmio_relaxed:
     sys: St_mmio_relaxed_sys
 class St_mmio_relaxed_sys:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
         """
@@ -19623,11 +19488,11 @@ class St_mmio_relaxed_sys:
     u64 = b16
     u8 = b16
 class St_mmio_relaxed_sys_global:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
         """
@@ -19647,11 +19512,11 @@ class St_mmio_relaxed_sys_global:
 class St_mmio_release:
     sys: St_mmio_release_sys
 class St_mmio_release_sys:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
         """
@@ -19670,11 +19535,11 @@ class St_mmio_release_sys:
     u64 = b16
     u8 = b16
 class St_mmio_release_sys_global:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.mmio.release.sys{.global}.type [a], b` (PTX 9.3, sm_75 or later)
         """
@@ -19702,16 +19567,16 @@ class St_relaxed_scope:
     L1__evict_normal: St_relaxed_scope_level1
     L1__evict_unchanged: St_relaxed_scope_level1
     L1__no_allocate: St_relaxed_scope_level1
-    L2__cache_hint: St_relaxed_scope_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_2
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -19737,15 +19602,15 @@ class St_relaxed_scope:
     v4: St_relaxed_scope_global_v4
     v8: St_relaxed_scope_global_v8
 class St_relaxed_scope_level1:
-    L2__cache_hint: St_relaxed_scope_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_2
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19765,12 +19630,12 @@ class St_relaxed_scope_level1:
     v2: St_relaxed_scope_level1_v2
     v4: St_relaxed_scope_level1_v4
     v8: St_relaxed_scope_level1_v8
-class St_relaxed_scope_level1_L2_cache_hint:
-    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_L2_cache_hint_2:
+    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19787,11 +19652,11 @@ class St_relaxed_scope_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_level1_L2_cache_hint_v2
-    v4: St_relaxed_scope_level1_L2_cache_hint_v4
-    v8: St_relaxed_scope_level1_L2_cache_hint_v8
-class St_relaxed_scope_level1_L2_cache_hint_v2:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    v2: St_v2
+    v4: St_v4_2
+    v8: St_v8_2
+class St_v2:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19808,13 +19673,13 @@ class St_relaxed_scope_level1_L2_cache_hint_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_relaxed_scope_level1_L2_cache_hint_v4:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_v4_2:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19829,12 +19694,12 @@ class St_relaxed_scope_level1_L2_cache_hint_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class St_relaxed_scope_level1_L2_cache_hint_v8:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_v8_2:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19847,38 +19712,38 @@ class St_relaxed_scope_level1_L2_cache_hint_v8:
     u32 = b32
     u8 = b16
 class St_relaxed_scope_level1_level2:
-    L2__cache_hint: St_L2_cache_hint_2
-    v4: St_relaxed_scope_level1_level2_v4
-    v8: St_relaxed_scope_level1_level2_v8
-class St_L2_cache_hint_2:
-    v4: St_v4
-    v8: St_v8
-class St_v4:
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    L2__cache_hint: St_L2_cache_hint_3
+    v4: St_v4_4
+    v8: St_v8_4
+class St_L2_cache_hint_3:
+    v4: St_v4_3
+    v8: St_v8_3
+class St_v4_3:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class St_v8:
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_v8_3:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class St_relaxed_scope_level1_level2_v4:
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+class St_v4_4:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class St_relaxed_scope_level1_level2_v8:
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+class St_v8_4:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19886,7 +19751,7 @@ class St_relaxed_scope_level1_level2_v8:
     s32 = b32
     u32 = b32
 class St_relaxed_scope_level1_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -19904,12 +19769,12 @@ class St_relaxed_scope_level1_v2:
     u64 = b16
     u8 = b16
 class St_relaxed_scope_level1_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19925,11 +19790,11 @@ class St_relaxed_scope_level1_v4:
     u64 = b64
     u8 = b16
 class St_relaxed_scope_level1_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -19947,16 +19812,16 @@ class St_relaxed_scope_global:
     L1__evict_normal: St_relaxed_scope_level1
     L1__evict_unchanged: St_relaxed_scope_level1
     L1__no_allocate: St_relaxed_scope_level1
-    L2__cache_hint: St_relaxed_scope_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_2
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -19978,7 +19843,7 @@ class St_relaxed_scope_global:
     v4: St_relaxed_scope_global_v4
     v8: St_relaxed_scope_global_v8
 class St_relaxed_scope_global_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
@@ -19997,13 +19862,13 @@ class St_relaxed_scope_global_v2:
     u64 = b16
     u8 = b16
 class St_relaxed_scope_global_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20019,12 +19884,12 @@ class St_relaxed_scope_global_v4:
     u64 = b64
     u8 = b16
 class St_relaxed_scope_global_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20037,11 +19902,11 @@ class St_relaxed_scope_global_v8:
     u32 = b32
     u8 = b16
 class St_relaxed_scope_ss:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20062,7 +19927,7 @@ class St_relaxed_scope_ss:
     v4: St_relaxed_scope_ss_v4
     v8: St_relaxed_scope_ss_v8
 class St_relaxed_scope_ss_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20080,7 +19945,7 @@ class St_relaxed_scope_ss_v2:
     u64 = b16
     u8 = b16
 class St_relaxed_scope_ss_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20094,7 +19959,7 @@ class St_relaxed_scope_ss_v4:
     u32 = b16
     u8 = b16
 class St_relaxed_scope_ss_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20109,16 +19974,16 @@ class St_relaxed_sys:
     L1__evict_normal: St_relaxed_sys_level1
     L1__evict_unchanged: St_relaxed_sys_level1
     L1__no_allocate: St_relaxed_sys_level1
-    L2__cache_hint: St_relaxed_sys_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_4
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -20144,15 +20009,15 @@ class St_relaxed_sys:
     v4: St_relaxed_scope_global_v4
     v8: St_relaxed_scope_global_v8
 class St_relaxed_sys_level1:
-    L2__cache_hint: St_relaxed_sys_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_4
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20172,12 +20037,12 @@ class St_relaxed_sys_level1:
     v2: St_relaxed_scope_level1_v2
     v4: St_relaxed_scope_level1_v4
     v8: St_relaxed_scope_level1_v8
-class St_relaxed_sys_level1_L2_cache_hint:
-    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_L2_cache_hint_4:
+    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20194,25 +20059,25 @@ class St_relaxed_sys_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_relaxed_scope_level1_L2_cache_hint_v2
-    v4: St_relaxed_scope_level1_L2_cache_hint_v4
-    v8: St_relaxed_scope_level1_L2_cache_hint_v8
+    v2: St_v2
+    v4: St_v4_2
+    v8: St_v8_2
 class St_relaxed_sys_global:
     L1__evict_first: St_relaxed_sys_level1
     L1__evict_last: St_relaxed_sys_level1
     L1__evict_normal: St_relaxed_sys_level1
     L1__evict_unchanged: St_relaxed_sys_level1
     L1__no_allocate: St_relaxed_sys_level1
-    L2__cache_hint: St_relaxed_sys_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_4
     L2__evict_first: St_relaxed_scope_level1_level2
     L2__evict_last: St_relaxed_scope_level1_level2
     L2__evict_normal: St_relaxed_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -20234,11 +20099,11 @@ class St_relaxed_sys_global:
     v4: St_relaxed_scope_global_v4
     v8: St_relaxed_scope_global_v8
 class St_relaxed_sys_ss:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20269,16 +20134,16 @@ class St_release_scope:
     L1__evict_normal: St_release_scope_level1
     L1__evict_unchanged: St_release_scope_level1
     L1__no_allocate: St_release_scope_level1
-    L2__cache_hint: St_release_scope_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_5
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -20304,15 +20169,15 @@ class St_release_scope:
     v4: St_release_scope_global_v4
     v8: St_release_scope_global_v8
 class St_release_scope_level1:
-    L2__cache_hint: St_release_scope_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_5
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20332,12 +20197,12 @@ class St_release_scope_level1:
     v2: St_release_scope_level1_v2
     v4: St_release_scope_level1_v4
     v8: St_release_scope_level1_v8
-class St_release_scope_level1_L2_cache_hint:
-    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_L2_cache_hint_5:
+    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20354,11 +20219,11 @@ class St_release_scope_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_release_scope_level1_L2_cache_hint_v2
-    v4: St_release_scope_level1_L2_cache_hint_v4
-    v8: St_release_scope_level1_L2_cache_hint_v8
-class St_release_scope_level1_L2_cache_hint_v2:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    v2: St_v2_2
+    v4: St_v4_5
+    v8: St_v8_5
+class St_v2_2:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20375,13 +20240,13 @@ class St_release_scope_level1_L2_cache_hint_v2:
     u32 = b16
     u64 = b16
     u8 = b16
-class St_release_scope_level1_L2_cache_hint_v4:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_v4_5:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20396,12 +20261,12 @@ class St_release_scope_level1_L2_cache_hint_v4:
     u32 = b16
     u64 = b64
     u8 = b16
-class St_release_scope_level1_L2_cache_hint_v8:
-    def b16(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_v8_5:
+    def b16(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20414,38 +20279,38 @@ class St_release_scope_level1_L2_cache_hint_v8:
     u32 = b32
     u8 = b16
 class St_release_scope_level1_level2:
-    L2__cache_hint: St_L2_cache_hint_3
-    v4: St_release_scope_level1_level2_v4
-    v8: St_release_scope_level1_level2_v8
-class St_L2_cache_hint_3:
-    v4: St_v4_2
-    v8: St_v8_2
-class St_v4_2:
-    def b64(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+    L2__cache_hint: St_L2_cache_hint_6
+    v4: St_v4_7
+    v8: St_v8_7
+class St_L2_cache_hint_6:
+    v4: St_v4_6
+    v8: St_v8_6
+class St_v4_6:
+    def b64(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class St_v8_2:
-    def b32(self, a: object, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_v8_6:
+    def b32(self, a: Name, b: Values, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
     s32 = b32
     u32 = b32
-class St_release_scope_level1_level2_v4:
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+class St_v4_7:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
     s64 = b64
     u64 = b64
-class St_release_scope_level1_level2_v8:
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+class St_v8_7:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20453,7 +20318,7 @@ class St_release_scope_level1_level2_v8:
     s32 = b32
     u32 = b32
 class St_release_scope_level1_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20471,12 +20336,12 @@ class St_release_scope_level1_v2:
     u64 = b16
     u8 = b16
 class St_release_scope_level1_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20492,11 +20357,11 @@ class St_release_scope_level1_v4:
     u64 = b64
     u8 = b16
 class St_release_scope_level1_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20514,16 +20379,16 @@ class St_release_scope_global:
     L1__evict_normal: St_release_scope_level1
     L1__evict_unchanged: St_release_scope_level1
     L1__no_allocate: St_release_scope_level1
-    L2__cache_hint: St_release_scope_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_5
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -20545,7 +20410,7 @@ class St_release_scope_global:
     v4: St_release_scope_global_v4
     v8: St_release_scope_global_v8
 class St_release_scope_global_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
@@ -20564,13 +20429,13 @@ class St_release_scope_global_v2:
     u64 = b16
     u8 = b16
 class St_release_scope_global_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20586,12 +20451,12 @@ class St_release_scope_global_v4:
     u64 = b64
     u8 = b16
 class St_release_scope_global_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.level2}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -20604,11 +20469,11 @@ class St_release_scope_global_v8:
     u32 = b32
     u8 = b16
 class St_release_scope_ss:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20629,7 +20494,7 @@ class St_release_scope_ss:
     v4: St_release_scope_ss_v4
     v8: St_release_scope_ss_v8
 class St_release_scope_ss_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20647,7 +20512,7 @@ class St_release_scope_ss_v2:
     u64 = b16
     u8 = b16
 class St_release_scope_ss_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20661,7 +20526,7 @@ class St_release_scope_ss_v4:
     u32 = b16
     u8 = b16
 class St_release_scope_ss_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20676,16 +20541,16 @@ class St_release_sys:
     L1__evict_normal: St_release_sys_level1
     L1__evict_unchanged: St_release_sys_level1
     L1__no_allocate: St_release_sys_level1
-    L2__cache_hint: St_release_sys_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_7
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -20711,15 +20576,15 @@ class St_release_sys:
     v4: St_release_scope_global_v4
     v8: St_release_scope_global_v8
 class St_release_sys_level1:
-    L2__cache_hint: St_release_sys_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_7
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20739,12 +20604,12 @@ class St_release_sys_level1:
     v2: St_release_scope_level1_v2
     v4: St_release_scope_level1_v4
     v8: St_release_scope_level1_v8
-class St_release_sys_level1_L2_cache_hint:
-    def b128(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+class St_L2_cache_hint_7:
+    def b128(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -20761,25 +20626,25 @@ class St_release_sys_level1_L2_cache_hint:
     u32 = b16
     u64 = b16
     u8 = b16
-    v2: St_release_scope_level1_L2_cache_hint_v2
-    v4: St_release_scope_level1_L2_cache_hint_v4
-    v8: St_release_scope_level1_L2_cache_hint_v8
+    v2: St_v2_2
+    v4: St_v4_5
+    v8: St_v8_5
 class St_release_sys_global:
     L1__evict_first: St_release_sys_level1
     L1__evict_last: St_release_sys_level1
     L1__evict_normal: St_release_sys_level1
     L1__evict_unchanged: St_release_sys_level1
     L1__no_allocate: St_release_sys_level1
-    L2__cache_hint: St_release_sys_level1_L2_cache_hint
+    L2__cache_hint: St_L2_cache_hint_7
     L2__evict_first: St_release_scope_level1_level2
     L2__evict_last: St_release_scope_level1_level2
     L2__evict_normal: St_release_scope_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
@@ -20801,11 +20666,11 @@ class St_release_sys_global:
     v4: St_release_scope_global_v4
     v8: St_release_scope_global_v8
 class St_release_sys_ss:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
         """
@@ -20826,11 +20691,11 @@ class St_release_sys_ss:
     v4: St_release_scope_ss_v4
     v8: St_release_scope_ss_v8
 class St_volatile:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
         """
@@ -20856,11 +20721,11 @@ class St_volatile:
     v4: St_volatile_global_v4
     v8: St_volatile_global_v8
 class St_volatile_global:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
         """
@@ -20881,7 +20746,7 @@ class St_volatile_global:
     v4: St_volatile_global_v4
     v8: St_volatile_global_v8
 class St_volatile_global_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
         """
@@ -20899,12 +20764,12 @@ class St_volatile_global_v2:
     u64 = b16
     u8 = b16
 class St_volatile_global_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
-    def b64(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.global}.v4.type [a], b` (PTX 8.8, sm_100 or later)
         """
@@ -20920,11 +20785,11 @@ class St_volatile_global_v4:
     u64 = b64
     u8 = b16
 class St_volatile_global_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
         """
-    def b32(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.global}.v8.type [a], b` (PTX 8.8, sm_100 or later)
         """
@@ -20937,11 +20802,11 @@ class St_volatile_global_v8:
     u32 = b32
     u8 = b16
 class St_volatile_local:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile.local.b128 [a], b` (PTX 9.1, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile.local.type [a], b` (PTX 9.1, any target)
         """
@@ -20962,7 +20827,7 @@ class St_volatile_local:
     v4: St_volatile_local_v4
     v8: St_volatile_local_v8
 class St_volatile_local_v2:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile.local.v2.type [a], b` (PTX 9.1, any target)
         """
@@ -20980,7 +20845,7 @@ class St_volatile_local_v2:
     u64 = b16
     u8 = b16
 class St_volatile_local_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile.local.v4.type [a], b` (PTX 9.1, any target)
         """
@@ -20994,7 +20859,7 @@ class St_volatile_local_v4:
     u32 = b16
     u8 = b16
 class St_volatile_local_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile.local.v8.type [a], b` (PTX 9.1, any target)
         """
@@ -21004,11 +20869,11 @@ class St_volatile_local_v8:
     u16 = b16
     u8 = b16
 class St_volatile_ss:
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
         """
@@ -21029,7 +20894,7 @@ class St_volatile_ss:
     v4: St_volatile_ss_v4
     v8: St_volatile_ss_v8
 class St_volatile_ss_v4:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
         """
@@ -21043,7 +20908,7 @@ class St_volatile_ss_v4:
     u32 = b16
     u8 = b16
 class St_volatile_ss_v8:
-    def b16(self, a: object, b: Values, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st.volatile{.ss}.v8.type [a], b` (PTX 1.0, any target)
         """
@@ -21062,13 +20927,13 @@ class St_weak:
     L2__evict_first: St_level1_level2
     L2__evict_last: St_level1_level2
     L2__evict_normal: St_level1_level2
-    def b128(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
-    def b16(self, a: object, b: Value, /, *, pred: Reg | None = None) -> None:
+    def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
@@ -21125,15 +20990,15 @@ class Stmatrix_sync_aligned_m16n8:
     x2: Stmatrix_sync_aligned_m16n8_num
     x4: Stmatrix_sync_aligned_m16n8_num
 class Stmatrix_sync_aligned_m16n8_num:
-    trans: Stmatrix_sync_aligned_m16n8_num_trans
-class Stmatrix_sync_aligned_m16n8_num_trans:
+    trans: Stmatrix_trans
+class Stmatrix_trans:
     def b8(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
-    shared: Stmatrix_sync_aligned_m16n8_num_trans_ss
-    shared__cta: Stmatrix_sync_aligned_m16n8_num_trans_ss
-class Stmatrix_sync_aligned_m16n8_num_trans_ss:
+    shared: Stmatrix_ss
+    shared__cta: Stmatrix_ss
+class Stmatrix_ss:
     def b8(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
@@ -21147,21 +21012,21 @@ class Stmatrix_sync_aligned_m8n8_num:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
         """
-    shared: Stmatrix_sync_aligned_m8n8_num_ss
-    shared__cta: Stmatrix_sync_aligned_m8n8_num_ss
-    trans: Stmatrix_sync_aligned_m8n8_num_trans
-class Stmatrix_sync_aligned_m8n8_num_ss:
+    shared: Stmatrix_ss_2
+    shared__cta: Stmatrix_ss_2
+    trans: Stmatrix_trans_2
+class Stmatrix_ss_2:
     def b16(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
         """
-class Stmatrix_sync_aligned_m8n8_num_trans:
+class Stmatrix_trans_2:
     def b16(self, a: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store small matrices, in the layout of registers that mma takes, to shared memory.
         - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
         """
-    shared: Stmatrix_sync_aligned_m8n8_num_ss
-    shared__cta: Stmatrix_sync_aligned_m8n8_num_ss
+    shared: Stmatrix_ss_2
+    shared__cta: Stmatrix_ss_2
 class Sub:
     def bf16(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract the second number from the first.
@@ -21209,32 +21074,28 @@ class Sub:
     - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
-    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     rn: Sub_rn
     """Subtract the second number from the first.
     - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
-    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - and 4 more forms
+    - and 5 more forms
     """
     rp: Sub_rnd
     """Subtract the second number from the first.
     - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
-    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - and 1 more forms
+    - and 2 more forms
     """
     rz: Sub_rz
     """Subtract the second number from the first.
     - `sub.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
-    - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
-    - and 3 more forms
+    - and 4 more forms
     """
     def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Subtract the second number from the first.
@@ -21251,8 +21112,7 @@ class Sub:
     - `sub.sat.s32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
-    - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
-    - and 1 more forms
+    - and 2 more forms
     """
     satfinite: Sub_rn_satfinite
     """Subtract the second number from the first.
@@ -21510,7 +21370,7 @@ class Suld_b_geom:
     v2: Suld_b_geom_v2
     v4: Suld_b_geom_v4
 class Suld_b_geom_type:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 1.5, any target)
         """
@@ -21524,7 +21384,7 @@ class Suld_b_geom_cache:
     v2: Suld_b_geom_cache_v2
     v4: Suld_b_geom_cache_v4
 class Suld_b_geom_cache_type:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
         """
@@ -21536,60 +21396,46 @@ class Suld_b_geom_cache_v2:
     b64: Suld_b_geom_cache_v2_b64
     b8: Suld_b_geom_cache_v2_type
 class Suld_b_geom_cache_v2_type:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v2_b64:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v4:
-    b16: Suld_b_geom_cache_v4_type
-    b32: Suld_b_geom_cache_v4_type
-    b8: Suld_b_geom_cache_v4_type
-class Suld_b_geom_cache_v4_type:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from a surface.
-        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Suld_b_geom_cache_v2_type
+    b32: Suld_b_geom_cache_v2_type
+    b8: Suld_b_geom_cache_v2_type
 class Suld_b_geom_v2:
     b16: Suld_b_geom_v2_type
     b32: Suld_b_geom_v2_type
     b64: Suld_b_geom_v2_b64
     b8: Suld_b_geom_v2_type
 class Suld_b_geom_v2_type:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v2_b64:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.v2.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v4:
-    b16: Suld_b_geom_v4_type
-    b32: Suld_b_geom_v4_type
-    b8: Suld_b_geom_v4_type
-class Suld_b_geom_v4_type:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from a surface.
-        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Suld_b_geom_v2_type
+    b32: Suld_b_geom_v2_type
+    b8: Suld_b_geom_v2_type
 class Suld_b_geom_2:
     b16: Suld_b_geom_type_2
     b32: Suld_b_geom_type_2
@@ -21602,7 +21448,7 @@ class Suld_b_geom_2:
     v2: Suld_b_geom_v2_2
     v4: Suld_b_geom_v4_2
 class Suld_b_geom_type_2:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 3.0, any target)
         """
@@ -21616,7 +21462,7 @@ class Suld_b_geom_cache_2:
     v2: Suld_b_geom_cache_v2_2
     v4: Suld_b_geom_cache_v4_2
 class Suld_b_geom_cache_type_2:
-    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
         """
@@ -21628,60 +21474,46 @@ class Suld_b_geom_cache_v2_2:
     b64: Suld_b_geom_cache_v2_b64_2
     b8: Suld_b_geom_cache_v2_type_2
 class Suld_b_geom_cache_v2_type_2:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v2_b64_2:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v4_2:
-    b16: Suld_b_geom_cache_v4_type_2
-    b32: Suld_b_geom_cache_v4_type_2
-    b8: Suld_b_geom_cache_v4_type_2
-class Suld_b_geom_cache_v4_type_2:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from a surface.
-        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Suld_b_geom_cache_v2_type_2
+    b32: Suld_b_geom_cache_v2_type_2
+    b8: Suld_b_geom_cache_v2_type_2
 class Suld_b_geom_v2_2:
     b16: Suld_b_geom_v2_type_2
     b32: Suld_b_geom_v2_type_2
     b64: Suld_b_geom_v2_b64_2
     b8: Suld_b_geom_v2_type_2
 class Suld_b_geom_v2_type_2:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v2_b64_2:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.v2.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v4_2:
-    b16: Suld_b_geom_v4_type_2
-    b32: Suld_b_geom_v4_type_2
-    b8: Suld_b_geom_v4_type_2
-class Suld_b_geom_v4_type_2:
-    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
-        """Load from a surface.
-        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Suld_b_geom_v2_type_2
+    b32: Suld_b_geom_v2_type_2
+    b8: Suld_b_geom_v2_type_2
 class Suq:
     array_size: Suq_array_size
     channel_data_type: Suq_query
@@ -21824,7 +21656,7 @@ class Sust_b_geom:
     wb: Sust_b_geom_cache
     wt: Sust_b_geom_cache
 class Sust_b_geom_type:
-    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.type.clamp [a], c` (PTX 1.5, any target)
         """
@@ -21838,7 +21670,7 @@ class Sust_b_geom_cache:
     v2: Sust_b_geom_cache_v2
     v4: Sust_b_geom_cache_v4
 class Sust_b_geom_cache_type:
-    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.type.clamp [a], c` (PTX 2.0, any target)
         """
@@ -21850,60 +21682,46 @@ class Sust_b_geom_cache_v2:
     b64: Sust_b_geom_cache_v2_b64
     b8: Sust_b_geom_cache_v2_type
 class Sust_b_geom_cache_v2_type:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v2_b64:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v4:
-    b16: Sust_b_geom_cache_v4_type
-    b32: Sust_b_geom_cache_v4_type
-    b8: Sust_b_geom_cache_v4_type
-class Sust_b_geom_cache_v4_type:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Sust_b_geom_cache_v2_type
+    b32: Sust_b_geom_cache_v2_type
+    b8: Sust_b_geom_cache_v2_type
 class Sust_b_geom_v2:
     b16: Sust_b_geom_v2_type
     b32: Sust_b_geom_v2_type
     b64: Sust_b_geom_v2_b64
     b8: Sust_b_geom_v2_type
 class Sust_b_geom_v2_type:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v2_b64:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.v2.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v4:
-    b16: Sust_b_geom_v4_type
-    b32: Sust_b_geom_v4_type
-    b8: Sust_b_geom_v4_type
-class Sust_b_geom_v4_type:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Sust_b_geom_v2_type
+    b32: Sust_b_geom_v2_type
+    b8: Sust_b_geom_v2_type
 class Sust_b_geom_2:
     b16: Sust_b_geom_type_2
     b32: Sust_b_geom_type_2
@@ -21916,7 +21734,7 @@ class Sust_b_geom_2:
     wb: Sust_b_geom_cache_2
     wt: Sust_b_geom_cache_2
 class Sust_b_geom_type_2:
-    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.type.clamp [a], c` (PTX 3.0, any target)
         """
@@ -21930,7 +21748,7 @@ class Sust_b_geom_cache_2:
     v2: Sust_b_geom_cache_v2_2
     v4: Sust_b_geom_cache_v4_2
 class Sust_b_geom_cache_type_2:
-    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.type.clamp [a], c` (PTX 3.0, any target)
         """
@@ -21942,122 +21760,76 @@ class Sust_b_geom_cache_v2_2:
     b64: Sust_b_geom_cache_v2_b64_2
     b8: Sust_b_geom_cache_v2_type_2
 class Sust_b_geom_cache_v2_type_2:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v2_b64_2:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v4_2:
-    b16: Sust_b_geom_cache_v4_type_2
-    b32: Sust_b_geom_cache_v4_type_2
-    b8: Sust_b_geom_cache_v4_type_2
-class Sust_b_geom_cache_v4_type_2:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Sust_b_geom_cache_v2_type_2
+    b32: Sust_b_geom_cache_v2_type_2
+    b8: Sust_b_geom_cache_v2_type_2
 class Sust_b_geom_v2_2:
     b16: Sust_b_geom_v2_type_2
     b32: Sust_b_geom_v2_type_2
     b64: Sust_b_geom_v2_b64_2
     b8: Sust_b_geom_v2_type_2
 class Sust_b_geom_v2_type_2:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v2_b64_2:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.v2.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v4_2:
-    b16: Sust_b_geom_v4_type_2
-    b32: Sust_b_geom_v4_type_2
-    b8: Sust_b_geom_v4_type_2
-class Sust_b_geom_v4_type_2:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+    b16: Sust_b_geom_v2_type_2
+    b32: Sust_b_geom_v2_type_2
+    b8: Sust_b_geom_v2_type_2
 class Sust_p:
     _1d: Sust_p_geom
     _2d: Sust_p_geom
     _3d: Sust_p_3d
 class Sust_p_geom:
     b32: Sust_p_geom_b32
-    v2: Sust_p_geom_v2
-    v4: Sust_p_geom_v4
+    v2: Sust_p_geom_vec
+    v4: Sust_p_geom_vec
 class Sust_p_geom_b32:
-    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
-class Sust_p_geom_v2:
-    b32: Sust_p_geom_v2_b32
-class Sust_p_geom_v2_b32:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
-        """
-    trap = clamp
-    zero = clamp
-class Sust_p_geom_v4:
-    b32: Sust_p_geom_v4_b32
-class Sust_p_geom_v4_b32:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+class Sust_p_geom_vec:
+    b32: Sust_p_geom_b32
 class Sust_p_3d:
     b32: Sust_p_3d_b32
-    v2: Sust_p_3d_v2
-    v4: Sust_p_3d_v4
+    v2: Sust_p_3d_vec
+    v4: Sust_p_3d_vec
 class Sust_p_3d_b32:
-    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
-class Sust_p_3d_v2:
-    b32: Sust_p_3d_v2_b32
-class Sust_p_3d_v2_b32:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
-        """
-    trap = clamp
-    zero = clamp
-class Sust_p_3d_v4:
-    b32: Sust_p_3d_v4_b32
-class Sust_p_3d_v4_b32:
-    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
-        """Store to a surface.
-        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
-        """
-    trap = clamp
-    zero = clamp
+class Sust_p_3d_vec:
+    b32: Sust_p_3d_b32
 class Szext:
     clamp: Szext_mode
     wrap: Szext_mode
@@ -22093,8 +21865,7 @@ class Tcgen05:
     - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
     - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
     - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    - and 4 more forms
+    - and 5 more forms
     """
     cp: Tcgen05_cp
     """Copy from shared memory to tensor memory, asynchronously.
@@ -22135,8 +21906,7 @@ class Tcgen05:
     - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - and 1 more forms
+    - and 2 more forms
     """
     wait__ld: Tcgen05_operation
     """Wait for the thread's loads from, or stores to, tensor memory.
@@ -22153,8 +21923,8 @@ class Tcgen05_alloc:
 class Tcgen05_alloc_cta_group:
     sync: Tcgen05_alloc_cta_group_sync
 class Tcgen05_alloc_cta_group_sync:
-    aligned: Tcgen05_alloc_cta_group_sync_aligned
-class Tcgen05_alloc_cta_group_sync_aligned:
+    aligned: Tcgen05_alloc_aligned
+class Tcgen05_alloc_aligned:
     def b32(self, dst: Name, columns: Value, /, *, pred: Reg | None = None) -> None:
         """Allocate columns of tensor memory, and write their address to shared memory.
         - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22166,13 +21936,13 @@ class Tcgen05_alloc_shared_cta:
         - `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_alloc_exclusive:
-    cta_group__1: Tcgen05_alloc_exclusive_cta_group
-    cta_group__2: Tcgen05_alloc_exclusive_cta_group
-class Tcgen05_alloc_exclusive_cta_group:
-    sync: Tcgen05_alloc_exclusive_cta_group_sync
-class Tcgen05_alloc_exclusive_cta_group_sync:
-    aligned: Tcgen05_alloc_aligned
-class Tcgen05_alloc_aligned:
+    cta_group__1: Tcgen05_alloc_cta_group_2
+    cta_group__2: Tcgen05_alloc_cta_group_2
+class Tcgen05_alloc_cta_group_2:
+    sync: Tcgen05_alloc_sync
+class Tcgen05_alloc_sync:
+    aligned: Tcgen05_alloc_aligned_2
+class Tcgen05_alloc_aligned_2:
     def b32(self, dst: Name, columns512: Value, /, *, pred: Reg | None = None) -> None:
         """Allocate columns of tensor memory, and write their address to shared memory.
         - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22286,11 +22056,11 @@ class Tcgen05_cp_cta_group_shape_b8x16:
         """
     b6x16_p32 = b4x16_p64
 class Tcgen05_cp_cta_group_32x128b:
-    warpx4: Tcgen05_cp_cta_group_32x128b_warpx4
+    warpx4: Tcgen05_cp_warpx4
     """Copy from shared memory to tensor memory, asynchronously.
     - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-class Tcgen05_cp_cta_group_32x128b_warpx4:
+class Tcgen05_cp_warpx4:
     def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
         - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22303,15 +22073,15 @@ class Tcgen05_cp_b8x16:
         """
     b6x16_p32 = b4x16_p64
 class Tcgen05_cp_cta_group_64x128b:
-    warpx2__01_23: Tcgen05_cp_cta_group_64x128b_multicast
+    warpx2__01_23: Tcgen05_cp_multicast
     """Copy from shared memory to tensor memory, asynchronously.
     - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    warpx2__02_13: Tcgen05_cp_cta_group_64x128b_multicast
+    warpx2__02_13: Tcgen05_cp_multicast
     """Copy from shared memory to tensor memory, asynchronously.
     - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-class Tcgen05_cp_cta_group_64x128b_multicast:
+class Tcgen05_cp_multicast:
     def __call__(self, taddr: Name, descriptor: Value, /, *, pred: Reg | None = None) -> None:
         """Copy from shared memory to tensor memory, asynchronously.
         - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22330,20 +22100,20 @@ class Tcgen05_dealloc:
 class Tcgen05_dealloc_cta_group:
     sync: Tcgen05_dealloc_cta_group_sync
 class Tcgen05_dealloc_cta_group_sync:
-    aligned: Tcgen05_dealloc_cta_group_sync_aligned
-class Tcgen05_dealloc_cta_group_sync_aligned:
+    aligned: Tcgen05_dealloc_aligned
+class Tcgen05_dealloc_aligned:
     def b32(self, taddr: Value, columns: Value, /, *, pred: Reg | None = None) -> None:
         """Free columns of tensor memory.
         - `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_dealloc_exclusive:
-    cta_group__1: Tcgen05_dealloc_exclusive_cta_group
-    cta_group__2: Tcgen05_dealloc_exclusive_cta_group
-class Tcgen05_dealloc_exclusive_cta_group:
-    sync: Tcgen05_dealloc_exclusive_cta_group_sync
-class Tcgen05_dealloc_exclusive_cta_group_sync:
-    aligned: Tcgen05_dealloc_aligned
-class Tcgen05_dealloc_aligned:
+    cta_group__1: Tcgen05_dealloc_cta_group_2
+    cta_group__2: Tcgen05_dealloc_cta_group_2
+class Tcgen05_dealloc_cta_group_2:
+    sync: Tcgen05_dealloc_sync
+class Tcgen05_dealloc_sync:
+    aligned: Tcgen05_dealloc_aligned_2
+class Tcgen05_dealloc_aligned_2:
     def b32(self, taddr: Value, columns512: Value, /, *, pred: Reg | None = None) -> None:
         """Free columns of tensor memory.
         - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns512` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22355,8 +22125,7 @@ class Tcgen05_ld:
     - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
     - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - and 1 more forms
+    - and 2 more forms
     """
     spcompress: Tcgen05_ld_spcompress
     """Load from tensor memory into the registers of a warp, asynchronously.
@@ -22367,8 +22136,7 @@ class Tcgen05_ld:
     - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - and 1 more forms
+    - and 2 more forms
     """
 class Tcgen05_ld_red:
     spcompress: Tcgen05_ld_red_spcompress
@@ -22376,8 +22144,8 @@ class Tcgen05_ld_red:
 class Tcgen05_ld_red_spcompress:
     sync: Tcgen05_ld_red_spcompress_sync
 class Tcgen05_ld_red_spcompress_sync:
-    aligned: Tcgen05_ld_red_spcompress_sync_aligned
-class Tcgen05_ld_red_spcompress_sync_aligned:
+    aligned: Tcgen05_ld_red_aligned
+class Tcgen05_ld_red_aligned:
     _32x32b: Tcgen05_ld_red_32x32b
 class Tcgen05_ld_red_32x32b:
     x128: Tcgen05_ld_red_x128
@@ -22446,17 +22214,17 @@ class Tcgen05_ld_red_abs_3:
 class Tcgen05_ld_red_sync:
     aligned: Tcgen05_ld_red_sync_aligned
 class Tcgen05_ld_red_sync_aligned:
-    _16x32bx2: Tcgen05_ld_red_sync_aligned_16x32bx2
-    _32x32b: Tcgen05_ld_red_sync_aligned_32x32b
-class Tcgen05_ld_red_sync_aligned_16x32bx2:
-    x128: Tcgen05_ld_red_sync_aligned_16x32bx2_num
-    x16: Tcgen05_ld_red_sync_aligned_16x32bx2_num
-    x2: Tcgen05_ld_red_sync_aligned_16x32bx2_num
-    x32: Tcgen05_ld_red_sync_aligned_16x32bx2_num
-    x4: Tcgen05_ld_red_sync_aligned_16x32bx2_num
-    x64: Tcgen05_ld_red_sync_aligned_16x32bx2_num
-    x8: Tcgen05_ld_red_sync_aligned_16x32bx2_num
-class Tcgen05_ld_red_sync_aligned_16x32bx2_num:
+    _16x32bx2: Tcgen05_ld_red_16x32bx2
+    _32x32b: Tcgen05_ld_red_32x32b_2
+class Tcgen05_ld_red_16x32bx2:
+    x128: Tcgen05_ld_red_num_2
+    x16: Tcgen05_ld_red_num_2
+    x2: Tcgen05_ld_red_num_2
+    x32: Tcgen05_ld_red_num_2
+    x4: Tcgen05_ld_red_num_2
+    x64: Tcgen05_ld_red_num_2
+    x8: Tcgen05_ld_red_num_2
+class Tcgen05_ld_red_num_2:
     max: Tcgen05_ld_red_op_4
     min: Tcgen05_ld_red_op_4
 class Tcgen05_ld_red_op_4:
@@ -22482,15 +22250,15 @@ class Tcgen05_ld_red_abs_4:
         """Load from tensor memory, with the minimum or maximum of what was loaded.
         - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
-class Tcgen05_ld_red_sync_aligned_32x32b:
-    x128: Tcgen05_ld_red_sync_aligned_32x32b_num
-    x16: Tcgen05_ld_red_sync_aligned_32x32b_num
-    x2: Tcgen05_ld_red_sync_aligned_32x32b_num
-    x32: Tcgen05_ld_red_sync_aligned_32x32b_num
-    x4: Tcgen05_ld_red_sync_aligned_32x32b_num
-    x64: Tcgen05_ld_red_sync_aligned_32x32b_num
-    x8: Tcgen05_ld_red_sync_aligned_32x32b_num
-class Tcgen05_ld_red_sync_aligned_32x32b_num:
+class Tcgen05_ld_red_32x32b_2:
+    x128: Tcgen05_ld_red_num_3
+    x16: Tcgen05_ld_red_num_3
+    x2: Tcgen05_ld_red_num_3
+    x32: Tcgen05_ld_red_num_3
+    x4: Tcgen05_ld_red_num_3
+    x64: Tcgen05_ld_red_num_3
+    x8: Tcgen05_ld_red_num_3
+class Tcgen05_ld_red_num_3:
     max: Tcgen05_ld_red_op_5
     min: Tcgen05_ld_red_op_5
 class Tcgen05_ld_red_op_5:
@@ -22519,8 +22287,8 @@ class Tcgen05_ld_red_abs_5:
 class Tcgen05_ld_spcompress:
     sync: Tcgen05_ld_spcompress_sync
 class Tcgen05_ld_spcompress_sync:
-    aligned: Tcgen05_ld_spcompress_sync_aligned
-class Tcgen05_ld_spcompress_sync_aligned:
+    aligned: Tcgen05_ld_aligned
+class Tcgen05_ld_aligned:
     _32x32b: Tcgen05_ld_32x32b
 class Tcgen05_ld_32x32b:
     x128: Tcgen05_ld_x128
@@ -22583,14 +22351,14 @@ class Tcgen05_ld_sync_aligned:
     _16x64b: Tcgen05_ld_sync_aligned_16x64b
     _32x32b: Tcgen05_ld_sync_aligned_32x32b
 class Tcgen05_ld_sync_aligned_16x128b:
-    x1: Tcgen05_ld_sync_aligned_16x128b_num
-    x16: Tcgen05_ld_sync_aligned_16x128b_num
-    x2: Tcgen05_ld_sync_aligned_16x128b_num
-    x32: Tcgen05_ld_sync_aligned_16x128b_num
-    x4: Tcgen05_ld_sync_aligned_16x128b_num
-    x64: Tcgen05_ld_sync_aligned_16x128b_num
-    x8: Tcgen05_ld_sync_aligned_16x128b_num
-class Tcgen05_ld_sync_aligned_16x128b_num:
+    x1: Tcgen05_ld_num_2
+    x16: Tcgen05_ld_num_2
+    x2: Tcgen05_ld_num_2
+    x32: Tcgen05_ld_num_2
+    x4: Tcgen05_ld_num_2
+    x64: Tcgen05_ld_num_2
+    x8: Tcgen05_ld_num_2
+class Tcgen05_ld_num_2:
     def b32(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
         - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22602,13 +22370,13 @@ class Tcgen05_ld_pack_16b:
         - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_16x256b:
-    x1: Tcgen05_ld_sync_aligned_16x256b_num
-    x16: Tcgen05_ld_sync_aligned_16x256b_num
-    x2: Tcgen05_ld_sync_aligned_16x256b_num
-    x32: Tcgen05_ld_sync_aligned_16x256b_num
-    x4: Tcgen05_ld_sync_aligned_16x256b_num
-    x8: Tcgen05_ld_sync_aligned_16x256b_num
-class Tcgen05_ld_sync_aligned_16x256b_num:
+    x1: Tcgen05_ld_num_3
+    x16: Tcgen05_ld_num_3
+    x2: Tcgen05_ld_num_3
+    x32: Tcgen05_ld_num_3
+    x4: Tcgen05_ld_num_3
+    x8: Tcgen05_ld_num_3
+class Tcgen05_ld_num_3:
     def b32(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
         - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22620,15 +22388,15 @@ class Tcgen05_ld_pack_16b_2:
         - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_16x32bx2:
-    x1: Tcgen05_ld_sync_aligned_16x32bx2_num
-    x128: Tcgen05_ld_sync_aligned_16x32bx2_num
-    x16: Tcgen05_ld_sync_aligned_16x32bx2_num
-    x2: Tcgen05_ld_sync_aligned_16x32bx2_num
-    x32: Tcgen05_ld_sync_aligned_16x32bx2_num
-    x4: Tcgen05_ld_sync_aligned_16x32bx2_num
-    x64: Tcgen05_ld_sync_aligned_16x32bx2_num
-    x8: Tcgen05_ld_sync_aligned_16x32bx2_num
-class Tcgen05_ld_sync_aligned_16x32bx2_num:
+    x1: Tcgen05_ld_num_4
+    x128: Tcgen05_ld_num_4
+    x16: Tcgen05_ld_num_4
+    x2: Tcgen05_ld_num_4
+    x32: Tcgen05_ld_num_4
+    x4: Tcgen05_ld_num_4
+    x64: Tcgen05_ld_num_4
+    x8: Tcgen05_ld_num_4
+class Tcgen05_ld_num_4:
     def b32(self, r: Values, taddr: Name, offset: Constant, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
         - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22640,15 +22408,15 @@ class Tcgen05_ld_pack_16b_3:
         - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_16x64b:
-    x1: Tcgen05_ld_sync_aligned_16x64b_num
-    x128: Tcgen05_ld_sync_aligned_16x64b_num
-    x16: Tcgen05_ld_sync_aligned_16x64b_num
-    x2: Tcgen05_ld_sync_aligned_16x64b_num
-    x32: Tcgen05_ld_sync_aligned_16x64b_num
-    x4: Tcgen05_ld_sync_aligned_16x64b_num
-    x64: Tcgen05_ld_sync_aligned_16x64b_num
-    x8: Tcgen05_ld_sync_aligned_16x64b_num
-class Tcgen05_ld_sync_aligned_16x64b_num:
+    x1: Tcgen05_ld_num_5
+    x128: Tcgen05_ld_num_5
+    x16: Tcgen05_ld_num_5
+    x2: Tcgen05_ld_num_5
+    x32: Tcgen05_ld_num_5
+    x4: Tcgen05_ld_num_5
+    x64: Tcgen05_ld_num_5
+    x8: Tcgen05_ld_num_5
+class Tcgen05_ld_num_5:
     def b32(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
         - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22660,15 +22428,15 @@ class Tcgen05_ld_pack_16b_4:
         - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_ld_sync_aligned_32x32b:
-    x1: Tcgen05_ld_sync_aligned_32x32b_num
-    x128: Tcgen05_ld_sync_aligned_32x32b_num
-    x16: Tcgen05_ld_sync_aligned_32x32b_num
-    x2: Tcgen05_ld_sync_aligned_32x32b_num
-    x32: Tcgen05_ld_sync_aligned_32x32b_num
-    x4: Tcgen05_ld_sync_aligned_32x32b_num
-    x64: Tcgen05_ld_sync_aligned_32x32b_num
-    x8: Tcgen05_ld_sync_aligned_32x32b_num
-class Tcgen05_ld_sync_aligned_32x32b_num:
+    x1: Tcgen05_ld_num_6
+    x128: Tcgen05_ld_num_6
+    x16: Tcgen05_ld_num_6
+    x2: Tcgen05_ld_num_6
+    x32: Tcgen05_ld_num_6
+    x4: Tcgen05_ld_num_6
+    x64: Tcgen05_ld_num_6
+    x8: Tcgen05_ld_num_6
+class Tcgen05_ld_num_6:
     def b32(self, r: Values, taddr: Name, /, *, pred: Reg | None = None) -> None:
         """Load from tensor memory into the registers of a warp, asynchronously.
         - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22685,24 +22453,21 @@ class Tcgen05_mma:
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
-    - and 50 more forms
+    - and 51 more forms
     """
     cta_group__2: Tcgen05_mma_cta_group
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
-    - and 50 more forms
+    - and 51 more forms
     """
     sp: Tcgen05_mma_sp
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
-    - and 42 more forms
+    - and 43 more forms
     """
     ws: Tcgen05_mma_ws
     """- `tcgen05.mma.ws`: Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
@@ -22715,7 +22480,7 @@ class Tcgen05_mma_cta_group:
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     - and 2 more forms
     """
-    kind__f8f6f4: Tcgen05_mma_cta_group_kind_f8f6f4
+    kind__f8f6f4: Tcgen05_mma_kind_f8f6f4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22726,8 +22491,8 @@ class Tcgen05_mma_cta_group:
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
     kind__mxf4: Tcgen05_mma_cta_group_kind_mxf4
-    kind__mxf4nvf4: Tcgen05_mma_cta_group_kind_mxf4nvf4
-    kind__mxf8f6f4: Tcgen05_mma_cta_group_kind_mxf8f6f4
+    kind__mxf4nvf4: Tcgen05_mma_kind_mxf4nvf4
+    kind__mxf8f6f4: Tcgen05_mma_kind_mxf8f6f4
     kind__tf32: Tcgen05_mma_cta_group_kind
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -22746,23 +22511,23 @@ class Tcgen05_mma_cta_group_kind:
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - and 1 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_cta_group_kind_ashift
+    ashift: Tcgen05_mma_ashift
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     """
-    collector__a__discard: Tcgen05_mma_cta_group_kind_collector_a
+    collector__a__discard: Tcgen05_mma_collector_a_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_cta_group_kind_collector_a
+    collector__a__fill: Tcgen05_mma_collector_a_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_cta_group_kind_collector_a
+    collector__a__lastuse: Tcgen05_mma_collector_a_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_cta_group_kind_collector_a
+    collector__a__use: Tcgen05_mma_collector_a_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -22770,7 +22535,7 @@ class Tcgen05_mma_cta_group_kind:
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        - and 1 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -22778,7 +22543,7 @@ class Tcgen05_mma_cta_group_kind:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_cta_group_kind_ashift:
+class Tcgen05_mma_ashift:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -22826,14 +22591,14 @@ class Tcgen05_mma_collector_a:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_cta_group_kind_collector_a:
+class Tcgen05_mma_collector_a_2:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - and 1 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -22844,7 +22609,7 @@ class Tcgen05_mma_cta_group_kind_collector_a:
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        - and 1 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -22852,7 +22617,7 @@ class Tcgen05_mma_cta_group_kind_collector_a:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_cta_group_kind_f8f6f4:
+class Tcgen05_mma_kind_f8f6f4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -22862,17 +22627,17 @@ class Tcgen05_mma_cta_group_kind_f8f6f4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_cta_group_kind_f8f6f4_ashift
+    ashift: Tcgen05_mma_ashift_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    collector__a__discard: Tcgen05_mma_collector_a_3
+    collector__a__discard: Tcgen05_mma_collector_a_4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_3
+    collector__a__fill: Tcgen05_mma_collector_a_4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_3
+    collector__a__lastuse: Tcgen05_mma_collector_a_4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_3
+    collector__a__use: Tcgen05_mma_collector_a_4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -22891,7 +22656,7 @@ class Tcgen05_mma_cta_group_kind_f8f6f4:
     - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
-class Tcgen05_mma_cta_group_kind_f8f6f4_ashift:
+class Tcgen05_mma_ashift_2:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -22900,30 +22665,10 @@ class Tcgen05_mma_cta_group_kind_f8f6f4_ashift:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    collector__a__discard: Tcgen05_mma_collector_a_2
+    collector__a__discard: Tcgen05_mma_collector_a_3
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_2
+    collector__a__lastuse: Tcgen05_mma_collector_a_3
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        """
-    @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """As above, with other operands."""
-    collector__b__fill = collector__b__discard
-    collector__b__lastuse = collector__b__discard
-    collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_2:
-    @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        """
-    @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -22936,6 +22681,26 @@ class Tcgen05_mma_collector_a_2:
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a_3:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    collector__b__fill = collector__b__discard
+    collector__b__lastuse = collector__b__discard
+    collector__b__use = collector__b__discard
+class Tcgen05_mma_collector_a_4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -22967,13 +22732,13 @@ class Tcgen05_mma_decompress_lut_b:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    collector__a__discard: Tcgen05_mma_collector_a_4
+    collector__a__discard: Tcgen05_mma_collector_a_5
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_4
+    collector__a__fill: Tcgen05_mma_collector_a_5
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_4
+    collector__a__lastuse: Tcgen05_mma_collector_a_5
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_4
+    collector__a__use: Tcgen05_mma_collector_a_5
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -22987,7 +22752,7 @@ class Tcgen05_mma_decompress_lut_b:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_4:
+class Tcgen05_mma_collector_a_5:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23019,7 +22784,7 @@ class Tcgen05_mma_cta_group_kind_i8:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_cta_group_kind_i8_ashift
+    ashift: Tcgen05_mma_ashift_3
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
@@ -23035,7 +22800,7 @@ class Tcgen05_mma_cta_group_kind_i8:
     collector__a__fill = collector__a__discard
     collector__a__lastuse = collector__a__discard
     collector__a__use = collector__a__discard
-class Tcgen05_mma_cta_group_kind_i8_ashift:
+class Tcgen05_mma_ashift_3:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23070,13 +22835,13 @@ class Tcgen05_mma_block_scale:
     - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    collector__a__discard: Tcgen05_mma_collector_a_6
+    collector__a__discard: Tcgen05_mma_collector_a_7
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_6
+    collector__a__fill: Tcgen05_mma_collector_a_7
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_6
+    collector__a__lastuse: Tcgen05_mma_collector_a_7
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_6
+    collector__a__use: Tcgen05_mma_collector_a_7
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23097,13 +22862,13 @@ class Tcgen05_mma_block32:
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
-    collector__a__discard: Tcgen05_mma_collector_a_5
+    collector__a__discard: Tcgen05_mma_collector_a_6
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_5
+    collector__a__fill: Tcgen05_mma_collector_a_6
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_5
+    collector__a__lastuse: Tcgen05_mma_collector_a_6
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_5
+    collector__a__use: Tcgen05_mma_collector_a_6
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23113,7 +22878,7 @@ class Tcgen05_mma_block32:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_5:
+class Tcgen05_mma_collector_a_6:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -23127,7 +22892,7 @@ class Tcgen05_mma_collector_a_5:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_6:
+class Tcgen05_mma_collector_a_7:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -23147,13 +22912,13 @@ class Tcgen05_mma_scale_vec_2X:
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
-    collector__a__discard: Tcgen05_mma_collector_a_7
+    collector__a__discard: Tcgen05_mma_collector_a_8
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_7
+    collector__a__fill: Tcgen05_mma_collector_a_8
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_7
+    collector__a__lastuse: Tcgen05_mma_collector_a_8
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_7
+    collector__a__use: Tcgen05_mma_collector_a_8
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23163,7 +22928,7 @@ class Tcgen05_mma_scale_vec_2X:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_7:
+class Tcgen05_mma_collector_a_8:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
@@ -23177,7 +22942,7 @@ class Tcgen05_mma_collector_a_7:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_cta_group_kind_mxf4nvf4:
+class Tcgen05_mma_kind_mxf4nvf4:
     block_scale: Tcgen05_mma_block_scale_2
 class Tcgen05_mma_block_scale_2:
     block16: Tcgen05_mma_size
@@ -23206,13 +22971,13 @@ class Tcgen05_mma_size:
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
-    collector__a__discard: Tcgen05_mma_collector_a_8
+    collector__a__discard: Tcgen05_mma_collector_a_9
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_8
+    collector__a__fill: Tcgen05_mma_collector_a_9
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_8
+    collector__a__lastuse: Tcgen05_mma_collector_a_9
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_8
+    collector__a__use: Tcgen05_mma_collector_a_9
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23222,7 +22987,7 @@ class Tcgen05_mma_size:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_8:
+class Tcgen05_mma_collector_a_9:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -23242,13 +23007,13 @@ class Tcgen05_mma_size_2:
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
-    collector__a__discard: Tcgen05_mma_collector_a_9
+    collector__a__discard: Tcgen05_mma_collector_a_10
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_9
+    collector__a__fill: Tcgen05_mma_collector_a_10
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_9
+    collector__a__lastuse: Tcgen05_mma_collector_a_10
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_9
+    collector__a__use: Tcgen05_mma_collector_a_10
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23258,7 +23023,7 @@ class Tcgen05_mma_size_2:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_9:
+class Tcgen05_mma_collector_a_10:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
@@ -23272,7 +23037,7 @@ class Tcgen05_mma_collector_a_9:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_cta_group_kind_mxf8f6f4:
+class Tcgen05_mma_kind_mxf8f6f4:
     block_scale: Tcgen05_mma_block_scale_3
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -23289,13 +23054,13 @@ class Tcgen05_mma_block_scale_3:
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    collector__a__discard: Tcgen05_mma_collector_a_12
+    collector__a__discard: Tcgen05_mma_collector_a_13
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_12
+    collector__a__fill: Tcgen05_mma_collector_a_13
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_12
+    collector__a__lastuse: Tcgen05_mma_collector_a_13
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_12
+    collector__a__use: Tcgen05_mma_collector_a_13
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23321,13 +23086,13 @@ class Tcgen05_mma_block32_2:
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
-    collector__a__discard: Tcgen05_mma_collector_a_10
+    collector__a__discard: Tcgen05_mma_collector_a_11
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_10
+    collector__a__fill: Tcgen05_mma_collector_a_11
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_10
+    collector__a__lastuse: Tcgen05_mma_collector_a_11
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_10
+    collector__a__use: Tcgen05_mma_collector_a_11
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23342,7 +23107,7 @@ class Tcgen05_mma_block32_2:
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
     """
-class Tcgen05_mma_collector_a_10:
+class Tcgen05_mma_collector_a_11:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -23362,13 +23127,13 @@ class Tcgen05_mma_decompress_lut_b_2:
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
-    collector__a__discard: Tcgen05_mma_collector_a_11
+    collector__a__discard: Tcgen05_mma_collector_a_12
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_11
+    collector__a__fill: Tcgen05_mma_collector_a_12
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_11
+    collector__a__lastuse: Tcgen05_mma_collector_a_12
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_11
+    collector__a__use: Tcgen05_mma_collector_a_12
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23378,7 +23143,7 @@ class Tcgen05_mma_decompress_lut_b_2:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_11:
+class Tcgen05_mma_collector_a_12:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
@@ -23392,7 +23157,7 @@ class Tcgen05_mma_collector_a_11:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_12:
+class Tcgen05_mma_collector_a_13:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -23412,13 +23177,13 @@ class Tcgen05_mma_scale_vec_1X:
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
-    collector__a__discard: Tcgen05_mma_collector_a_13
+    collector__a__discard: Tcgen05_mma_collector_a_14
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_13
+    collector__a__fill: Tcgen05_mma_collector_a_14
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_13
+    collector__a__lastuse: Tcgen05_mma_collector_a_14
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_13
+    collector__a__use: Tcgen05_mma_collector_a_14
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23428,7 +23193,7 @@ class Tcgen05_mma_scale_vec_1X:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_13:
+class Tcgen05_mma_collector_a_14:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
@@ -23452,17 +23217,17 @@ class Tcgen05_mma_cta_group_kind_ti16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_cta_group_kind_ti16_ashift
+    ashift: Tcgen05_mma_ashift_4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
     - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
-    collector__a__discard: Tcgen05_mma_collector_a_15
+    collector__a__discard: Tcgen05_mma_collector_a_16
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__fill: Tcgen05_mma_collector_a_15
+    collector__a__fill: Tcgen05_mma_collector_a_16
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_15
+    collector__a__lastuse: Tcgen05_mma_collector_a_16
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__use: Tcgen05_mma_collector_a_15
+    collector__a__use: Tcgen05_mma_collector_a_16
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -23476,7 +23241,7 @@ class Tcgen05_mma_cta_group_kind_ti16:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_cta_group_kind_ti16_ashift:
+class Tcgen05_mma_ashift_4:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23485,30 +23250,10 @@ class Tcgen05_mma_cta_group_kind_ti16_ashift:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    collector__a__discard: Tcgen05_mma_collector_a_14
+    collector__a__discard: Tcgen05_mma_collector_a_15
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    collector__a__lastuse: Tcgen05_mma_collector_a_14
+    collector__a__lastuse: Tcgen05_mma_collector_a_15
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
-    @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        """
-    @overload
-    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """As above, with other operands."""
-    collector__b__fill = collector__b__discard
-    collector__b__lastuse = collector__b__discard
-    collector__b__use = collector__b__discard
-class Tcgen05_mma_collector_a_14:
-    @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        """
-    @overload
-    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
-        """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23521,6 +23266,26 @@ class Tcgen05_mma_collector_a_14:
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
 class Tcgen05_mma_collector_a_15:
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def __call__(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    @overload
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+        - `tcgen05.mma.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        """
+    @overload
+    def collector__b__discard(self, d: Name, a: Name, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
+        """As above, with other operands."""
+    collector__b__fill = collector__b__discard
+    collector__b__lastuse = collector__b__discard
+    collector__b__use = collector__b__discard
+class Tcgen05_mma_collector_a_16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
@@ -23552,7 +23317,7 @@ class Tcgen05_mma_sp_cta_group:
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     - and 2 more forms
     """
-    kind__f8f6f4: Tcgen05_mma_sp_cta_group_kind_f8f6f4
+    kind__f8f6f4: Tcgen05_mma_sp_kind_f8f6f4
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -23562,16 +23327,16 @@ class Tcgen05_mma_sp_cta_group:
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
-    kind__mxf4: Tcgen05_mma_sp_cta_group_kind_mxf4
-    kind__mxf4nvf4: Tcgen05_mma_sp_cta_group_kind_mxf4nvf4
-    kind__mxf8f6f4: Tcgen05_mma_sp_cta_group_kind_mxf8f6f4
+    kind__mxf4: Tcgen05_mma_sp_kind_mxf4
+    kind__mxf4nvf4: Tcgen05_mma_sp_kind_mxf4nvf4
+    kind__mxf8f6f4: Tcgen05_mma_sp_kind_mxf8f6f4
     kind__tf32: Tcgen05_mma_sp_cta_group_kind
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     - and 2 more forms
     """
-    kind__ti16: Tcgen05_mma_sp_cta_group_kind_ti16
+    kind__ti16: Tcgen05_mma_sp_kind_ti16
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
@@ -23583,12 +23348,12 @@ class Tcgen05_mma_sp_cta_group_kind:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - and 1 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_sp_cta_group_kind_ashift
+    ashift: Tcgen05_mma_sp_ashift
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
@@ -23607,7 +23372,7 @@ class Tcgen05_mma_sp_cta_group_kind:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        - and 1 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -23615,7 +23380,7 @@ class Tcgen05_mma_sp_cta_group_kind:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_sp_cta_group_kind_ashift:
+class Tcgen05_mma_sp_ashift:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -23670,7 +23435,7 @@ class Tcgen05_mma_sp_collector_a_2:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
+        - and 1 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -23681,7 +23446,7 @@ class Tcgen05_mma_sp_collector_a_2:
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
+        - and 1 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
@@ -23689,7 +23454,7 @@ class Tcgen05_mma_sp_collector_a_2:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_sp_cta_group_kind_f8f6f4:
+class Tcgen05_mma_sp_kind_f8f6f4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -23699,7 +23464,7 @@ class Tcgen05_mma_sp_cta_group_kind_f8f6f4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_sp_ashift
+    ashift: Tcgen05_mma_sp_ashift_2
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
@@ -23723,7 +23488,7 @@ class Tcgen05_mma_sp_cta_group_kind_f8f6f4:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_sp_ashift:
+class Tcgen05_mma_sp_ashift_2:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -23799,7 +23564,7 @@ class Tcgen05_mma_sp_cta_group_kind_i8:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_sp_cta_group_kind_i8_ashift
+    ashift: Tcgen05_mma_sp_ashift_3
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
@@ -23815,7 +23580,7 @@ class Tcgen05_mma_sp_cta_group_kind_i8:
     collector__a__fill = collector__a__discard
     collector__a__lastuse = collector__a__discard
     collector__a__use = collector__a__discard
-class Tcgen05_mma_sp_cta_group_kind_i8_ashift:
+class Tcgen05_mma_sp_ashift_3:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -23833,7 +23598,7 @@ class Tcgen05_mma_sp_cta_group_kind_i8_ashift:
     def collector__a__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__lastuse = collector__a__discard
-class Tcgen05_mma_sp_cta_group_kind_mxf4:
+class Tcgen05_mma_sp_kind_mxf4:
     block_scale: Tcgen05_mma_sp_block_scale
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
@@ -23957,7 +23722,7 @@ class Tcgen05_mma_sp_collector_a_7:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_sp_cta_group_kind_mxf4nvf4:
+class Tcgen05_mma_sp_kind_mxf4nvf4:
     block_scale: Tcgen05_mma_sp_block_scale_2
 class Tcgen05_mma_sp_block_scale_2:
     block16: Tcgen05_mma_sp_size
@@ -24052,7 +23817,7 @@ class Tcgen05_mma_sp_collector_a_9:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_sp_cta_group_kind_mxf8f6f4:
+class Tcgen05_mma_sp_kind_mxf8f6f4:
     block_scale: Tcgen05_mma_sp_block_scale_3
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -24176,7 +23941,7 @@ class Tcgen05_mma_sp_collector_a_12:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_sp_cta_group_kind_ti16:
+class Tcgen05_mma_sp_kind_ti16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -24186,7 +23951,7 @@ class Tcgen05_mma_sp_cta_group_kind_ti16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """As above, with other operands."""
-    ashift: Tcgen05_mma_sp_ashift_2
+    ashift: Tcgen05_mma_sp_ashift_4
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
@@ -24210,7 +23975,7 @@ class Tcgen05_mma_sp_cta_group_kind_ti16:
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
-class Tcgen05_mma_sp_ashift_2:
+class Tcgen05_mma_sp_ashift_4:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
@@ -24282,16 +24047,14 @@ class Tcgen05_mma_ws:
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - and 2 more forms
+    - and 3 more forms
     """
     sp: Tcgen05_mma_ws_sp
     """Multiply a sparse matrix, weight stationary, into tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - and 2 more forms
+    - and 3 more forms
     """
 class Tcgen05_mma_ws_cta_group_1:
     kind__f16: Tcgen05_mma_ws_cta_group_1_kind
@@ -24304,7 +24067,7 @@ class Tcgen05_mma_ws_cta_group_1:
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    kind__i8: Tcgen05_mma_ws_cta_group_1_kind_i8
+    kind__i8: Tcgen05_mma_ws_kind_i8
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
@@ -24314,7 +24077,7 @@ class Tcgen05_mma_ws_cta_group_1:
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    kind__ti16: Tcgen05_mma_ws_cta_group_1_kind_ti16
+    kind__ti16: Tcgen05_mma_ws_kind_ti16
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
@@ -24345,7 +24108,7 @@ class Tcgen05_mma_ws_cta_group_1_kind:
     collector__b3__fill = collector__b0__discard
     collector__b3__lastuse = collector__b0__discard
     collector__b3__use = collector__b0__discard
-class Tcgen05_mma_ws_cta_group_1_kind_i8:
+class Tcgen05_mma_ws_kind_i8:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
@@ -24371,7 +24134,7 @@ class Tcgen05_mma_ws_cta_group_1_kind_i8:
     collector__b3__fill = collector__b0__discard
     collector__b3__lastuse = collector__b0__discard
     collector__b3__use = collector__b0__discard
-class Tcgen05_mma_ws_cta_group_1_kind_ti16:
+class Tcgen05_mma_ws_kind_ti16:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
@@ -24400,32 +24163,32 @@ class Tcgen05_mma_ws_cta_group_1_kind_ti16:
 class Tcgen05_mma_ws_sp:
     cta_group__1: Tcgen05_mma_ws_sp_cta_group_1
 class Tcgen05_mma_ws_sp_cta_group_1:
-    kind__f16: Tcgen05_mma_ws_sp_cta_group_1_kind
+    kind__f16: Tcgen05_mma_ws_sp_kind
     """Multiply a sparse matrix, weight stationary, into tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    kind__f8f6f4: Tcgen05_mma_ws_sp_cta_group_1_kind
+    kind__f8f6f4: Tcgen05_mma_ws_sp_kind
     """Multiply a sparse matrix, weight stationary, into tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    kind__i8: Tcgen05_mma_ws_sp_cta_group_1_kind_i8
+    kind__i8: Tcgen05_mma_ws_sp_kind_i8
     """Multiply a sparse matrix, weight stationary, into tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     """
-    kind__tf32: Tcgen05_mma_ws_sp_cta_group_1_kind
+    kind__tf32: Tcgen05_mma_ws_sp_kind
     """Multiply a sparse matrix, weight stationary, into tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
-    kind__ti16: Tcgen05_mma_ws_sp_cta_group_1_kind_ti16
+    kind__ti16: Tcgen05_mma_ws_sp_kind_ti16
     """Multiply a sparse matrix, weight stationary, into tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     """
-class Tcgen05_mma_ws_sp_cta_group_1_kind:
+class Tcgen05_mma_ws_sp_kind:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -24451,7 +24214,7 @@ class Tcgen05_mma_ws_sp_cta_group_1_kind:
     collector__b3__fill = collector__b0__discard
     collector__b3__lastuse = collector__b0__discard
     collector__b3__use = collector__b0__discard
-class Tcgen05_mma_ws_sp_cta_group_1_kind_i8:
+class Tcgen05_mma_ws_sp_kind_i8:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
@@ -24477,7 +24240,7 @@ class Tcgen05_mma_ws_sp_cta_group_1_kind_i8:
     collector__b3__fill = collector__b0__discard
     collector__b3__lastuse = collector__b0__discard
     collector__b3__use = collector__b0__discard
-class Tcgen05_mma_ws_sp_cta_group_1_kind_ti16:
+class Tcgen05_mma_ws_sp_kind_ti16:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
@@ -24532,14 +24295,14 @@ class Tcgen05_st_sync_aligned:
     _16x64b: Tcgen05_st_sync_aligned_16x64b
     _32x32b: Tcgen05_st_sync_aligned_32x32b
 class Tcgen05_st_sync_aligned_16x128b:
-    x1: Tcgen05_st_sync_aligned_16x128b_num
-    x16: Tcgen05_st_sync_aligned_16x128b_num
-    x2: Tcgen05_st_sync_aligned_16x128b_num
-    x32: Tcgen05_st_sync_aligned_16x128b_num
-    x4: Tcgen05_st_sync_aligned_16x128b_num
-    x64: Tcgen05_st_sync_aligned_16x128b_num
-    x8: Tcgen05_st_sync_aligned_16x128b_num
-class Tcgen05_st_sync_aligned_16x128b_num:
+    x1: Tcgen05_st_num
+    x16: Tcgen05_st_num
+    x2: Tcgen05_st_num
+    x32: Tcgen05_st_num
+    x4: Tcgen05_st_num
+    x64: Tcgen05_st_num
+    x8: Tcgen05_st_num
+class Tcgen05_st_num:
     def b32(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
         - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -24551,13 +24314,13 @@ class Tcgen05_st_unpack_16b:
         - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_16x256b:
-    x1: Tcgen05_st_sync_aligned_16x256b_num
-    x16: Tcgen05_st_sync_aligned_16x256b_num
-    x2: Tcgen05_st_sync_aligned_16x256b_num
-    x32: Tcgen05_st_sync_aligned_16x256b_num
-    x4: Tcgen05_st_sync_aligned_16x256b_num
-    x8: Tcgen05_st_sync_aligned_16x256b_num
-class Tcgen05_st_sync_aligned_16x256b_num:
+    x1: Tcgen05_st_num_2
+    x16: Tcgen05_st_num_2
+    x2: Tcgen05_st_num_2
+    x32: Tcgen05_st_num_2
+    x4: Tcgen05_st_num_2
+    x8: Tcgen05_st_num_2
+class Tcgen05_st_num_2:
     def b32(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
         - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -24569,15 +24332,15 @@ class Tcgen05_st_unpack_16b_2:
         - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_16x32bx2:
-    x1: Tcgen05_st_sync_aligned_16x32bx2_num
-    x128: Tcgen05_st_sync_aligned_16x32bx2_num
-    x16: Tcgen05_st_sync_aligned_16x32bx2_num
-    x2: Tcgen05_st_sync_aligned_16x32bx2_num
-    x32: Tcgen05_st_sync_aligned_16x32bx2_num
-    x4: Tcgen05_st_sync_aligned_16x32bx2_num
-    x64: Tcgen05_st_sync_aligned_16x32bx2_num
-    x8: Tcgen05_st_sync_aligned_16x32bx2_num
-class Tcgen05_st_sync_aligned_16x32bx2_num:
+    x1: Tcgen05_st_num_3
+    x128: Tcgen05_st_num_3
+    x16: Tcgen05_st_num_3
+    x2: Tcgen05_st_num_3
+    x32: Tcgen05_st_num_3
+    x4: Tcgen05_st_num_3
+    x64: Tcgen05_st_num_3
+    x8: Tcgen05_st_num_3
+class Tcgen05_st_num_3:
     def b32(self, taddr: Name, offset: Constant, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
         - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -24589,15 +24352,15 @@ class Tcgen05_st_unpack_16b_3:
         - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_16x64b:
-    x1: Tcgen05_st_sync_aligned_16x64b_num
-    x128: Tcgen05_st_sync_aligned_16x64b_num
-    x16: Tcgen05_st_sync_aligned_16x64b_num
-    x2: Tcgen05_st_sync_aligned_16x64b_num
-    x32: Tcgen05_st_sync_aligned_16x64b_num
-    x4: Tcgen05_st_sync_aligned_16x64b_num
-    x64: Tcgen05_st_sync_aligned_16x64b_num
-    x8: Tcgen05_st_sync_aligned_16x64b_num
-class Tcgen05_st_sync_aligned_16x64b_num:
+    x1: Tcgen05_st_num_4
+    x128: Tcgen05_st_num_4
+    x16: Tcgen05_st_num_4
+    x2: Tcgen05_st_num_4
+    x32: Tcgen05_st_num_4
+    x4: Tcgen05_st_num_4
+    x64: Tcgen05_st_num_4
+    x8: Tcgen05_st_num_4
+class Tcgen05_st_num_4:
     def b32(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
         - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -24609,15 +24372,15 @@ class Tcgen05_st_unpack_16b_4:
         - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_st_sync_aligned_32x32b:
-    x1: Tcgen05_st_sync_aligned_32x32b_num
-    x128: Tcgen05_st_sync_aligned_32x32b_num
-    x16: Tcgen05_st_sync_aligned_32x32b_num
-    x2: Tcgen05_st_sync_aligned_32x32b_num
-    x32: Tcgen05_st_sync_aligned_32x32b_num
-    x4: Tcgen05_st_sync_aligned_32x32b_num
-    x64: Tcgen05_st_sync_aligned_32x32b_num
-    x8: Tcgen05_st_sync_aligned_32x32b_num
-class Tcgen05_st_sync_aligned_32x32b_num:
+    x1: Tcgen05_st_num_5
+    x128: Tcgen05_st_num_5
+    x16: Tcgen05_st_num_5
+    x2: Tcgen05_st_num_5
+    x32: Tcgen05_st_num_5
+    x4: Tcgen05_st_num_5
+    x64: Tcgen05_st_num_5
+    x8: Tcgen05_st_num_5
+class Tcgen05_st_num_5:
     def b32(self, taddr: Name, r: Values, /, *, pred: Reg | None = None) -> None:
         """Store registers of a warp to tensor memory, asynchronously.
         - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -24645,8 +24408,7 @@ class Tensormap:
     - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
     - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], packed_type` (PTX 8.7, sm_100f, sm_110f or sm_120f and their families)
     - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
-    - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
-    - and 7 more forms
+    - and 8 more forms
     """
 class Tensormap_cp_fenceproxy:
     global_: Tensormap_cp_fenceproxy_global
@@ -24675,114 +24437,114 @@ class Tensormap_replace_tile:
     element_stride: Tensormap_replace_tile_field
     elemtype: Tensormap_replace_tile_elemtype
     fill_mode: Tensormap_replace_tile_fill_mode
-    global_address: Tensormap_replace_tile_global_address
+    global_address: Tensormap_replace_global_address
     global_dim: Tensormap_replace_tile_field
-    global_stride: Tensormap_replace_tile_global_stride
-    interleave_layout: Tensormap_replace_tile_interleave_layout
+    global_stride: Tensormap_replace_global_stride
+    interleave_layout: Tensormap_replace_interleave_layout
     rank: Tensormap_replace_tile_rank
-    swizzle_atomicity: Tensormap_replace_tile_swizzle_atomicity
-    swizzle_mode: Tensormap_replace_tile_swizzle_mode
+    swizzle_atomicity: Tensormap_replace_swizzle_atomicity
+    swizzle_mode: Tensormap_replace_swizzle_mode
 class Tensormap_replace_tile_field:
-    b1024: Tensormap_replace_tile_field_b1024
+    b1024: Tensormap_replace_b1024
     global_: Tensormap_replace_tile_field_ss
     shared__cta: Tensormap_replace_tile_field_ss
-class Tensormap_replace_tile_field_b1024:
+class Tensormap_replace_b1024:
     def b32(self, addr: Name, ord: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
 class Tensormap_replace_tile_field_ss:
-    b1024: Tensormap_replace_tile_field_b1024
+    b1024: Tensormap_replace_b1024
 class Tensormap_replace_tile_elemtype:
-    b1024: Tensormap_replace_tile_elemtype_b1024
-    global_: Tensormap_replace_tile_elemtype_ss
-    shared__cta: Tensormap_replace_tile_elemtype_ss
-class Tensormap_replace_tile_elemtype_b1024:
+    b1024: Tensormap_replace_b1024_2
+    global_: Tensormap_replace_ss
+    shared__cta: Tensormap_replace_ss
+class Tensormap_replace_b1024_2:
     def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], packed_type` (PTX 8.7, sm_100f, sm_110f or sm_120f and their families)
         """
-class Tensormap_replace_tile_elemtype_ss:
-    b1024: Tensormap_replace_tile_elemtype_b1024
+class Tensormap_replace_ss:
+    b1024: Tensormap_replace_b1024_2
 class Tensormap_replace_tile_fill_mode:
-    b1024: Tensormap_replace_tile_fill_mode_b1024
-    global_: Tensormap_replace_tile_fill_mode_ss
-    shared__cta: Tensormap_replace_tile_fill_mode_ss
-class Tensormap_replace_tile_fill_mode_b1024:
+    b1024: Tensormap_replace_b1024_3
+    global_: Tensormap_replace_ss_2
+    shared__cta: Tensormap_replace_ss_2
+class Tensormap_replace_b1024_3:
     def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.fill_mode{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
-class Tensormap_replace_tile_fill_mode_ss:
-    b1024: Tensormap_replace_tile_fill_mode_b1024
-class Tensormap_replace_tile_global_address:
-    b1024: Tensormap_replace_b1024
-    global_: Tensormap_replace_tile_global_address_ss
-    shared__cta: Tensormap_replace_tile_global_address_ss
-class Tensormap_replace_b1024:
+class Tensormap_replace_ss_2:
+    b1024: Tensormap_replace_b1024_3
+class Tensormap_replace_global_address:
+    b1024: Tensormap_replace_b1024_4
+    global_: Tensormap_replace_ss_3
+    shared__cta: Tensormap_replace_ss_3
+class Tensormap_replace_b1024_4:
     def b64(self, addr: Name, new_val: Value, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.field{.ss}.b1024.b64 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
-class Tensormap_replace_tile_global_address_ss:
-    b1024: Tensormap_replace_b1024
-class Tensormap_replace_tile_global_stride:
-    b1024: Tensormap_replace_b1024_2
-    global_: Tensormap_replace_tile_global_stride_ss
-    shared__cta: Tensormap_replace_tile_global_stride_ss
-class Tensormap_replace_b1024_2:
+class Tensormap_replace_ss_3:
+    b1024: Tensormap_replace_b1024_4
+class Tensormap_replace_global_stride:
+    b1024: Tensormap_replace_b1024_5
+    global_: Tensormap_replace_ss_4
+    shared__cta: Tensormap_replace_ss_4
+class Tensormap_replace_b1024_5:
     def b64(self, addr: Name, ord: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.field{.ss}.b1024.b64 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
-class Tensormap_replace_tile_global_stride_ss:
-    b1024: Tensormap_replace_b1024_2
-class Tensormap_replace_tile_interleave_layout:
-    b1024: Tensormap_replace_b1024_3
-    global_: Tensormap_replace_ss
-    shared__cta: Tensormap_replace_ss
-class Tensormap_replace_b1024_3:
+class Tensormap_replace_ss_4:
+    b1024: Tensormap_replace_b1024_5
+class Tensormap_replace_interleave_layout:
+    b1024: Tensormap_replace_b1024_6
+    global_: Tensormap_replace_ss_5
+    shared__cta: Tensormap_replace_ss_5
+class Tensormap_replace_b1024_6:
     def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.interleave_layout{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
-class Tensormap_replace_ss:
-    b1024: Tensormap_replace_b1024_3
+class Tensormap_replace_ss_5:
+    b1024: Tensormap_replace_b1024_6
 class Tensormap_replace_tile_rank:
-    b1024: Tensormap_replace_tile_rank_b1024
+    b1024: Tensormap_replace_b1024_7
     global_: Tensormap_replace_tile_rank_ss
     shared__cta: Tensormap_replace_tile_rank_ss
-class Tensormap_replace_tile_rank_b1024:
+class Tensormap_replace_b1024_7:
     def b32(self, addr: Name, new_val: Value, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
 class Tensormap_replace_tile_rank_ss:
-    b1024: Tensormap_replace_tile_rank_b1024
-class Tensormap_replace_tile_swizzle_atomicity:
-    b1024: Tensormap_replace_b1024_4
-    global_: Tensormap_replace_ss_2
-    shared__cta: Tensormap_replace_ss_2
-class Tensormap_replace_b1024_4:
+    b1024: Tensormap_replace_b1024_7
+class Tensormap_replace_swizzle_atomicity:
+    b1024: Tensormap_replace_b1024_8
+    global_: Tensormap_replace_ss_6
+    shared__cta: Tensormap_replace_ss_6
+class Tensormap_replace_b1024_8:
     def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.swizzle_atomicity{.ss}.b1024.b32 [addr], new_val` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
-class Tensormap_replace_ss_2:
-    b1024: Tensormap_replace_b1024_4
-class Tensormap_replace_tile_swizzle_mode:
-    b1024: Tensormap_replace_b1024_5
-    global_: Tensormap_replace_tile_swizzle_mode_ss
-    shared__cta: Tensormap_replace_tile_swizzle_mode_ss
-class Tensormap_replace_b1024_5:
+class Tensormap_replace_ss_6:
+    b1024: Tensormap_replace_b1024_8
+class Tensormap_replace_swizzle_mode:
+    b1024: Tensormap_replace_b1024_9
+    global_: Tensormap_replace_ss_7
+    shared__cta: Tensormap_replace_ss_7
+class Tensormap_replace_b1024_9:
     def b32(self, addr: Name, new_val: Constant, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
         - `tensormap.replace.tile.swizzle_mode{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         - `tensormap.replace.tile.swizzle_mode{.ss}.b1024.b32 [addr], swizzle_96B` (PTX 8.8, sm_103a or sm_107a only)
         """
-class Tensormap_replace_tile_swizzle_mode_ss:
-    b1024: Tensormap_replace_b1024_5
+class Tensormap_replace_ss_7:
+    b1024: Tensormap_replace_b1024_9
 class Testp:
     finite: Testp_op
     infinite: Testp_op
@@ -24821,8 +24583,7 @@ class Tex_geom_v2_f16x2:
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -24832,7 +24593,7 @@ class Tex_geom_v2_f16x2:
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_geom_v4:
     f16: Tex_geom_v4_f16
@@ -24846,8 +24607,7 @@ class Tex_geom_v4_f16:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -24857,7 +24617,7 @@ class Tex_geom_v4_f16:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_geom_v4_dtype:
     @overload
@@ -24866,8 +24626,7 @@ class Tex_geom_v4_dtype:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -24877,7 +24636,7 @@ class Tex_geom_v4_dtype:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_geom_2:
     v2: Tex_geom_v2_2
@@ -24890,7 +24649,7 @@ class Tex_geom_v2_f16x2_2:
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_geom_v4_2:
     f16: Tex_geom_v4_f16_2
@@ -24903,7 +24662,7 @@ class Tex_geom_v4_f16_2:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_geom_v4_dtype_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
@@ -24911,7 +24670,7 @@ class Tex_geom_v4_dtype_2:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_3d:
     v2: Tex_3d_v2
@@ -24924,7 +24683,7 @@ class Tex_3d_v2_f16x2:
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_3d_v4:
@@ -24938,7 +24697,7 @@ class Tex_3d_v4_f16:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_3d_v4_dtype:
@@ -24947,7 +24706,7 @@ class Tex_3d_v4_dtype:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_geom_3:
@@ -24961,7 +24720,7 @@ class Tex_geom_v2_f16x2_3:
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_geom_v4_3:
     f16: Tex_geom_v4_f16_3
@@ -24974,7 +24733,7 @@ class Tex_geom_v4_f16_3:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
@@ -24982,7 +24741,7 @@ class Tex_geom_v4_dtype_3:
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
         - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base:
     _1d: Tex_base_geom
@@ -25006,8 +24765,7 @@ class Tex_base_geom_v2_f16x2:
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25017,7 +24775,7 @@ class Tex_base_geom_v2_f16x2:
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_geom_v4:
     f16: Tex_base_geom_v4_f16
@@ -25031,8 +24789,7 @@ class Tex_base_geom_v4_f16:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25042,7 +24799,7 @@ class Tex_base_geom_v4_f16:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_geom_v4_dtype:
     @overload
@@ -25051,8 +24808,7 @@ class Tex_base_geom_v4_dtype:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25062,7 +24818,7 @@ class Tex_base_geom_v4_dtype:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_geom_2:
     v2: Tex_base_geom_v2_2
@@ -25075,7 +24831,7 @@ class Tex_base_geom_v2_f16x2_2:
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_geom_v4_2:
     f16: Tex_base_geom_v4_f16_2
@@ -25088,7 +24844,7 @@ class Tex_base_geom_v4_f16_2:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_geom_v4_dtype_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Reg | None = None) -> None:
@@ -25096,7 +24852,7 @@ class Tex_base_geom_v4_dtype_2:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_3d:
     v2: Tex_base_3d_v2
@@ -25109,7 +24865,7 @@ class Tex_base_3d_v2_f16x2:
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_base_3d_v4:
@@ -25123,7 +24879,7 @@ class Tex_base_3d_v4_f16:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_base_3d_v4_dtype:
@@ -25132,7 +24888,7 @@ class Tex_base_3d_v4_dtype:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_base_geom_3:
@@ -25146,7 +24902,7 @@ class Tex_base_geom_v2_f16x2_3:
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_geom_v4_3:
     f16: Tex_base_geom_v4_f16_3
@@ -25159,7 +24915,7 @@ class Tex_base_geom_v4_f16_3:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_base_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Reg | None = None) -> None:
@@ -25167,7 +24923,7 @@ class Tex_base_geom_v4_dtype_3:
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
         - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a], f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_grad:
     _1d: Tex_grad_geom
@@ -25189,8 +24945,7 @@ class Tex_grad_geom_v2_f16x2:
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25200,7 +24955,7 @@ class Tex_grad_geom_v2_f16x2:
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_grad_geom_v4:
     f16: Tex_grad_geom_v4_f16
@@ -25214,8 +24969,7 @@ class Tex_grad_geom_v4_f16:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25225,7 +24979,7 @@ class Tex_grad_geom_v4_f16:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_grad_geom_v4_dtype:
     @overload
@@ -25234,8 +24988,7 @@ class Tex_grad_geom_v4_dtype:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25245,7 +24998,7 @@ class Tex_grad_geom_v4_dtype:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_grad_3d:
     v2: Tex_grad_3d_v2
@@ -25258,7 +25011,7 @@ class Tex_grad_3d_v2_f16x2:
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_grad_3d_v4:
@@ -25272,7 +25025,7 @@ class Tex_grad_3d_v4_f16:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_grad_3d_v4_dtype:
@@ -25281,7 +25034,7 @@ class Tex_grad_3d_v4_dtype:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_grad_geom_2:
@@ -25295,7 +25048,7 @@ class Tex_grad_geom_v2_f16x2_2:
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_grad_geom_v4_2:
     f16: Tex_grad_geom_v4_f16_2
@@ -25308,7 +25061,7 @@ class Tex_grad_geom_v4_f16_2:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_grad_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Reg | None = None) -> None:
@@ -25316,7 +25069,7 @@ class Tex_grad_geom_v4_dtype_2:
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
         - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy, f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_level:
     _1d: Tex_level_geom
@@ -25338,8 +25091,7 @@ class Tex_level_geom_v2_f16x2:
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25349,7 +25101,7 @@ class Tex_level_geom_v2_f16x2:
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_level_geom_v4:
     f16: Tex_level_geom_v4_f16
@@ -25363,8 +25115,7 @@ class Tex_level_geom_v4_f16:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25374,7 +25125,7 @@ class Tex_level_geom_v4_f16:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_level_geom_v4_dtype:
     @overload
@@ -25383,8 +25134,7 @@ class Tex_level_geom_v4_dtype:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25394,7 +25144,7 @@ class Tex_level_geom_v4_dtype:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_level_3d:
     v2: Tex_level_3d_v2
@@ -25407,7 +25157,7 @@ class Tex_level_3d_v2_f16x2:
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_level_3d_v4:
@@ -25421,7 +25171,7 @@ class Tex_level_3d_v4_f16:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_level_3d_v4_dtype:
@@ -25430,7 +25180,7 @@ class Tex_level_3d_v4_dtype:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, e` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
     s32 = f32
 class Tex_level_geom_2:
@@ -25444,7 +25194,7 @@ class Tex_level_geom_v2_f16x2_2:
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_level_geom_v4_2:
     f16: Tex_level_geom_v4_f16_2
@@ -25457,7 +25207,7 @@ class Tex_level_geom_v4_f16_2:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tex_level_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Reg | None = None) -> None:
@@ -25465,7 +25215,7 @@ class Tex_level_geom_v4_dtype_2:
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
         - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod, f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Tld4:
     a: Tld4_comp
@@ -25490,8 +25240,7 @@ class Tld4_comp_2d_v4_dtype:
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 2.2, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
-        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25509,8 +25258,7 @@ class Tld4_comp_a2d_v4_dtype:
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
-        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
-        - and 4 more forms
+        - and 5 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Reg | None = None) -> None:
@@ -25527,7 +25275,7 @@ class Tld4_comp_geom_v4_dtype:
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d|p, [a]` (PTX 7.1, sm_60 or later)
-        - `tld4.comp.geom.v4.dtype.f32 d|p, [a], f` (PTX 7.1, sm_60 or later)
+        - and 1 more forms
         """
 class Txq:
     addr_mode_0: Txq_query
@@ -26504,119 +26252,117 @@ class Wgmma_mma_async:
     - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
-    - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
-    - and 16 more forms
+    - and 17 more forms
     """
     sync: Wgmma_mma_async_sync
     """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
     - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.f16.f16.f16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
-    - `wgmma.mma_async.sync.aligned.shape.f16.f16.f16 d, a_desc, b_desc, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.0, sm_90a only)
-    - and 18 more forms
+    - and 19 more forms
     """
 class Wgmma_mma_async_sp:
     sync: Wgmma_mma_async_sp_sync
 class Wgmma_mma_async_sp_sync:
     aligned: Wgmma_mma_async_sp_sync_aligned
 class Wgmma_mma_async_sp_sync_aligned:
-    m64n104k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n104k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n104k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n112k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n112k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n112k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n120k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n120k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n120k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n128k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n128k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n128k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n136k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n136k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n136k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n144k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n144k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n144k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n152k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n152k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n152k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n160k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n160k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n160k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n168k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n168k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n168k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n16k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n16k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n16k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n176k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n176k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n176k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n184k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n184k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n184k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n192k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n192k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n192k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n200k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n200k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n200k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n208k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n208k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n208k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n216k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n216k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n216k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n224k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n224k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n224k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n232k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n232k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n232k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n240k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n240k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n240k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n248k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n248k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n248k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n24k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n24k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n24k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n256k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n256k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n256k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n32k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n32k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n32k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n40k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n40k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n40k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n48k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n48k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n48k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n56k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n56k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n56k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n64k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n64k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n64k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n72k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n72k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n72k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n80k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n80k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n80k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n88k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n88k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n88k64: Wgmma_mma_async_sp_sync_aligned_shape_3
-    m64n8k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n8k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n8k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-    m64n96k16: Wgmma_mma_async_sp_sync_aligned_shape
-    m64n96k32: Wgmma_mma_async_sp_sync_aligned_shape_2
-    m64n96k64: Wgmma_mma_async_sp_sync_aligned_shape_4
-class Wgmma_mma_async_sp_sync_aligned_shape:
+    m64n104k16: Wgmma_mma_async_sp_shape
+    m64n104k32: Wgmma_mma_async_sp_shape_2
+    m64n104k64: Wgmma_mma_async_sp_shape_3
+    m64n112k16: Wgmma_mma_async_sp_shape
+    m64n112k32: Wgmma_mma_async_sp_shape_2
+    m64n112k64: Wgmma_mma_async_sp_shape_4
+    m64n120k16: Wgmma_mma_async_sp_shape
+    m64n120k32: Wgmma_mma_async_sp_shape_2
+    m64n120k64: Wgmma_mma_async_sp_shape_3
+    m64n128k16: Wgmma_mma_async_sp_shape
+    m64n128k32: Wgmma_mma_async_sp_shape_2
+    m64n128k64: Wgmma_mma_async_sp_shape_4
+    m64n136k16: Wgmma_mma_async_sp_shape
+    m64n136k32: Wgmma_mma_async_sp_shape_2
+    m64n136k64: Wgmma_mma_async_sp_shape_3
+    m64n144k16: Wgmma_mma_async_sp_shape
+    m64n144k32: Wgmma_mma_async_sp_shape_2
+    m64n144k64: Wgmma_mma_async_sp_shape_4
+    m64n152k16: Wgmma_mma_async_sp_shape
+    m64n152k32: Wgmma_mma_async_sp_shape_2
+    m64n152k64: Wgmma_mma_async_sp_shape_3
+    m64n160k16: Wgmma_mma_async_sp_shape
+    m64n160k32: Wgmma_mma_async_sp_shape_2
+    m64n160k64: Wgmma_mma_async_sp_shape_4
+    m64n168k16: Wgmma_mma_async_sp_shape
+    m64n168k32: Wgmma_mma_async_sp_shape_2
+    m64n168k64: Wgmma_mma_async_sp_shape_3
+    m64n16k16: Wgmma_mma_async_sp_shape
+    m64n16k32: Wgmma_mma_async_sp_shape_2
+    m64n16k64: Wgmma_mma_async_sp_shape_4
+    m64n176k16: Wgmma_mma_async_sp_shape
+    m64n176k32: Wgmma_mma_async_sp_shape_2
+    m64n176k64: Wgmma_mma_async_sp_shape_4
+    m64n184k16: Wgmma_mma_async_sp_shape
+    m64n184k32: Wgmma_mma_async_sp_shape_2
+    m64n184k64: Wgmma_mma_async_sp_shape_3
+    m64n192k16: Wgmma_mma_async_sp_shape
+    m64n192k32: Wgmma_mma_async_sp_shape_2
+    m64n192k64: Wgmma_mma_async_sp_shape_4
+    m64n200k16: Wgmma_mma_async_sp_shape
+    m64n200k32: Wgmma_mma_async_sp_shape_2
+    m64n200k64: Wgmma_mma_async_sp_shape_3
+    m64n208k16: Wgmma_mma_async_sp_shape
+    m64n208k32: Wgmma_mma_async_sp_shape_2
+    m64n208k64: Wgmma_mma_async_sp_shape_4
+    m64n216k16: Wgmma_mma_async_sp_shape
+    m64n216k32: Wgmma_mma_async_sp_shape_2
+    m64n216k64: Wgmma_mma_async_sp_shape_3
+    m64n224k16: Wgmma_mma_async_sp_shape
+    m64n224k32: Wgmma_mma_async_sp_shape_2
+    m64n224k64: Wgmma_mma_async_sp_shape_4
+    m64n232k16: Wgmma_mma_async_sp_shape
+    m64n232k32: Wgmma_mma_async_sp_shape_2
+    m64n232k64: Wgmma_mma_async_sp_shape_3
+    m64n240k16: Wgmma_mma_async_sp_shape
+    m64n240k32: Wgmma_mma_async_sp_shape_2
+    m64n240k64: Wgmma_mma_async_sp_shape_4
+    m64n248k16: Wgmma_mma_async_sp_shape
+    m64n248k32: Wgmma_mma_async_sp_shape_2
+    m64n248k64: Wgmma_mma_async_sp_shape_3
+    m64n24k16: Wgmma_mma_async_sp_shape
+    m64n24k32: Wgmma_mma_async_sp_shape_2
+    m64n24k64: Wgmma_mma_async_sp_shape_4
+    m64n256k16: Wgmma_mma_async_sp_shape
+    m64n256k32: Wgmma_mma_async_sp_shape_2
+    m64n256k64: Wgmma_mma_async_sp_shape_4
+    m64n32k16: Wgmma_mma_async_sp_shape
+    m64n32k32: Wgmma_mma_async_sp_shape_2
+    m64n32k64: Wgmma_mma_async_sp_shape_4
+    m64n40k16: Wgmma_mma_async_sp_shape
+    m64n40k32: Wgmma_mma_async_sp_shape_2
+    m64n40k64: Wgmma_mma_async_sp_shape_3
+    m64n48k16: Wgmma_mma_async_sp_shape
+    m64n48k32: Wgmma_mma_async_sp_shape_2
+    m64n48k64: Wgmma_mma_async_sp_shape_4
+    m64n56k16: Wgmma_mma_async_sp_shape
+    m64n56k32: Wgmma_mma_async_sp_shape_2
+    m64n56k64: Wgmma_mma_async_sp_shape_3
+    m64n64k16: Wgmma_mma_async_sp_shape
+    m64n64k32: Wgmma_mma_async_sp_shape_2
+    m64n64k64: Wgmma_mma_async_sp_shape_4
+    m64n72k16: Wgmma_mma_async_sp_shape
+    m64n72k32: Wgmma_mma_async_sp_shape_2
+    m64n72k64: Wgmma_mma_async_sp_shape_3
+    m64n80k16: Wgmma_mma_async_sp_shape
+    m64n80k32: Wgmma_mma_async_sp_shape_2
+    m64n80k64: Wgmma_mma_async_sp_shape_4
+    m64n88k16: Wgmma_mma_async_sp_shape
+    m64n88k32: Wgmma_mma_async_sp_shape_2
+    m64n88k64: Wgmma_mma_async_sp_shape_3
+    m64n8k16: Wgmma_mma_async_sp_shape
+    m64n8k32: Wgmma_mma_async_sp_shape_2
+    m64n8k64: Wgmma_mma_async_sp_shape_4
+    m64n96k16: Wgmma_mma_async_sp_shape
+    m64n96k32: Wgmma_mma_async_sp_shape_2
+    m64n96k64: Wgmma_mma_async_sp_shape_4
+class Wgmma_mma_async_sp_shape:
     f32: Wgmma_mma_async_sp_f32
 class Wgmma_mma_async_sp_f32:
     tf32: Wgmma_mma_async_sp_tf32
@@ -26630,7 +26376,7 @@ class Wgmma_mma_async_sp_tf32:
     @overload
     def tf32(self, d: Values, a_desc: Value, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-class Wgmma_mma_async_sp_sync_aligned_shape_2:
+class Wgmma_mma_async_sp_shape_2:
     f16: Wgmma_mma_async_sp_f16
     f32: Wgmma_mma_async_sp_f32_2
 class Wgmma_mma_async_sp_f16:
@@ -26668,7 +26414,7 @@ class Wgmma_mma_async_sp_f16_3:
     @overload
     def f16(self, d: Values, a_desc: Value, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-class Wgmma_mma_async_sp_sync_aligned_shape_3:
+class Wgmma_mma_async_sp_shape_3:
     f16: Wgmma_mma_async_sp_f16_4
     f32: Wgmma_mma_async_sp_f32_3
 class Wgmma_mma_async_sp_f16_4:
@@ -26699,7 +26445,7 @@ class Wgmma_mma_async_sp_atype_2:
     def e4m3(self, d: Values, a_desc: Value, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
     e5m2 = e4m3
-class Wgmma_mma_async_sp_sync_aligned_shape_4:
+class Wgmma_mma_async_sp_shape_4:
     f16: Wgmma_mma_async_sp_f16_4
     f32: Wgmma_mma_async_sp_f32_3
     s32: Wgmma_mma_async_sp_s32
@@ -26807,126 +26553,126 @@ class Wgmma_mma_async_sp_u8_3:
 class Wgmma_mma_async_sync:
     aligned: Wgmma_mma_async_sync_aligned
 class Wgmma_mma_async_sync_aligned:
-    m64n104k16: Wgmma_mma_async_sync_aligned_shape
-    m64n104k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n104k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n112k16: Wgmma_mma_async_sync_aligned_shape
-    m64n112k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n112k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n112k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n120k16: Wgmma_mma_async_sync_aligned_shape
-    m64n120k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n120k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n128k16: Wgmma_mma_async_sync_aligned_shape
-    m64n128k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n128k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n128k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n136k16: Wgmma_mma_async_sync_aligned_shape
-    m64n136k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n136k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n144k16: Wgmma_mma_async_sync_aligned_shape
-    m64n144k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n144k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n144k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n152k16: Wgmma_mma_async_sync_aligned_shape
-    m64n152k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n152k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n160k16: Wgmma_mma_async_sync_aligned_shape
-    m64n160k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n160k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n160k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n168k16: Wgmma_mma_async_sync_aligned_shape
-    m64n168k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n168k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n16k16: Wgmma_mma_async_sync_aligned_shape
-    m64n16k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n16k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n16k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n176k16: Wgmma_mma_async_sync_aligned_shape
-    m64n176k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n176k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n176k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n184k16: Wgmma_mma_async_sync_aligned_shape
-    m64n184k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n184k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n192k16: Wgmma_mma_async_sync_aligned_shape
-    m64n192k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n192k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n192k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n200k16: Wgmma_mma_async_sync_aligned_shape
-    m64n200k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n200k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n208k16: Wgmma_mma_async_sync_aligned_shape
-    m64n208k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n208k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n208k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n216k16: Wgmma_mma_async_sync_aligned_shape
-    m64n216k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n216k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n224k16: Wgmma_mma_async_sync_aligned_shape
-    m64n224k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n224k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n224k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n232k16: Wgmma_mma_async_sync_aligned_shape
-    m64n232k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n232k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n240k16: Wgmma_mma_async_sync_aligned_shape
-    m64n240k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n240k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n240k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n248k16: Wgmma_mma_async_sync_aligned_shape
-    m64n248k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n248k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n24k16: Wgmma_mma_async_sync_aligned_shape
-    m64n24k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n24k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n24k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n256k16: Wgmma_mma_async_sync_aligned_shape
-    m64n256k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n256k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n256k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n32k16: Wgmma_mma_async_sync_aligned_shape
-    m64n32k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n32k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n32k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n40k16: Wgmma_mma_async_sync_aligned_shape
-    m64n40k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n40k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n48k16: Wgmma_mma_async_sync_aligned_shape
-    m64n48k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n48k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n48k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n56k16: Wgmma_mma_async_sync_aligned_shape
-    m64n56k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n56k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n64k16: Wgmma_mma_async_sync_aligned_shape
-    m64n64k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n64k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n64k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n72k16: Wgmma_mma_async_sync_aligned_shape
-    m64n72k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n72k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n80k16: Wgmma_mma_async_sync_aligned_shape
-    m64n80k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n80k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n80k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n88k16: Wgmma_mma_async_sync_aligned_shape
-    m64n88k32: Wgmma_mma_async_sync_aligned_shape_2
-    m64n88k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n8k16: Wgmma_mma_async_sync_aligned_shape
-    m64n8k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n8k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n8k8: Wgmma_mma_async_sync_aligned_shape_3
-    m64n96k16: Wgmma_mma_async_sync_aligned_shape
-    m64n96k256: Wgmma_mma_async_sync_aligned_shape_4
-    m64n96k32: Wgmma_mma_async_sync_aligned_shape_5
-    m64n96k8: Wgmma_mma_async_sync_aligned_shape_3
-class Wgmma_mma_async_sync_aligned_shape:
-    f16: Wgmma_mma_async_sync_aligned_shape_f16
-    f32: Wgmma_mma_async_sync_aligned_shape_f32
-class Wgmma_mma_async_sync_aligned_shape_f16:
+    m64n104k16: Wgmma_mma_async_shape
+    m64n104k32: Wgmma_mma_async_shape_2
+    m64n104k8: Wgmma_mma_async_shape_3
+    m64n112k16: Wgmma_mma_async_shape
+    m64n112k256: Wgmma_mma_async_shape_4
+    m64n112k32: Wgmma_mma_async_shape_5
+    m64n112k8: Wgmma_mma_async_shape_3
+    m64n120k16: Wgmma_mma_async_shape
+    m64n120k32: Wgmma_mma_async_shape_2
+    m64n120k8: Wgmma_mma_async_shape_3
+    m64n128k16: Wgmma_mma_async_shape
+    m64n128k256: Wgmma_mma_async_shape_4
+    m64n128k32: Wgmma_mma_async_shape_5
+    m64n128k8: Wgmma_mma_async_shape_3
+    m64n136k16: Wgmma_mma_async_shape
+    m64n136k32: Wgmma_mma_async_shape_2
+    m64n136k8: Wgmma_mma_async_shape_3
+    m64n144k16: Wgmma_mma_async_shape
+    m64n144k256: Wgmma_mma_async_shape_4
+    m64n144k32: Wgmma_mma_async_shape_5
+    m64n144k8: Wgmma_mma_async_shape_3
+    m64n152k16: Wgmma_mma_async_shape
+    m64n152k32: Wgmma_mma_async_shape_2
+    m64n152k8: Wgmma_mma_async_shape_3
+    m64n160k16: Wgmma_mma_async_shape
+    m64n160k256: Wgmma_mma_async_shape_4
+    m64n160k32: Wgmma_mma_async_shape_5
+    m64n160k8: Wgmma_mma_async_shape_3
+    m64n168k16: Wgmma_mma_async_shape
+    m64n168k32: Wgmma_mma_async_shape_2
+    m64n168k8: Wgmma_mma_async_shape_3
+    m64n16k16: Wgmma_mma_async_shape
+    m64n16k256: Wgmma_mma_async_shape_4
+    m64n16k32: Wgmma_mma_async_shape_5
+    m64n16k8: Wgmma_mma_async_shape_3
+    m64n176k16: Wgmma_mma_async_shape
+    m64n176k256: Wgmma_mma_async_shape_4
+    m64n176k32: Wgmma_mma_async_shape_5
+    m64n176k8: Wgmma_mma_async_shape_3
+    m64n184k16: Wgmma_mma_async_shape
+    m64n184k32: Wgmma_mma_async_shape_2
+    m64n184k8: Wgmma_mma_async_shape_3
+    m64n192k16: Wgmma_mma_async_shape
+    m64n192k256: Wgmma_mma_async_shape_4
+    m64n192k32: Wgmma_mma_async_shape_5
+    m64n192k8: Wgmma_mma_async_shape_3
+    m64n200k16: Wgmma_mma_async_shape
+    m64n200k32: Wgmma_mma_async_shape_2
+    m64n200k8: Wgmma_mma_async_shape_3
+    m64n208k16: Wgmma_mma_async_shape
+    m64n208k256: Wgmma_mma_async_shape_4
+    m64n208k32: Wgmma_mma_async_shape_5
+    m64n208k8: Wgmma_mma_async_shape_3
+    m64n216k16: Wgmma_mma_async_shape
+    m64n216k32: Wgmma_mma_async_shape_2
+    m64n216k8: Wgmma_mma_async_shape_3
+    m64n224k16: Wgmma_mma_async_shape
+    m64n224k256: Wgmma_mma_async_shape_4
+    m64n224k32: Wgmma_mma_async_shape_5
+    m64n224k8: Wgmma_mma_async_shape_3
+    m64n232k16: Wgmma_mma_async_shape
+    m64n232k32: Wgmma_mma_async_shape_2
+    m64n232k8: Wgmma_mma_async_shape_3
+    m64n240k16: Wgmma_mma_async_shape
+    m64n240k256: Wgmma_mma_async_shape_4
+    m64n240k32: Wgmma_mma_async_shape_5
+    m64n240k8: Wgmma_mma_async_shape_3
+    m64n248k16: Wgmma_mma_async_shape
+    m64n248k32: Wgmma_mma_async_shape_2
+    m64n248k8: Wgmma_mma_async_shape_3
+    m64n24k16: Wgmma_mma_async_shape
+    m64n24k256: Wgmma_mma_async_shape_4
+    m64n24k32: Wgmma_mma_async_shape_5
+    m64n24k8: Wgmma_mma_async_shape_3
+    m64n256k16: Wgmma_mma_async_shape
+    m64n256k256: Wgmma_mma_async_shape_4
+    m64n256k32: Wgmma_mma_async_shape_5
+    m64n256k8: Wgmma_mma_async_shape_3
+    m64n32k16: Wgmma_mma_async_shape
+    m64n32k256: Wgmma_mma_async_shape_4
+    m64n32k32: Wgmma_mma_async_shape_5
+    m64n32k8: Wgmma_mma_async_shape_3
+    m64n40k16: Wgmma_mma_async_shape
+    m64n40k32: Wgmma_mma_async_shape_2
+    m64n40k8: Wgmma_mma_async_shape_3
+    m64n48k16: Wgmma_mma_async_shape
+    m64n48k256: Wgmma_mma_async_shape_4
+    m64n48k32: Wgmma_mma_async_shape_5
+    m64n48k8: Wgmma_mma_async_shape_3
+    m64n56k16: Wgmma_mma_async_shape
+    m64n56k32: Wgmma_mma_async_shape_2
+    m64n56k8: Wgmma_mma_async_shape_3
+    m64n64k16: Wgmma_mma_async_shape
+    m64n64k256: Wgmma_mma_async_shape_4
+    m64n64k32: Wgmma_mma_async_shape_5
+    m64n64k8: Wgmma_mma_async_shape_3
+    m64n72k16: Wgmma_mma_async_shape
+    m64n72k32: Wgmma_mma_async_shape_2
+    m64n72k8: Wgmma_mma_async_shape_3
+    m64n80k16: Wgmma_mma_async_shape
+    m64n80k256: Wgmma_mma_async_shape_4
+    m64n80k32: Wgmma_mma_async_shape_5
+    m64n80k8: Wgmma_mma_async_shape_3
+    m64n88k16: Wgmma_mma_async_shape
+    m64n88k32: Wgmma_mma_async_shape_2
+    m64n88k8: Wgmma_mma_async_shape_3
+    m64n8k16: Wgmma_mma_async_shape
+    m64n8k256: Wgmma_mma_async_shape_4
+    m64n8k32: Wgmma_mma_async_shape_5
+    m64n8k8: Wgmma_mma_async_shape_3
+    m64n96k16: Wgmma_mma_async_shape
+    m64n96k256: Wgmma_mma_async_shape_4
+    m64n96k32: Wgmma_mma_async_shape_5
+    m64n96k8: Wgmma_mma_async_shape_3
+class Wgmma_mma_async_shape:
     f16: Wgmma_mma_async_f16
+    f32: Wgmma_mma_async_f32
 class Wgmma_mma_async_f16:
+    f16: Wgmma_mma_async_f16_2
+class Wgmma_mma_async_f16_2:
     @overload
     def f16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
@@ -26936,9 +26682,9 @@ class Wgmma_mma_async_f16:
     @overload
     def f16(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-class Wgmma_mma_async_sync_aligned_shape_f32:
+class Wgmma_mma_async_f32:
     bf16: Wgmma_mma_async_bf16
-    f16: Wgmma_mma_async_f16_2
+    f16: Wgmma_mma_async_f16_3
 class Wgmma_mma_async_bf16:
     @overload
     def bf16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
@@ -26949,7 +26695,7 @@ class Wgmma_mma_async_bf16:
     @overload
     def bf16(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-class Wgmma_mma_async_f16_2:
+class Wgmma_mma_async_f16_3:
     @overload
     def f16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
@@ -26959,10 +26705,10 @@ class Wgmma_mma_async_f16_2:
     @overload
     def f16(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_a: Constant, trans_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-class Wgmma_mma_async_sync_aligned_shape_2:
-    f16: Wgmma_mma_async_sync_aligned_shape_f16_2
-    f32: Wgmma_mma_async_sync_aligned_shape_f32_2
-class Wgmma_mma_async_sync_aligned_shape_f16_2:
+class Wgmma_mma_async_shape_2:
+    f16: Wgmma_mma_async_f16_4
+    f32: Wgmma_mma_async_f32_2
+class Wgmma_mma_async_f16_4:
     e4m3: Wgmma_mma_async_atype
     e5m2: Wgmma_mma_async_atype
 class Wgmma_mma_async_atype:
@@ -26976,7 +26722,7 @@ class Wgmma_mma_async_atype:
     def e4m3(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
     e5m2 = e4m3
-class Wgmma_mma_async_sync_aligned_shape_f32_2:
+class Wgmma_mma_async_f32_2:
     e4m3: Wgmma_mma_async_atype_2
     e5m2: Wgmma_mma_async_atype_2
 class Wgmma_mma_async_atype_2:
@@ -26990,9 +26736,9 @@ class Wgmma_mma_async_atype_2:
     def e4m3(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
     e5m2 = e4m3
-class Wgmma_mma_async_sync_aligned_shape_3:
-    f32: Wgmma_mma_async_sync_aligned_shape_f32_3
-class Wgmma_mma_async_sync_aligned_shape_f32_3:
+class Wgmma_mma_async_shape_3:
+    f32: Wgmma_mma_async_f32_3
+class Wgmma_mma_async_f32_3:
     tf32: Wgmma_mma_async_tf32
 class Wgmma_mma_async_tf32:
     @overload
@@ -27004,9 +26750,9 @@ class Wgmma_mma_async_tf32:
     @overload
     def tf32(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-class Wgmma_mma_async_sync_aligned_shape_4:
-    s32: Wgmma_mma_async_sync_aligned_shape_s32
-class Wgmma_mma_async_sync_aligned_shape_s32:
+class Wgmma_mma_async_shape_4:
+    s32: Wgmma_mma_async_s32
+class Wgmma_mma_async_s32:
     b1: Wgmma_mma_async_b1
 class Wgmma_mma_async_b1:
     b1: Wgmma_mma_async_b1_2
@@ -27022,11 +26768,11 @@ class Wgmma_mma_async_and:
     @overload
     def popc(self, d: Values, a_desc: Value, b_desc: Value, scale_d: Value, /, *, pred: Reg | None = None) -> None:
         """As above, with other operands."""
-class Wgmma_mma_async_sync_aligned_shape_5:
-    f16: Wgmma_mma_async_sync_aligned_shape_f16_2
-    f32: Wgmma_mma_async_sync_aligned_shape_f32_2
-    s32: Wgmma_mma_async_sync_aligned_shape_s32_2
-class Wgmma_mma_async_sync_aligned_shape_s32_2:
+class Wgmma_mma_async_shape_5:
+    f16: Wgmma_mma_async_f16_4
+    f32: Wgmma_mma_async_f32_2
+    s32: Wgmma_mma_async_s32_2
+class Wgmma_mma_async_s32_2:
     s8: Wgmma_mma_async_s8
     u8: Wgmma_mma_async_u8_2
 class Wgmma_mma_async_s8:
@@ -27140,24 +26886,21 @@ class Wmma:
     - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
     - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
     - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
-    - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
     mma: Wmma_mma
     """Multiply the matrices of a warp and add a third.
     - `wmma.mma.and.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c` (PTX 7.1, sm_80 or later)
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
-    - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
-    - and 13 more forms
+    - and 14 more forms
     """
     store: Wmma_store
     """Store the accumulators of a warp as a matrix.
     - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
     - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later)
     - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
-    - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later)
-    - and 3 more forms
+    - and 4 more forms
     """
 class Wmma_load:
     a: Wmma_load_a
@@ -27173,12 +26916,12 @@ class Wmma_load_a_sync_aligned:
     col: Wmma_load_a_sync_aligned_col
     row: Wmma_load_a_sync_aligned_row
 class Wmma_load_a_sync_aligned_col:
-    m16n16k16: Wmma_load_a_sync_aligned_col_m16n16k16
-    m16n16k8: Wmma_load_a_sync_aligned_col_m16n16k8
-    m32n8k16: Wmma_load_a_sync_aligned_col_shape
-    m8n32k16: Wmma_load_a_sync_aligned_col_shape
-    m8n8k4: Wmma_load_a_sync_aligned_col_m8n8k4
-class Wmma_load_a_sync_aligned_col_m16n16k16:
+    m16n16k16: Wmma_load_m16n16k16
+    m16n16k8: Wmma_load_m16n16k8
+    m32n8k16: Wmma_load_shape
+    m8n32k16: Wmma_load_shape
+    m8n8k4: Wmma_load_m8n8k4
+class Wmma_load_m16n16k16:
     def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
@@ -27209,20 +26952,20 @@ class Wmma_load_ss:
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     u8 = s8
-class Wmma_load_a_sync_aligned_col_m16n16k8:
-    global_: Wmma_load_a_sync_aligned_col_m16n16k8_ss
-    shared: Wmma_load_a_sync_aligned_col_m16n16k8_ss
-    shared__cta: Wmma_load_a_sync_aligned_col_m16n16k8_ss
+class Wmma_load_m16n16k8:
+    global_: Wmma_load_ss_2
+    shared: Wmma_load_ss_2
+    shared__cta: Wmma_load_ss_2
     def tf32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-class Wmma_load_a_sync_aligned_col_m16n16k8_ss:
+class Wmma_load_ss_2:
     def tf32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-class Wmma_load_a_sync_aligned_col_shape:
+class Wmma_load_shape:
     def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
@@ -27231,15 +26974,15 @@ class Wmma_load_a_sync_aligned_col_shape:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
-    global_: Wmma_load_a_sync_aligned_col_shape_ss
+    global_: Wmma_load_ss_3
     def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
-    shared: Wmma_load_a_sync_aligned_col_shape_ss
-    shared__cta: Wmma_load_a_sync_aligned_col_shape_ss
+    shared: Wmma_load_ss_3
+    shared__cta: Wmma_load_ss_3
     u8 = s8
-class Wmma_load_a_sync_aligned_col_shape_ss:
+class Wmma_load_ss_3:
     def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
@@ -27253,68 +26996,68 @@ class Wmma_load_a_sync_aligned_col_shape_ss:
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     u8 = s8
-class Wmma_load_a_sync_aligned_col_m8n8k4:
+class Wmma_load_m8n8k4:
     def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    global_: Wmma_load_a_sync_aligned_col_m8n8k4_ss
-    shared: Wmma_load_a_sync_aligned_col_m8n8k4_ss
-    shared__cta: Wmma_load_a_sync_aligned_col_m8n8k4_ss
-class Wmma_load_a_sync_aligned_col_m8n8k4_ss:
+    global_: Wmma_load_ss_4
+    shared: Wmma_load_ss_4
+    shared__cta: Wmma_load_ss_4
+class Wmma_load_ss_4:
     def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_load_a_sync_aligned_row:
-    m16n16k16: Wmma_load_a_sync_aligned_col_m16n16k16
-    m16n16k8: Wmma_load_a_sync_aligned_col_m16n16k8
-    m32n8k16: Wmma_load_a_sync_aligned_col_shape
-    m8n32k16: Wmma_load_a_sync_aligned_col_shape
-    m8n8k128: Wmma_load_a_sync_aligned_row_m8n8k128
-    m8n8k32: Wmma_load_a_sync_aligned_row_m8n8k32
-    m8n8k4: Wmma_load_a_sync_aligned_col_m8n8k4
-class Wmma_load_a_sync_aligned_row_m8n8k128:
+    m16n16k16: Wmma_load_m16n16k16
+    m16n16k8: Wmma_load_m16n16k8
+    m32n8k16: Wmma_load_shape
+    m8n32k16: Wmma_load_shape
+    m8n8k128: Wmma_load_m8n8k128
+    m8n8k32: Wmma_load_m8n8k32
+    m8n8k4: Wmma_load_m8n8k4
+class Wmma_load_m8n8k128:
     def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-    global_: Wmma_load_a_sync_aligned_row_m8n8k128_ss
-    shared: Wmma_load_a_sync_aligned_row_m8n8k128_ss
-    shared__cta: Wmma_load_a_sync_aligned_row_m8n8k128_ss
-class Wmma_load_a_sync_aligned_row_m8n8k128_ss:
+    global_: Wmma_load_ss_5
+    shared: Wmma_load_ss_5
+    shared__cta: Wmma_load_ss_5
+class Wmma_load_ss_5:
     def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-class Wmma_load_a_sync_aligned_row_m8n8k32:
-    global_: Wmma_load_a_sync_aligned_row_m8n8k32_ss
+class Wmma_load_m8n8k32:
+    global_: Wmma_load_ss_6
     def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-    shared: Wmma_load_a_sync_aligned_row_m8n8k32_ss
-    shared__cta: Wmma_load_a_sync_aligned_row_m8n8k32_ss
+    shared: Wmma_load_ss_6
+    shared__cta: Wmma_load_ss_6
     u4 = s4
-class Wmma_load_a_sync_aligned_row_m8n8k32_ss:
+class Wmma_load_ss_6:
     def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
     u4 = s4
 class Wmma_load_a_sync_layout:
-    m16n16k16: Wmma_load_a_sync_layout_m16n16k16
+    m16n16k16: Wmma_load_m16n16k16_2
     m32n8k16: Wmma_load_a_sync_layout_shape
     m8n32k16: Wmma_load_a_sync_layout_shape
-class Wmma_load_a_sync_layout_m16n16k16:
+class Wmma_load_m16n16k16_2:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
-    global_: Wmma_load_a_sync_layout_m16n16k16_ss
-    shared: Wmma_load_a_sync_layout_m16n16k16_ss
-    shared__cta: Wmma_load_a_sync_layout_m16n16k16_ss
-class Wmma_load_a_sync_layout_m16n16k16_ss:
+    global_: Wmma_load_ss_7
+    shared: Wmma_load_ss_7
+    shared__cta: Wmma_load_ss_7
+class Wmma_load_ss_7:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
@@ -27342,14 +27085,14 @@ class Wmma_load_b_sync_aligned:
     col: Wmma_load_b_sync_aligned_col
     row: Wmma_load_b_sync_aligned_row
 class Wmma_load_b_sync_aligned_col:
-    m16n16k16: Wmma_load_b_sync_aligned_col_m16n16k16
-    m16n16k8: Wmma_load_a_sync_aligned_col_m16n16k8
-    m32n8k16: Wmma_load_b_sync_aligned_col_shape
-    m8n32k16: Wmma_load_b_sync_aligned_col_shape
-    m8n8k128: Wmma_load_b_sync_aligned_col_m8n8k128
-    m8n8k32: Wmma_load_b_sync_aligned_col_m8n8k32
-    m8n8k4: Wmma_load_a_sync_aligned_col_m8n8k4
-class Wmma_load_b_sync_aligned_col_m16n16k16:
+    m16n16k16: Wmma_load_m16n16k16_3
+    m16n16k8: Wmma_load_m16n16k8
+    m32n8k16: Wmma_load_shape_2
+    m8n32k16: Wmma_load_shape_2
+    m8n8k128: Wmma_load_m8n8k128_2
+    m8n8k32: Wmma_load_m8n8k32_2
+    m8n8k4: Wmma_load_m8n8k4
+class Wmma_load_m16n16k16_3:
     def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
@@ -27358,15 +27101,15 @@ class Wmma_load_b_sync_aligned_col_m16n16k16:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
-    global_: Wmma_load_ss_2
+    global_: Wmma_load_ss_8
     def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
-    shared: Wmma_load_ss_2
-    shared__cta: Wmma_load_ss_2
+    shared: Wmma_load_ss_8
+    shared__cta: Wmma_load_ss_8
     u8 = s8
-class Wmma_load_ss_2:
+class Wmma_load_ss_8:
     def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
@@ -27380,7 +27123,7 @@ class Wmma_load_ss_2:
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     u8 = s8
-class Wmma_load_b_sync_aligned_col_shape:
+class Wmma_load_shape_2:
     def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
@@ -27389,15 +27132,15 @@ class Wmma_load_b_sync_aligned_col_shape:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
-    global_: Wmma_load_b_sync_aligned_col_shape_ss
+    global_: Wmma_load_ss_9
     def s8(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
-    shared: Wmma_load_b_sync_aligned_col_shape_ss
-    shared__cta: Wmma_load_b_sync_aligned_col_shape_ss
+    shared: Wmma_load_ss_9
+    shared__cta: Wmma_load_ss_9
     u8 = s8
-class Wmma_load_b_sync_aligned_col_shape_ss:
+class Wmma_load_ss_9:
     def bf16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
@@ -27411,40 +27154,40 @@ class Wmma_load_b_sync_aligned_col_shape_ss:
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
     u8 = s8
-class Wmma_load_b_sync_aligned_col_m8n8k128:
+class Wmma_load_m8n8k128_2:
     def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-    global_: Wmma_load_b_sync_aligned_col_m8n8k128_ss
-    shared: Wmma_load_b_sync_aligned_col_m8n8k128_ss
-    shared__cta: Wmma_load_b_sync_aligned_col_m8n8k128_ss
-class Wmma_load_b_sync_aligned_col_m8n8k128_ss:
+    global_: Wmma_load_ss_10
+    shared: Wmma_load_ss_10
+    shared__cta: Wmma_load_ss_10
+class Wmma_load_ss_10:
     def b1(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-class Wmma_load_b_sync_aligned_col_m8n8k32:
-    global_: Wmma_load_b_sync_aligned_col_m8n8k32_ss
+class Wmma_load_m8n8k32_2:
+    global_: Wmma_load_ss_11
     def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-    shared: Wmma_load_b_sync_aligned_col_m8n8k32_ss
-    shared__cta: Wmma_load_b_sync_aligned_col_m8n8k32_ss
+    shared: Wmma_load_ss_11
+    shared__cta: Wmma_load_ss_11
     u4 = s4
-class Wmma_load_b_sync_aligned_col_m8n8k32_ss:
+class Wmma_load_ss_11:
     def s4(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
     u4 = s4
 class Wmma_load_b_sync_aligned_row:
-    m16n16k16: Wmma_load_b_sync_aligned_col_m16n16k16
-    m16n16k8: Wmma_load_a_sync_aligned_col_m16n16k8
-    m32n8k16: Wmma_load_b_sync_aligned_col_shape
-    m8n32k16: Wmma_load_b_sync_aligned_col_shape
-    m8n8k4: Wmma_load_a_sync_aligned_col_m8n8k4
+    m16n16k16: Wmma_load_m16n16k16_3
+    m16n16k8: Wmma_load_m16n16k8
+    m32n8k16: Wmma_load_shape_2
+    m8n32k16: Wmma_load_shape_2
+    m8n8k4: Wmma_load_m8n8k4
 class Wmma_load_c:
     sync: Wmma_load_c_sync
 class Wmma_load_c_sync:
@@ -27455,27 +27198,27 @@ class Wmma_load_c_sync_aligned:
     col: Wmma_load_c_sync_aligned_layout
     row: Wmma_load_c_sync_aligned_layout
 class Wmma_load_c_sync_aligned_layout:
-    m16n16k16: Wmma_load_m16n16k16
-    m16n16k8: Wmma_load_c_sync_aligned_layout_m16n16k8
-    m32n8k16: Wmma_load_c_sync_aligned_layout_shape
-    m8n32k16: Wmma_load_c_sync_aligned_layout_shape
-    m8n8k128: Wmma_load_c_sync_aligned_layout_shape_2
-    m8n8k32: Wmma_load_c_sync_aligned_layout_shape_2
-    m8n8k4: Wmma_load_c_sync_aligned_layout_m8n8k4
-class Wmma_load_m16n16k16:
+    m16n16k16: Wmma_load_m16n16k16_4
+    m16n16k8: Wmma_load_m16n16k8_2
+    m32n8k16: Wmma_load_shape_3
+    m8n32k16: Wmma_load_shape_3
+    m8n8k128: Wmma_load_shape_4
+    m8n8k32: Wmma_load_shape_4
+    m8n8k4: Wmma_load_m8n8k4_2
+class Wmma_load_m16n16k16_4:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
         """
     f32 = f16
-    global_: Wmma_load_ss_3
+    global_: Wmma_load_ss_12
     def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
-    shared: Wmma_load_ss_3
-    shared__cta: Wmma_load_ss_3
-class Wmma_load_ss_3:
+    shared: Wmma_load_ss_12
+    shared__cta: Wmma_load_ss_12
+class Wmma_load_ss_12:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
@@ -27485,33 +27228,33 @@ class Wmma_load_ss_3:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
-class Wmma_load_c_sync_aligned_layout_m16n16k8:
+class Wmma_load_m16n16k8_2:
     def f32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    global_: Wmma_load_ss_4
-    shared: Wmma_load_ss_4
-    shared__cta: Wmma_load_ss_4
-class Wmma_load_ss_4:
+    global_: Wmma_load_ss_13
+    shared: Wmma_load_ss_13
+    shared__cta: Wmma_load_ss_13
+class Wmma_load_ss_13:
     def f32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-class Wmma_load_c_sync_aligned_layout_shape:
+class Wmma_load_shape_3:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
         """
     f32 = f16
-    global_: Wmma_load_c_sync_aligned_layout_shape_ss
+    global_: Wmma_load_ss_14
     def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
-    shared: Wmma_load_c_sync_aligned_layout_shape_ss
-    shared__cta: Wmma_load_c_sync_aligned_layout_shape_ss
-class Wmma_load_c_sync_aligned_layout_shape_ss:
+    shared: Wmma_load_ss_14
+    shared__cta: Wmma_load_ss_14
+class Wmma_load_ss_14:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
@@ -27521,46 +27264,46 @@ class Wmma_load_c_sync_aligned_layout_shape_ss:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_72 or later)
         """
-class Wmma_load_c_sync_aligned_layout_shape_2:
-    global_: Wmma_load_c_sync_aligned_layout_shape_ss_2
+class Wmma_load_shape_4:
+    global_: Wmma_load_ss_15
     def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-    shared: Wmma_load_c_sync_aligned_layout_shape_ss_2
-    shared__cta: Wmma_load_c_sync_aligned_layout_shape_ss_2
-class Wmma_load_c_sync_aligned_layout_shape_ss_2:
+    shared: Wmma_load_ss_15
+    shared__cta: Wmma_load_ss_15
+class Wmma_load_ss_15:
     def s32(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.3, sm_75 or later)
         """
-class Wmma_load_c_sync_aligned_layout_m8n8k4:
+class Wmma_load_m8n8k4_2:
     def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
-    global_: Wmma_load_ss_5
-    shared: Wmma_load_ss_5
-    shared__cta: Wmma_load_ss_5
-class Wmma_load_ss_5:
+    global_: Wmma_load_ss_16
+    shared: Wmma_load_ss_16
+    shared__cta: Wmma_load_ss_16
+class Wmma_load_ss_16:
     def f64(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_load_c_sync_layout:
-    m16n16k16: Wmma_load_c_sync_layout_m16n16k16
+    m16n16k16: Wmma_load_m16n16k16_5
     m32n8k16: Wmma_load_c_sync_layout_shape
     m8n32k16: Wmma_load_c_sync_layout_shape
-class Wmma_load_c_sync_layout_m16n16k16:
+class Wmma_load_m16n16k16_5:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
-    global_: Wmma_load_c_sync_layout_m16n16k16_ss
-    shared: Wmma_load_c_sync_layout_m16n16k16_ss
-    shared__cta: Wmma_load_c_sync_layout_m16n16k16_ss
-class Wmma_load_c_sync_layout_m16n16k16_ss:
+    global_: Wmma_load_ss_17
+    shared: Wmma_load_ss_17
+    shared__cta: Wmma_load_ss_17
+class Wmma_load_ss_17:
     def f16(self, r: Values, a: Name, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Load a fragment of a matrix into the registers of a warp.
         - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
@@ -27592,10 +27335,10 @@ class Wmma_mma_and_popc:
 class Wmma_mma_and_popc_sync:
     aligned: Wmma_mma_and_popc_sync_aligned
 class Wmma_mma_and_popc_sync_aligned:
-    row: Wmma_mma_and_popc_sync_aligned_row
-class Wmma_mma_and_popc_sync_aligned_row:
-    col: Wmma_mma_and_popc_sync_aligned_row_col
-class Wmma_mma_and_popc_sync_aligned_row_col:
+    row: Wmma_mma_row
+class Wmma_mma_row:
+    col: Wmma_mma_col
+class Wmma_mma_col:
     m8n8k128: Wmma_mma_m8n8k128
 class Wmma_mma_m8n8k128:
     s32: Wmma_mma_s32
@@ -27616,14 +27359,14 @@ class Wmma_mma_sync_aligned:
     col: Wmma_mma_sync_aligned_col
     row: Wmma_mma_sync_aligned_row
 class Wmma_mma_sync_aligned_col:
-    col: Wmma_mma_sync_aligned_col_blayout
-    row: Wmma_mma_sync_aligned_col_blayout
-class Wmma_mma_sync_aligned_col_blayout:
+    col: Wmma_mma_blayout
+    row: Wmma_mma_blayout
+class Wmma_mma_blayout:
     m16n16k16: Wmma_mma_m16n16k16
     m16n16k8: Wmma_mma_m16n16k8
-    m32n8k16: Wmma_mma_sync_aligned_col_blayout_shape
-    m8n32k16: Wmma_mma_sync_aligned_col_blayout_shape
-    m8n8k4: Wmma_mma_sync_aligned_col_blayout_m8n8k4
+    m32n8k16: Wmma_mma_shape
+    m8n32k16: Wmma_mma_shape
+    m8n8k4: Wmma_mma_m8n8k4
 class Wmma_mma_m16n16k16:
     f16: Wmma_mma_f16
     f32: Wmma_mma_f32
@@ -27709,7 +27452,7 @@ class Wmma_mma_tf32_2:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f32.tf32.tf32.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
-class Wmma_mma_sync_aligned_col_blayout_shape:
+class Wmma_mma_shape:
     f16: Wmma_mma_f16_2
     f32: Wmma_mma_f32_3
     s32: Wmma_mma_s32_2
@@ -27741,7 +27484,7 @@ class Wmma_mma_f32_3:
     """Multiply the matrices of a warp and add a third.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
     """
-class Wmma_mma_sync_aligned_col_blayout_m8n8k4:
+class Wmma_mma_m8n8k4:
     f64: Wmma_mma_f64
 class Wmma_mma_f64:
     f64: Wmma_mma_f64_2
@@ -27766,15 +27509,15 @@ class Wmma_mma_f64_4:
     rz = rm
 class Wmma_mma_sync_aligned_row:
     col: Wmma_mma_sync_aligned_row_col
-    row: Wmma_mma_sync_aligned_col_blayout
+    row: Wmma_mma_blayout
 class Wmma_mma_sync_aligned_row_col:
     m16n16k16: Wmma_mma_m16n16k16
     m16n16k8: Wmma_mma_m16n16k8
-    m32n8k16: Wmma_mma_sync_aligned_col_blayout_shape
-    m8n32k16: Wmma_mma_sync_aligned_col_blayout_shape
-    m8n8k32: Wmma_mma_sync_aligned_row_col_m8n8k32
-    m8n8k4: Wmma_mma_sync_aligned_col_blayout_m8n8k4
-class Wmma_mma_sync_aligned_row_col_m8n8k32:
+    m32n8k16: Wmma_mma_shape
+    m8n32k16: Wmma_mma_shape
+    m8n8k32: Wmma_mma_m8n8k32
+    m8n8k4: Wmma_mma_m8n8k4
+class Wmma_mma_m8n8k32:
     s32: Wmma_mma_s32_5
 class Wmma_mma_s32_5:
     s4: Wmma_mma_s4
@@ -27815,10 +27558,10 @@ class Wmma_mma_sync_alayout:
     col: Wmma_mma_sync_alayout_blayout
     row: Wmma_mma_sync_alayout_blayout
 class Wmma_mma_sync_alayout_blayout:
-    m16n16k16: Wmma_mma_sync_alayout_blayout_m16n16k16
-    m32n8k16: Wmma_mma_sync_alayout_blayout_shape
-    m8n32k16: Wmma_mma_sync_alayout_blayout_shape
-class Wmma_mma_sync_alayout_blayout_m16n16k16:
+    m16n16k16: Wmma_mma_m16n16k16_2
+    m32n8k16: Wmma_mma_shape_2
+    m8n32k16: Wmma_mma_shape_2
+class Wmma_mma_m16n16k16_2:
     f16: Wmma_mma_dtype
     f32: Wmma_mma_dtype
 class Wmma_mma_dtype:
@@ -27839,7 +27582,7 @@ class Wmma_mma_ctype_3:
         """Multiply the matrices of a warp and add a third.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
-class Wmma_mma_sync_alayout_blayout_shape:
+class Wmma_mma_shape_2:
     f16: Wmma_mma_dtype_2
     f32: Wmma_mma_dtype_2
 class Wmma_mma_dtype_2:
@@ -27867,10 +27610,10 @@ class Wmma_mma_xor_popc:
 class Wmma_mma_xor_popc_sync:
     aligned: Wmma_mma_xor_popc_sync_aligned
 class Wmma_mma_xor_popc_sync_aligned:
-    row: Wmma_mma_xor_popc_sync_aligned_row
-class Wmma_mma_xor_popc_sync_aligned_row:
-    col: Wmma_mma_xor_popc_sync_aligned_row_col
-class Wmma_mma_xor_popc_sync_aligned_row_col:
+    row: Wmma_mma_row_2
+class Wmma_mma_row_2:
+    col: Wmma_mma_col_2
+class Wmma_mma_col_2:
     m8n8k128: Wmma_mma_m8n8k128_2
 class Wmma_mma_m8n8k128_2:
     s32: Wmma_mma_s32_8
@@ -27897,11 +27640,11 @@ class Wmma_store_d_sync_aligned:
 class Wmma_store_d_sync_aligned_layout:
     m16n16k16: Wmma_store_m16n16k16
     m16n16k8: Wmma_store_m16n16k8
-    m32n8k16: Wmma_store_d_sync_aligned_layout_shape
-    m8n32k16: Wmma_store_d_sync_aligned_layout_shape
-    m8n8k128: Wmma_store_d_sync_aligned_layout_shape_2
-    m8n8k32: Wmma_store_d_sync_aligned_layout_shape_2
-    m8n8k4: Wmma_store_d_sync_aligned_layout_m8n8k4
+    m32n8k16: Wmma_store_shape
+    m8n32k16: Wmma_store_shape
+    m8n8k128: Wmma_store_shape_2
+    m8n8k32: Wmma_store_shape_2
+    m8n8k4: Wmma_store_m8n8k4
 class Wmma_store_m16n16k16:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
@@ -27938,7 +27681,7 @@ class Wmma_store_ss_2:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
-class Wmma_store_d_sync_aligned_layout_shape:
+class Wmma_store_shape:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later)
@@ -27961,7 +27704,7 @@ class Wmma_store_ss_3:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
-class Wmma_store_d_sync_aligned_layout_shape_2:
+class Wmma_store_shape_2:
     global_: Wmma_store_ss_4
     def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
@@ -27974,7 +27717,7 @@ class Wmma_store_ss_4:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_75 or later)
         """
-class Wmma_store_d_sync_aligned_layout_m8n8k4:
+class Wmma_store_m8n8k4:
     def f64(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
@@ -27988,19 +27731,19 @@ class Wmma_store_ss_5:
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_store_d_sync_layout:
-    m16n16k16: Wmma_store_d_sync_layout_m16n16k16
+    m16n16k16: Wmma_store_m16n16k16_2
     m32n8k16: Wmma_store_d_sync_layout_shape
     m8n32k16: Wmma_store_d_sync_layout_shape
-class Wmma_store_d_sync_layout_m16n16k16:
+class Wmma_store_m16n16k16_2:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
-    global_: Wmma_store_d_sync_layout_m16n16k16_ss
-    shared: Wmma_store_d_sync_layout_m16n16k16_ss
-    shared__cta: Wmma_store_d_sync_layout_m16n16k16_ss
-class Wmma_store_d_sync_layout_m16n16k16_ss:
+    global_: Wmma_store_ss_6
+    shared: Wmma_store_ss_6
+    shared__cta: Wmma_store_ss_6
+class Wmma_store_ss_6:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
@@ -28012,10 +27755,10 @@ class Wmma_store_d_sync_layout_shape:
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
-    global_: Wmma_store_d_sync_layout_shape_ss
-    shared: Wmma_store_d_sync_layout_shape_ss
-    shared__cta: Wmma_store_d_sync_layout_shape_ss
-class Wmma_store_d_sync_layout_shape_ss:
+    global_: Wmma_store_ss_7
+    shared: Wmma_store_ss_7
+    shared__cta: Wmma_store_ss_7
+class Wmma_store_ss_7:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Store the accumulators of a warp as a matrix.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)

@@ -17,44 +17,19 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Place
 
 # What a type checker may ask of an operand that is read, by its kind; of any other kind, nothing.
-READ: dict[str, str] = {
-    "typed": "Value",
-    "relaxed": "Value",
-    "wide": "Value",
-    "any": "Value",
-    "register": "Value",
-    "bits": "Value",
-    "shared_location": "Value",
-    "part": "Value",
-    "part_or_constant": "Value",
-    "signed_part": "Value",
-    "negative_part": "Value",
-    "int32": "Value",
-    "pointer": "Value",
-    "imm": "Constant",
-    "predicate": "Value",
-    "address": "Name",
-    "tmem": "Name",
-    "tensor": "Name",
-    "box": "Name",
-    "handle": "Name",
-    "label": "Name",
-    "function": "Name",
-    "targets": "Name",
-    "texture": "Name",
-    "surface": "Name",
-    "opaque": "Name",
-    "sink": "NoResult",
-    "list": "Values",
-    "registers": "Values",
-    "fragment": "Values",
-    "offsets": "Values",
-    "texture_offsets": "Values",
-    "selectors": "Values",
-    "gradient": "Values",
-    "braced": "Value | Values",
-    "*": "Values",
+_KINDS: dict[str, str] = {
+    "Value": (
+        "typed relaxed wide any register bits shared_location part part_or_constant signed_part "
+        "negative_part int32 pointer predicate movable variable"
+    ),
+    "Constant": "imm",
+    "Name": ("address tmem tensor box handle label function targets texture surface opaque memory branches callees"),
+    "NoResult": "sink",
+    "Values": "list registers fragment offsets texture_offsets selectors gradient *",
+    "Value | Values": "braced",
 }
+READ: dict[str, str] = {kind: type_name for type_name, kinds in _KINDS.items() for kind in kinds.split()}
+
 # What a parameter of one type takes besides: every operand of another type.
 _SINGLE = frozenset(("Reg", "NoResult", "Reg | NoResult"))
 WIDER: dict[str, frozenset[str]] = {

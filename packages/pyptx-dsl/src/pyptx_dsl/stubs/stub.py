@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 # How many forms a docstring shows, of a call and at a word that is not the last; the reference page has all.
-SHOWN = 4
+SHOWN = 3
 SHOWN_AT_WORD = 2
-LONGEST = 40  # characters of a class's name that is made of all words
+LONGEST = 32  # characters of a class's name that is made of all words
 
 HEAD = '''# ruff: noqa: D205, D400, D415, E501, N801, N802, N803, N815, PYI021
 # fmt: off
