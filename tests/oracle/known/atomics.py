@@ -9,6 +9,9 @@ STRICTER: dict[str, str] = {
         "the manual: cache policies and vectors go with global memory; ptxas holds atom to it, but not red"
     ),
     r"^atom\S* [^;]*,[^;]*,[^;]*,": ("ptxas passes over a fourth operand of atom.exch, .and, .or and .xor"),
+    r"^(atom|red)\S*\.v[248]\S* [^|]*\{%b\d\d_\d+, [^}|]*%(pred|f\d\d|[us]\d\d)_": (
+        "ptxas looks at the first element of a vector, and lets others of any type follow untyped bits"
+    ),
 }
 
 LAXER: dict[str, str] = {}

@@ -175,12 +175,16 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
         return Judgement(early)
     available = [match for match in matches if unavailable(match[0].row, opcode, target, version) is None]
     if not available:
-        return Judgement(unavailable(_closest(matches, shapes).row, opcode, target, version))
+        meant = _fitting(matches, shapes) or matches[0][0]
+        return Judgement(unavailable(meant.row, opcode, target, version))
     faults = [(fault_in(pattern, filled, shapes), pattern, filled) for pattern, filled in available]
     fits = [(pattern, filled) for fault, pattern, filled in faults if fault is None]
     if fits:
         limits = tuple(limits_in(pattern, filled, shapes) for pattern, filled in fits)
         return Judgement(None, () if () in limits else limits)
+    meant = _fitting(matches, shapes)
+    if meant is not None:  # operands that only a form of another target or version takes
+        return Judgement(unavailable(meant.row, opcode, target, version))
     found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
     fault, pattern = max(found, key=lambda each: _progress(each[0]))
     return Judgement(misused(opcode, pattern, fault))
@@ -216,9 +220,9 @@ def is_partial(opcode: tuple[str, ...]) -> bool:
     return any(opcode[0] == name and words.issuperset(marks) for name, *marks in PARTIAL)
 
 
-def _closest(matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...]) -> Pattern:
-    """Prefer, among forms that the target lacks, the one that the operands fit."""
-    return next((pattern for pattern, filled in matches if fault_in(pattern, filled, shapes) is None), matches[0][0])
+def _fitting(matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...]) -> Pattern | None:
+    """Return the first form that the operands fit, whatever target and version it needs."""
+    return next((pattern for pattern, filled in matches if fault_in(pattern, filled, shapes) is None), None)
 
 
 def _progress(fault: Fault) -> int:
