@@ -180,3 +180,18 @@ for text in ("barrier.cluster.arrive;", "fence.proxy.async.global;", "fence.prox
         ("warning", "pyptx-arch-hopper"),
     ]
     assert [severity for severity, _ in said[4:]] == ["error", "error"]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "version", "said"),
+    [
+        ("mbarrier.arrive.b64 %u64_1, [%u64_2], 4;", "sm_80", (8, 0), "needs sm_90 or later"),
+        ("mbarrier.arrive.b64 _, [%u64_2];", "sm_80", (7, 0), "needs PTX 7.1"),
+    ],
+)
+def test_operands_that_only_another_target_or_version_takes_are_said_to_need_it(
+    text: str, target: str, version: tuple[int, int], said: str
+) -> None:
+    error = check(text, target, version)
+    assert error is not None
+    assert said in str(error)

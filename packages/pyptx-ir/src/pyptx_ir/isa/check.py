@@ -175,8 +175,8 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
         return Judgement(early)
     available = [match for match in matches if unavailable(match[0].row, opcode, target, version) is None]
     if not available:
-        meant = _fitting(matches, shapes) or matches[0][0]
-        return Judgement(unavailable(meant.row, opcode, target, version))
+        closest = _fitting(matches, shapes) or matches[0][0]
+        return Judgement(unavailable(closest.row, opcode, target, version))
     faults = [(fault_in(pattern, filled, shapes), pattern, filled) for pattern, filled in available]
     fits = [(pattern, filled) for fault, pattern, filled in faults if fault is None]
     if fits:
