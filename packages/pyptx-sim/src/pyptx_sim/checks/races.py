@@ -264,7 +264,8 @@ class RaceChecker:
         warps, lanes = step.warps[at], step.lanes[at]
         same = last[:, WARP] == step.entries[at, WARP]
         apart = same & ~self._lane_clocks.orders(warps, lanes, last[:, LANE].astype(np.int64), last[:, TIME])
-        return apart | ~self._ordered(warps, last)
+        unordered: NDArray[np.bool_] = apart | ~self._ordered(warps, last)
+        return unordered
 
     def _keep_together(self, shadow: Shadow, step: _Step, winner: NDArray[np.int32]) -> None:
         """Keep one more of several warps that read the same granule in this step, of which `winner` is in the table."""
