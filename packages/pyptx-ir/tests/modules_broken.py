@@ -97,6 +97,14 @@ BROKEN: tuple[Broken, ...] = (
         "directive-conflict",
         entry("", directives=".reqnctapercluster 2 «.maxclusterrank» 8"),
     ),
+    Broken(
+        "a function that never returns, twice",
+        "directive-conflict",
+        f"{HEAD}.func f() «.noreturn» .noreturn {{ exit; }}\n",
+    ),
+    Broken(
+        "noreturn behind another", "directive-conflict", f"{HEAD}.func f() .abi_preserve 8 «.noreturn» {{ exit; }}\n"
+    ),
     Broken("clusters without sizes", "directive-conflict", entry("", directives="«.blocksareclusters»")),
     Broken("an entry that never returns", "misplaced-directive", entry("", directives="«.noreturn»")),
     Broken("a block size for a function", "misplaced-directive", f"{HEAD}.func f() «.maxntid» 128\n{{\n\tret;\n}}\n"),
@@ -144,6 +152,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("a call of nothing", "undefined-function", entry("call «f»;")),
     Broken("a call above the declaration", "undefined-function", entry("call «f»;") + ".func f() { ret; }\n"),
+    Broken("a function declared and nowhere defined", "undefined-function", entry("", above=".visible .func «f»();\n")),
     Broken("an alias of nothing", "undefined-function", entry("", above=".weak .func a();\n.alias a, «b»;\n")),
     Broken("a register twice", "redefined-register", entry(".reg .b32 %a;\n\t.reg .b32 «%a»;")),
     Broken("a register of a range again", "redefined-register", entry(".reg .b32 «%r5»;")),

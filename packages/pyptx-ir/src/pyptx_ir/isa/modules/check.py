@@ -8,6 +8,7 @@ from pyptx_ir.isa.modules.cta_groups import one_granularity
 from pyptx_ir.isa.modules.diagnostic import ERROR, Diagnostic
 from pyptx_ir.isa.modules.directives import early
 from pyptx_ir.isa.modules.findings import located
+from pyptx_ir.isa.modules.functions import undefined
 from pyptx_ir.isa.modules.header import read_header
 from pyptx_ir.isa.modules.memory_limits import constant_limit, shared_limits
 from pyptx_ir.isa.modules.rules import RULES
@@ -67,6 +68,7 @@ def _check(walk: Walk, statements: Sequence[Statement]) -> None:
     walk.early = early(walk.target, walk.judged_version)
     walk.early_registers = early_registers(walk.target, walk.judged_version)
     walk.body(statements)
+    undefined(walk)
     shared_limits(walk)
     constant_limit(walk)
     one_granularity(walk)

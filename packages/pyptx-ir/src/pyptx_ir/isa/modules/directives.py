@@ -68,6 +68,7 @@ def header(walk: Walk, node: Function) -> None:
             message = f".{found.name} goes with .{row.on}, and '{node.name}' is .{node.kind}"
             walk.report(Finding("misplaced-directive", message, "remove it", word=f".{found.name}"))
         _arguments(walk, found)
+    _order(walk, node)
     for first, second in _CONFLICTS:
         if first in given and second in given:
             message = f".{first} and .{second} exclude each other"
@@ -81,6 +82,20 @@ def header(walk: Walk, node: Function) -> None:
         message = "ptxas ignores .minnctapersm where neither .maxntid nor .reqntid is given"
         hint = "add .maxntid N, 1, 1, the most threads that a block will have"
         walk.report(Finding("ignored-directive", message, hint, word=".minnctapersm"))
+
+
+def _order(walk: Walk, node: Function) -> None:
+    """Refuse what functions say twice, and `.noreturn` behind another directive; entries may repeat themselves."""
+    names = [found.name for found in node.directives]
+    for i, name in enumerate(names):
+        row = rows().get(name)
+        if row is None or row.on != "func":
+            continue
+        if name in names[:i]:
+            message = f".{name} is given twice"
+            walk.report(Finding("directive-conflict", message, "remove one of the two", word=f".{name}"))
+        elif name == "noreturn" and i > 0:
+            walk.report(Finding("directive-conflict", ".noreturn stands first", "move it up", word=".noreturn"))
 
 
 def attributes(walk: Walk, node: Function | Variable) -> None:

@@ -122,8 +122,18 @@ def _parameter_space(walk: Walk, node: Function) -> None:
     walk.report(Finding("parameter-space", message, hint, word=node.name))
 
 
+def undefined(walk: Walk) -> None:
+    """Refuse functions that are declared as if they were defined here, and are not."""
+    for name, (node, at) in walk.functions.items():
+        if node.body is None and node.linking != "extern" and name not in walk.aliased and not walk.unreadable:
+            message = f"'{name}' is declared, and neither defined in this module nor .extern"
+            hint = f"write .extern .{node.kind} if another module defines it" if node.kind == "func" else "define it"
+            walk.report(Finding("undefined-function", message, hint, word=name, at=at))
+
+
 def alias(walk: Walk, node: Alias) -> None:
     """Look up the two functions of an `.alias`."""
+    walk.aliased.add(node.name)
     for name in (node.name, node.aliasee):
         if name not in walk.functions:
             message, hint = f"'{name}' is no function declared above", "declare both functions above the .alias"

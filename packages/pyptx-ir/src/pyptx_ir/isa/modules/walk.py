@@ -52,6 +52,7 @@ class Walk:
         self.routine: Routine | None = None
         self.routines: list[Routine] = []
         self.functions: dict[str, tuple[Function, int]] = {}
+        self.aliased: set[str] = set()
         self.variables: dict[str, Variable] = {}
         # By identity: a parsed tree has one operand for each spelling, and the module keeps all of them alive.
         self.names: dict[int, tuple[str, ...]] = {}
