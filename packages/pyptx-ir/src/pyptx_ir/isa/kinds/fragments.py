@@ -191,10 +191,12 @@ KINDS = (
         _unfit_braced,
         lambda argument, _use, index: (f"%{argument}_{index}", f"{{%{argument}_{index}}}"),
     ),
-    Kind("fragment", "a thread's registers of a matrix: {}", _unfit_fragment, _examples_of_fragment),
+    Kind(
+        "fragment", "a vector of registers, a thread's share of a matrix ({})", _unfit_fragment, _examples_of_fragment
+    ),
     Kind(
         "selectors",
-        "a vector of constants or 16-bit registers: {}",
+        "a vector of constants ({}) or 16-bit registers",
         _unfit_selectors,
         _examples_of_selectors,
         _limits_of_selectors,
