@@ -31,7 +31,7 @@ AGREEMENT_OF_A_CLASS = 0.98
 
 def main() -> int:
     """Ask, print the matrix and the differences, and return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--chapter", nargs="*", default=[])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
     parser.add_argument("--targets", nargs="*", default=[])

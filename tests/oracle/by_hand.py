@@ -111,7 +111,7 @@ def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
 
 def main() -> None:
     """Write the files anew."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, required=True)
     parser.add_argument("paths", nargs="+", type=Path)
     options = parser.parse_args()

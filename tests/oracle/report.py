@@ -75,7 +75,7 @@ class Tally:
 
     accepted: int = 0
     refused: int = 0
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list[Difference])
 
     @property
     def unexplained(self) -> list[Difference]:
