@@ -21,7 +21,7 @@ STRICTER: dict[str, str] = {
     r"^mma\.sp\S* [^|]*\| operand-kind: operand [2-5] of [^|]*`(0f3F800000|\{%u32_1, %u32_2\})`": (
         "ptxas takes a floating-point constant for any 32 bits of a sparse product, and reads over surplus metadata"
     ),
-    r"^mma\S*block_scale\S* [^|]*`\{%u32_1, %u32_2\}`, is a vector of 2; it must be a register": (
+    r"^mma\S*block_scale\S* [^|]*\| \S+ [^|]*`\{%u32_1, %u32_2\}`, is a vector of 2; it must be a register": (
         "ptxas reads over surplus registers of scales; the manual: a 32-bit register"
     ),
     r"`\{(\d+, %\w+|%\w+, \d+)\}`, is a vector of 2; it must be a vector of 2, each a constant": (
