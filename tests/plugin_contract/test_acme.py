@@ -108,6 +108,17 @@ def test_any_instruction_of_its_can_be_written_without_the_namespace(run: Run) -
     assert printed.count("acme.frob.b32") == 1
 
 
+def test_its_instruction_is_found_by_search_and_typed_in_a_stub_of_ones_own(run: Run, tmp_path: Path) -> None:
+    script = f"""
+from pyptx_ir.commands import main
+assert main(["isa", "frob"]) == 0
+assert main(["stubs", "--output", {str(tmp_path)!r}]) == 0
+"""
+    assert "acme.frob.b32 d, a;" in run(script)
+    (stub,) = tmp_path.glob("pyptx_dsl/ptx/*.pyi")
+    assert "class Acme_frob:\n    def b32(self, d: Reg, a: Value, /" in stub.read_text(encoding="utf-8")
+
+
 def test_its_instruction_is_simulated(run: Run) -> None:
     script = f"""
 ARCH = "acme_1"
