@@ -47,8 +47,9 @@ PRODUCTS = (
 def _row(product: SparseProduct, variant: str, since: tuple[int, int]) -> InstructionRow:
     saturate = "{.satfinite}" if product.saturates else ""
     like = f" {product.registers}" if product.registers else ""
-    slots = {"atype": product.a, "btype": product.a} if len(product.a) > 1 else {}
-    a, b = tuple(slots) or product.a * 2
+    several = len(product.a) > 1
+    slots = {"atype": product.a, "btype": product.a} if several else {}
+    a, b = ("atype", "btype") if several else (product.a[0], product.a[0])
     d = product.d
     return row(
         f"mma.{variant}.sync.aligned.{product.shape}.row.col{saturate}.{d}.{a}.{b}.{d} d, a, b, c, e, f",
