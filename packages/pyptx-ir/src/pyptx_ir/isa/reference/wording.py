@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.kinds.kind import split_kind
 from pyptx_ir.isa.kinds.table import KINDS
+from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.isa.targets import find_target
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ def operand(pattern: Pattern, place: Place) -> str:
         joint = "; optionally" if place.optional_second else "; with"
         spelt.append(f"{joint} `|` and {kind_words(pattern, place.second, written=place.written)}")
     allowed = {
-        "the sink `_`": place.sink,
+        "the sink `_`": place.sink and place.kind != "sink",
         "`!` in front": place.negated,
         "a variable's name": place.symbol,
         "a special register": place.special,
@@ -103,11 +105,18 @@ def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
     if name == "*":
         count, _, inner = argument.partition("*")
         return f"a vector of {_count(pattern, count)}, each {kind_words(pattern, inner, written=written)}"
-    if name in NESTED:
+    if name in NESTED or "(" in argument:
         return KINDS[name].words.format(kind_words(pattern, argument, written=written))
-    named = {name for name, _ in pattern.row.slots} | {item.name for item in pattern.items}
-    words = KINDS[name].words.format(f"`.{argument}`" if argument in named or name == "typed" else argument)
+    words = KINDS[name].words.format(_argument(pattern, name, argument)).replace(" ()", "")
     return words.replace(" or literal", "").replace(" or constant", "") if written else words
+
+
+def _argument(pattern: Pattern, kind: str, argument: str) -> str:
+    """Spell the argument of a kind: slots and types as modifiers, the extents of a matrix as a product."""
+    if kind == "fragment":
+        return re.sub(r"^([mnk])([mnk])(/2)? ", r"\1×\2\3 of ", argument)
+    slots = {name for name, _ in pattern.row.slots} | {item.name for item in pattern.items}
+    return f"`.{argument}`" if argument in slots or argument in TYPES or kind == "typed" else argument
 
 
 def _count(pattern: Pattern, count: str) -> str:
