@@ -24,43 +24,37 @@ ORDERS = "0 1"  # imm-trans-a and imm-trans-b transpose it
 class Product:
     """A type of wgmma.mma_async.
 
+    `factors` are the types of a and b, and `a` says which registers hold it (see `pyptx_ir.isa.kinds.fragments`).
     `depth` is K of the dense product; the sparse one has twice as much. `selector` is the last pair of threads that can
     hold the metadata of a sparse one; without it there is none. `negates` and `transposes` tell which immediates there
     are; only matrices in shared memory are transposed.
     """
 
     d: str
-    types: str
+    factors: str
     depth: int
     a: str
-    b: str
     selector: int | None
     columns: tuple[int, ...] = COLUMNS
     negates: bool = True
     transposes: bool = False
     slots: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    modes: str = ""
     since: tuple[int, int] = DENSE
 
 
 def _bytes(a: str, b: str, since: tuple[int, int]) -> Product:
-    return Product(
-        "s32", f".s32.{a}.{b}", 32, a, b, 0, INTEGER_COLUMNS, negates=False, modes="{.satfinite}", since=since
-    )
+    return Product("s32", f".{a}.{b}{{.satfinite}}", 32, a, 0, INTEGER_COLUMNS, negates=False, since=since)
 
 
 PRODUCTS = (
-    *(Product(d, f".{d}.f16.f16", 16, "f16", "f16", 1, transposes=True) for d in ("f16", "f32")),
-    Product("f32", ".f32.bf16.bf16", 16, "bf16 f16", "bf16", 1, transposes=True),
-    Product("f32", ".f32.tf32.tf32", 8, "tf32 f16", "tf32", 1),
-    *(
-        Product(d, f".{d}.atype.btype", 32, "atype f16", "btype", 0, slots=(("atype", FP8), ("btype", FP8)))
-        for d in ("f16", "f32")
-    ),
+    *(Product(d, ".f16.f16", 16, "f16", 1, transposes=True) for d in ("f16", "f32")),
+    Product("f32", ".bf16.bf16", 16, "bf16 f16", 1, transposes=True),
+    Product("f32", ".tf32.tf32", 8, "tf32 f16", 1),
+    *(Product(d, ".atype.btype", 32, "atype f16", 0, slots=(("atype", FP8), ("btype", FP8))) for d in ("f16", "f32")),
     *(_bytes(each, each, DENSE) for each in BYTES),
     _bytes("s8", "u8", MIXED_BYTES),
     _bytes("u8", "s8", MIXED_BYTES),
-    Product("s32", ".s32.b1.b1.and.popc", 256, "b1", "b1", None, INTEGER_COLUMNS, negates=False),
+    Product("s32", ".b1.b1.and.popc", 256, "b1", None, INTEGER_COLUMNS, negates=False),
 )
 
 
@@ -83,7 +77,7 @@ def _row(product: Product, *, sparse: bool, registers: bool) -> InstructionRow:
     depth = product.depth * (2 if sparse else 1)
     variant = ".sp" if sparse else ""
     return row(
-        f"wgmma.mma_async{variant}.sync.aligned.shape{product.types}{product.modes} {', '.join(operands)}",
+        f"wgmma.mma_async{variant}.sync.aligned.shape.{product.d}{product.factors} {', '.join(operands)}",
         operands=operands,
         access="x" + "r" * (len(operands) - 1),
         since=max(product.since, SPARSE) if sparse else product.since,
