@@ -23,6 +23,8 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
     movable(type)     what mov copies: a value of the type, or the name of a variable or function
     variable(type)    an address of the type, or the name of a variable in the space that the opcode names
+    shared_location(type)   an address of the type, or the name of a variable in shared memory
+    sink              the sink, and nothing else: where there is nothing to return
     label, function, list, branches, callees
 
 (`pyptx_ir.isa.kinds` holds a row for each) and behind it, in this order: `or _` (the sink is allowed), `or !` (a

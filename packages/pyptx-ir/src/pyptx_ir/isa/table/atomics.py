@@ -136,5 +136,3 @@ ROWS = (
     *_atomic("red", OPERATIONS),
     *_vector("red"),
 )
-
-PARTIAL: tuple[tuple[str, ...], ...] = ()

@@ -60,5 +60,4 @@ ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)
 PARTIAL: tuple[tuple[str, ...], ...] = (
     *async_copy.PARTIAL,
     *memory.PARTIAL,
-    *atomics.PARTIAL,
 )
