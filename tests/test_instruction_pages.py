@@ -25,11 +25,8 @@ REGISTER = re.compile(r"%([a-z]\w*)")
 # Instructions without a row, which have no page; the list only shrinks.
 WITHOUT_ROWS = frozenset(
     (
-        *("st.async", "st.bulk", "red.async", "applypriority", "discard", "createpolicy", "brx.idx", "call"),
-        *("multimem.ld_reduce", "multimem.st", "multimem.red", "multimem.st.async", "multimem.red.async"),
-        *("multimem.cp.async.bulk", "multimem.cp.reduce.async.bulk", "tensormap.replace", "tensormap.cp_fenceproxy"),
         *("fabric.try_get", "fabric.try_put", "fabric.try_red", "fabric.try_pullred", "fabric.try_atom"),
-        *("fabric.submit", "fabric.wait", "spcompress", "spdecompress"),
+        *("fabric.submit", "fabric.wait", "st.bulk", "spcompress", "spdecompress"),
     )
 )
 

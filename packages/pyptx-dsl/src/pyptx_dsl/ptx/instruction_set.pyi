@@ -21370,7 +21370,7 @@ class Suld_b_geom:
     v2: Suld_b_geom_v2
     v4: Suld_b_geom_v4
 class Suld_b_geom_type:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 1.5, any target)
         """
@@ -21384,7 +21384,7 @@ class Suld_b_geom_cache:
     v2: Suld_b_geom_cache_v2
     v4: Suld_b_geom_cache_v4
 class Suld_b_geom_cache_type:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
         """
@@ -21396,46 +21396,60 @@ class Suld_b_geom_cache_v2:
     b64: Suld_b_geom_cache_v2_b64
     b8: Suld_b_geom_cache_v2_type
 class Suld_b_geom_cache_v2_type:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v2_b64:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v4:
-    b16: Suld_b_geom_cache_v2_type
-    b32: Suld_b_geom_cache_v2_type
-    b8: Suld_b_geom_cache_v2_type
+    b16: Suld_b_geom_cache_v4_type
+    b32: Suld_b_geom_cache_v4_type
+    b8: Suld_b_geom_cache_v4_type
+class Suld_b_geom_cache_v4_type:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Suld_b_geom_v2:
     b16: Suld_b_geom_v2_type
     b32: Suld_b_geom_v2_type
     b64: Suld_b_geom_v2_b64
     b8: Suld_b_geom_v2_type
 class Suld_b_geom_v2_type:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v2_b64:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.v2.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v4:
-    b16: Suld_b_geom_v2_type
-    b32: Suld_b_geom_v2_type
-    b8: Suld_b_geom_v2_type
+    b16: Suld_b_geom_v4_type
+    b32: Suld_b_geom_v4_type
+    b8: Suld_b_geom_v4_type
+class Suld_b_geom_v4_type:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Suld_b_geom_2:
     b16: Suld_b_geom_type_2
     b32: Suld_b_geom_type_2
@@ -21448,7 +21462,7 @@ class Suld_b_geom_2:
     v2: Suld_b_geom_v2_2
     v4: Suld_b_geom_v4_2
 class Suld_b_geom_type_2:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 3.0, any target)
         """
@@ -21462,7 +21476,7 @@ class Suld_b_geom_cache_2:
     v2: Suld_b_geom_cache_v2_2
     v4: Suld_b_geom_cache_v4_2
 class Suld_b_geom_cache_type_2:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from a surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
         """
@@ -21474,46 +21488,60 @@ class Suld_b_geom_cache_v2_2:
     b64: Suld_b_geom_cache_v2_b64_2
     b8: Suld_b_geom_cache_v2_type_2
 class Suld_b_geom_cache_v2_type_2:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v2_b64_2:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v4_2:
-    b16: Suld_b_geom_cache_v2_type_2
-    b32: Suld_b_geom_cache_v2_type_2
-    b8: Suld_b_geom_cache_v2_type_2
+    b16: Suld_b_geom_cache_v4_type_2
+    b32: Suld_b_geom_cache_v4_type_2
+    b8: Suld_b_geom_cache_v4_type_2
+class Suld_b_geom_cache_v4_type_2:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Suld_b_geom_v2_2:
     b16: Suld_b_geom_v2_type_2
     b32: Suld_b_geom_v2_type_2
     b64: Suld_b_geom_v2_b64_2
     b8: Suld_b_geom_v2_type_2
 class Suld_b_geom_v2_type_2:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v2_b64_2:
-    def clamp(self, d: object, a: Name, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from a surface.
         - `suld.b.geom.v2.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v4_2:
-    b16: Suld_b_geom_v2_type_2
-    b32: Suld_b_geom_v2_type_2
-    b8: Suld_b_geom_v2_type_2
+    b16: Suld_b_geom_v4_type_2
+    b32: Suld_b_geom_v4_type_2
+    b8: Suld_b_geom_v4_type_2
+class Suld_b_geom_v4_type_2:
+    def clamp(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
+        """Load from a surface.
+        - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Suq:
     array_size: Suq_array_size
     channel_data_type: Suq_query
@@ -21656,7 +21684,7 @@ class Sust_b_geom:
     wb: Sust_b_geom_cache
     wt: Sust_b_geom_cache
 class Sust_b_geom_type:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.type.clamp [a], c` (PTX 1.5, any target)
         """
@@ -21670,7 +21698,7 @@ class Sust_b_geom_cache:
     v2: Sust_b_geom_cache_v2
     v4: Sust_b_geom_cache_v4
 class Sust_b_geom_cache_type:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.type.clamp [a], c` (PTX 2.0, any target)
         """
@@ -21682,46 +21710,60 @@ class Sust_b_geom_cache_v2:
     b64: Sust_b_geom_cache_v2_b64
     b8: Sust_b_geom_cache_v2_type
 class Sust_b_geom_cache_v2_type:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v2_b64:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v4:
-    b16: Sust_b_geom_cache_v2_type
-    b32: Sust_b_geom_cache_v2_type
-    b8: Sust_b_geom_cache_v2_type
+    b16: Sust_b_geom_cache_v4_type
+    b32: Sust_b_geom_cache_v4_type
+    b8: Sust_b_geom_cache_v4_type
+class Sust_b_geom_cache_v4_type:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Sust_b_geom_v2:
     b16: Sust_b_geom_v2_type
     b32: Sust_b_geom_v2_type
     b64: Sust_b_geom_v2_b64
     b8: Sust_b_geom_v2_type
 class Sust_b_geom_v2_type:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v2_b64:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.v2.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v4:
-    b16: Sust_b_geom_v2_type
-    b32: Sust_b_geom_v2_type
-    b8: Sust_b_geom_v2_type
+    b16: Sust_b_geom_v4_type
+    b32: Sust_b_geom_v4_type
+    b8: Sust_b_geom_v4_type
+class Sust_b_geom_v4_type:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Sust_b_geom_2:
     b16: Sust_b_geom_type_2
     b32: Sust_b_geom_type_2
@@ -21734,7 +21776,7 @@ class Sust_b_geom_2:
     wb: Sust_b_geom_cache_2
     wt: Sust_b_geom_cache_2
 class Sust_b_geom_type_2:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.type.clamp [a], c` (PTX 3.0, any target)
         """
@@ -21748,7 +21790,7 @@ class Sust_b_geom_cache_2:
     v2: Sust_b_geom_cache_v2_2
     v4: Sust_b_geom_cache_v4_2
 class Sust_b_geom_cache_type_2:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.type.clamp [a], c` (PTX 3.0, any target)
         """
@@ -21760,76 +21802,122 @@ class Sust_b_geom_cache_v2_2:
     b64: Sust_b_geom_cache_v2_b64_2
     b8: Sust_b_geom_cache_v2_type_2
 class Sust_b_geom_cache_v2_type_2:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v2_b64_2:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v4_2:
-    b16: Sust_b_geom_cache_v2_type_2
-    b32: Sust_b_geom_cache_v2_type_2
-    b8: Sust_b_geom_cache_v2_type_2
+    b16: Sust_b_geom_cache_v4_type_2
+    b32: Sust_b_geom_cache_v4_type_2
+    b8: Sust_b_geom_cache_v4_type_2
+class Sust_b_geom_cache_v4_type_2:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Sust_b_geom_v2_2:
     b16: Sust_b_geom_v2_type_2
     b32: Sust_b_geom_v2_type_2
     b64: Sust_b_geom_v2_b64_2
     b8: Sust_b_geom_v2_type_2
 class Sust_b_geom_v2_type_2:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v2_b64_2:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.b.geom.v2.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v4_2:
-    b16: Sust_b_geom_v2_type_2
-    b32: Sust_b_geom_v2_type_2
-    b8: Sust_b_geom_v2_type_2
+    b16: Sust_b_geom_v4_type_2
+    b32: Sust_b_geom_v4_type_2
+    b8: Sust_b_geom_v4_type_2
+class Sust_b_geom_v4_type_2:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Sust_p:
     _1d: Sust_p_geom
     _2d: Sust_p_geom
     _3d: Sust_p_3d
 class Sust_p_geom:
     b32: Sust_p_geom_b32
-    v2: Sust_p_geom_vec
-    v4: Sust_p_geom_vec
+    v2: Sust_p_geom_v2
+    v4: Sust_p_geom_v4
 class Sust_p_geom_b32:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
-class Sust_p_geom_vec:
-    b32: Sust_p_geom_b32
+class Sust_p_geom_v2:
+    b32: Sust_p_geom_v2_b32
+class Sust_p_geom_v2_b32:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p_geom_v4:
+    b32: Sust_p_geom_v4_b32
+class Sust_p_geom_v4_b32:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Sust_p_3d:
     b32: Sust_p_3d_b32
-    v2: Sust_p_3d_vec
-    v4: Sust_p_3d_vec
+    v2: Sust_p_3d_v2
+    v4: Sust_p_3d_v4
 class Sust_p_3d_b32:
-    def clamp(self, a: Name, c: object, /, *, pred: Reg | None = None) -> None:
+    def clamp(self, a: Name, c: Value, /, *, pred: Reg | None = None) -> None:
         """Store to a surface.
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
-class Sust_p_3d_vec:
-    b32: Sust_p_3d_b32
+class Sust_p_3d_v2:
+    b32: Sust_p_3d_v2_b32
+class Sust_p_3d_v2_b32:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
+class Sust_p_3d_v4:
+    b32: Sust_p_3d_v4_b32
+class Sust_p_3d_v4_b32:
+    def clamp(self, a: Name, c: Values, /, *, pred: Reg | None = None) -> None:
+        """Store to a surface.
+        - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
+        """
+    trap = clamp
+    zero = clamp
 class Szext:
     clamp: Szext_mode
     wrap: Szext_mode

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The words that make vectors of operands of these kinds.
 VECTORS = frozenset(("v2", "v4", "v8"))
-VECTOR_KINDS = ("vec", "sparse")
+VECTOR_KINDS = ("vec", "sparse", "texels")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern, Place
     from pyptx_ir.isa.rows import InstructionRow
 
-NESTED = ("vec", "sparse")  # kinds whose argument is a kind
+NESTED = ("vec", "sparse", "texels")  # kinds whose argument is a kind
 
 
 def version(since: tuple[int, int]) -> str:
