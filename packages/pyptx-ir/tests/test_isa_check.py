@@ -166,20 +166,22 @@ def test_what_a_package_that_is_not_here_has_is_unknown_and_not_wrong() -> None:
 from pyptx_ir.isa.check import verdict_on
 from pyptx_ir.syntax import parse_instruction
 for text in ("barrier.cluster.arrive;", "fence.proxy.async.global;", "fence.proxy.fabric::generic.alias.acquire.sys;",
-             "mapa.u32 %r1, %r2, 0;", "fence.proxy.nonesuch;", "barrier.nonesuch 0;"):
+             "mapa.u32 %r1, %r2, 0;", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32 d, a, b, c;",
+             "fence.proxy.nonesuch;", "barrier.nonesuch 0;", "mma.sync.aligned.m16n8k8.kind::nonesuch d, a, b, c;"):
     verdict = verdict_on(parse_instruction(text), lambda name: "u32", "sm_100a", (9, 5))
     print(verdict.severity, verdict.hint.rpartition(" ")[2])
 """
     environment = {**os.environ, "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1", "PYPTX_PLUGINS": ""}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     said = [tuple(line.split()) for line in done.stdout.splitlines()]
-    assert said[:4] == [
+    assert said[:5] == [
         ("warning", "pyptx-arch-hopper"),
         ("warning", "pyptx-arch-hopper"),
         ("warning", "pyptx-arch-blackwell"),
         ("warning", "pyptx-arch-hopper"),
+        ("warning", "pyptx-arch-blackwell"),
     ]
-    assert [severity for severity, _ in said[4:]] == ["error", "error"]
+    assert [severity for severity, _ in said[5:]] == ["error", "error", "error"]
 
 
 @pytest.mark.parametrize(

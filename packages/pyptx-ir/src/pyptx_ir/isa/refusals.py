@@ -59,14 +59,18 @@ def unknown(opcode: tuple[str, ...]) -> Refusal:
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
     """Tell whether the forms of this name belong to a package that is not here: of its rows, `patterns` has none."""
     key = _key_of_home(opcode)
+    _, _, word = key.partition(" .")
+    if word:
+        return not any(word in item.words for pattern in patterns for item in pattern.items)
     return bool(key) and not any(pattern.row.syntax.startswith(key) for pattern in patterns)
 
 
 def _key_of_home(opcode: tuple[str, ...]) -> str:
-    """Return the first words of an opcode by which its home is known, or nothing."""
+    """Return the first words of an opcode by which its home is known, or its name and another word, or nothing."""
     from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
 
-    return next((key for key in (".".join(opcode), *_prefixes(opcode)) if key in HOMES_OF_INSTRUCTIONS), "")
+    keys = (".".join(opcode), *_prefixes(opcode), *(f"{opcode[0]} .{word}" for word in opcode[1:]))
+    return next((key for key in keys if key in HOMES_OF_INSTRUCTIONS), "")
 
 
 def _prefixes(opcode: tuple[str, ...]) -> list[str]:

@@ -32,7 +32,8 @@ HOMES: dict[str, str] = {
     "tcgen05": "pyptx-arch-blackwell",
 }
 
-# Where an instruction's rows live when no installed plugin has them, by the first words of its opcode.
+# Where an instruction's rows live when no installed plugin has them, by the first words of its opcode; or by its name
+# and a word that stands further behind.
 HOMES_OF_INSTRUCTIONS: dict[str, str] = {
     "wgmma": "pyptx-arch-hopper",
     "stmatrix": "pyptx-arch-hopper",
@@ -52,6 +53,10 @@ HOMES_OF_INSTRUCTIONS: dict[str, str] = {
     "fence.proxy.tensormap::generic": "pyptx-arch-hopper",
     "membar.proxy.async": "pyptx-arch-hopper",
     "tcgen05": "pyptx-arch-blackwell",
+    "mma .kind::f8f6f4": "pyptx-arch-blackwell",
+    "mma .kind::mxf8f6f4": "pyptx-arch-blackwell",
+    "mma .kind::mxf4": "pyptx-arch-blackwell",
+    "mma .kind::mxf4nvf4": "pyptx-arch-blackwell",
     "clusterlaunchcontrol": "pyptx-arch-blackwell",
     "fabric": "pyptx-arch-blackwell",
     "fence.proxy.generic::fabric": "pyptx-arch-blackwell",
