@@ -45,12 +45,16 @@ LISTS = "branches: .branchtargets done; prototype: .callprototype _ (); callees:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A ptxas that reads modules of one target and version; with `code`, it also generates (unoptimised) code."""
+    """A ptxas that reads modules of one target and version; with `code`, it also generates (unoptimised) code.
+
+    With `independent`, textures and samplers are variables of their own (`.target …, texmode_independent`).
+    """
 
     tool: Tool
     target: str
     version: tuple[int, int]
     code: bool = False
+    independent: bool = False
 
     def judge(self, instructions: Sequence[str]) -> dict[str, str | None]:
         """Return, for each instruction, what ptxas has against it, or None."""
@@ -122,7 +126,9 @@ class Judge:
 
     def _head(self) -> list[str]:
         major, minor = self.version
-        return [f".version {major}.{minor}", f".target {self.target}", ".address_size 64", *VARIABLES]
+        target = f".target {self.target}, texmode_independent" if self.independent else f".target {self.target}"
+        samplers = (".global .samplerref smp0;",) if self.independent else ()
+        return [f".version {major}.{minor}", target, ".address_size 64", *VARIABLES, *samplers]
 
     def _registers(self, instruction: str) -> str:
         """Declare what an instruction names: declarations cost ptxas more than the instruction."""

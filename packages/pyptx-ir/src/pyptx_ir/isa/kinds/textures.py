@@ -50,6 +50,8 @@ def _unfit_texture(argument: str, shape: Shape, use: Use) -> Misfit | None:
     if shape[0] != "bracket" or len(parts) not in (2, 3):
         return Misfit("a texture and coordinates: [texture, {x, y}] or [texture, sampler, {x, y}]")
     sampler = _unfit_handle(".samplerref", parts[1]) if len(parts) == 3 else None
+    if len(parts) == 3 and parts[2][0] != "vector":
+        return Misfit("coordinates in braces behind a sampler")
     return _unfit_handle(".texref", parts[0]) or sampler or _unfit_coordinates(argument, parts[-1], use)
 
 
