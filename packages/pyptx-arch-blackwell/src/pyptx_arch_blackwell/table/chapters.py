@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
-from pyptx_arch_blackwell.table import fences, launch_control, mma_block_scaled, tensor_memory, tensor_products
+from pyptx_arch_blackwell.table import (
+    bulk_stores,
+    fabric,
+    fences,
+    launch_control,
+    mma_block_scaled,
+    sparsity,
+    tensor_memory,
+    tensor_products,
+)
 
-CHAPTERS = (tensor_memory, tensor_products, mma_block_scaled, fences, launch_control)
+CHAPTERS = (
+    tensor_memory,
+    tensor_products,
+    mma_block_scaled,
+    fences,
+    launch_control,
+    bulk_stores,
+    fabric,
+    sparsity,
+)
 
 ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)

@@ -28,7 +28,7 @@ ROWS = (
     *(
         form(
             f"tensormap.replace.tile.field{{.ss}}.b1024.{kind} [addr], {operands}",
-            {"ord": "imm in 0..4", "new_val": "int32" if operands != "new_val" and kind == "b32" else kind},
+            {"ordinal": "imm in 0..4", "new_val": "int32" if operands != "new_val" and kind == "b32" else kind},
             since=ptx(8, 3),
             targets=EDITABLE,
             access="x",
@@ -36,7 +36,7 @@ ROWS = (
             field=fields,
             ss=SPACES,
         )
-        for operands, words in (("new_val", WORDS), ("ord, new_val", DIMENSIONS))
+        for operands, words in (("new_val", WORDS), ("ordinal, new_val", DIMENSIONS))
         for fields, kind in words
     ),
     *(

@@ -203,6 +203,15 @@ class Instructions:
         """End the thread.
         - `exit` (PTX 1.0, any target)
         """
+    fabric: Fabric
+    """- `fabric.submit`: Submit the thread's fabric operations so far.
+    - `fabric.try_atom`: Try an atomic operation on the memory of another node of the fabric.
+    - `fabric.try_get`: Try to copy data from the memory of another node of the fabric.
+    - `fabric.try_pullred`: Try to fetch data from several nodes of the fabric, combined.
+    - `fabric.try_put`: Try to copy data to the memory of another node of the fabric.
+    - `fabric.try_red`: Try to combine data into the memory of another node of the fabric.
+    - `fabric.wait`: Wait for the thread's fabric operations.
+    """
     fence: Fence
     """- `fence`: Order memory accesses, with a given strength and scope.
     - `fence.proxy`: Order accesses to memory through different proxies: generic, async, tensor map, alias.
@@ -475,6 +484,20 @@ class Instructions:
     - `slct.type.s32 d, a, b, c` (PTX 1.0, any target)
     - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
     """
+    spcompress: Spcompress
+    """Compress a structured-sparse matrix in registers into its values and its metadata.
+    - `spcompress.b16.b2.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+    - `spcompress.b16.b4.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+    - `spcompress.b8.b2.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+    - and 1 more forms
+    """
+    spdecompress: Spdecompress
+    """Expand a compressed structured-sparse matrix in registers.
+    - `spdecompress.b16.b2.sp::1:2.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+    - `spdecompress.b16.b2.sp::1:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+    - `spdecompress.b16.b2.sp::2:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+    - and 19 more forms
+    """
     sqrt: Sqrt
     """Take the square root.
     - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
@@ -483,6 +506,7 @@ class Instructions:
     """
     st: St
     """- `st.async`: Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
+    - `st.bulk`: Fill a region of shared memory with zeros.
     - `st`: Store to memory.
     """
     stackrestore: Stackrestore
@@ -7098,6 +7122,1079 @@ class Ex2_approx_ftz:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Approximate 2 to the power of a number.
         - `ex2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
+        """
+class Fabric:
+    submit: Fabric_submit
+    """Submit the thread's fabric operations so far.
+    - `fabric.submit{.op_restrict::fetching}` (PTX 9.3, sm_100 or later)
+    """
+    try_atom: Fabric_try_atom
+    """Try an atomic operation on the memory of another node of the fabric.
+    - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+    - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar]` (PTX 9.4, sm_100 or later)
+    """
+    try_get: Fabric_try_get
+    """Try to copy data from the memory of another node of the fabric.
+    - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.b128 [dst], [handle], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+    - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.b128 [dst], [handle], size, [mbar]` (PTX 9.3, sm_100 or later)
+    - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.b128 [dst], [box], [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - and 5 more forms
+    """
+    try_pullred: Fabric_try_pullred
+    """Try to fetch data from several nodes of the fabric, combined.
+    - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f16.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f32.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
+    - and 1 more forms
+    """
+    try_put: Fabric_try_put
+    """Try to copy data to the memory of another node of the fabric.
+    - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - and 15 more forms
+    """
+    try_red: Fabric_try_red
+    """Try to combine data into the memory of another node of the fabric.
+    - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - and 13 more forms
+    """
+    wait: Fabric_wait
+    """Wait for the thread's fabric operations.
+    - `fabric.wait.sync_restrict::read n` (PTX 9.5, sm_100 or later)
+    - `fabric.wait.sync_restrict::reads` (PTX 9.3, sm_100 or later)
+    """
+class Fabric_submit:
+    def __call__(self, *, pred: Reg | None = None) -> None:
+        """Submit the thread's fabric operations so far.
+        - `fabric.submit{.op_restrict::fetching}` (PTX 9.3, sm_100 or later)
+        """
+    def commit_group(self, *, pred: Reg | None = None) -> None:
+        """Submit the thread's fabric operations so far.
+        - `fabric.submit.commit_group` (PTX 9.5, sm_100 or later)
+        """
+    def op_restrict__fetching(self, *, pred: Reg | None = None) -> None:
+        """Submit the thread's fabric operations so far.
+        - `fabric.submit{.op_restrict::fetching}` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_atom:
+    async_: Fabric_try_atom_async
+class Fabric_try_atom_async:
+    shared__cta: Fabric_try_atom_async_shared_cta
+class Fabric_try_atom_async_shared_cta:
+    mbarrier__complete_tx__16B: Fabric_try_atom_mbarrier_complete_tx_16B
+class Fabric_try_atom_mbarrier_complete_tx_16B:
+    mbarrier__report__fabric: Fabric_try_atom_mbarrier_report_fabric
+class Fabric_try_atom_mbarrier_report_fabric:
+    L2__cache_hint: Fabric_try_atom_L2_cache_hint
+    relaxed: Fabric_try_atom_relaxed_2
+class Fabric_try_atom_L2_cache_hint:
+    relaxed: Fabric_try_atom_relaxed
+class Fabric_try_atom_relaxed:
+    sys: Fabric_try_atom_sys
+class Fabric_try_atom_sys:
+    add: Fabric_try_atom_add
+    and_: Fabric_try_atom_op
+    cas: Fabric_try_atom_op_2
+    exch: Fabric_try_atom_op_2
+    max: Fabric_try_atom_op_3
+    min: Fabric_try_atom_op_3
+    or_: Fabric_try_atom_op
+    xor: Fabric_try_atom_op
+class Fabric_try_atom_add:
+    def bf16x2(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    f16x2 = bf16x2
+    f32 = bf16x2
+    f64 = bf16x2
+    u32 = bf16x2
+    u64 = bf16x2
+class Fabric_try_atom_op:
+    def b32(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    b64 = b32
+class Fabric_try_atom_op_2:
+    def b128(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    b32 = b128
+    b64 = b128
+class Fabric_try_atom_op_3:
+    def bf16x2(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    f16x2 = bf16x2
+    u32 = bf16x2
+    u64 = bf16x2
+class Fabric_try_atom_relaxed_2:
+    sys: Fabric_try_atom_sys_2
+class Fabric_try_atom_sys_2:
+    add: Fabric_try_atom_add_2
+    and_: Fabric_try_atom_op_4
+    cas: Fabric_try_atom_op_5
+    exch: Fabric_try_atom_op_5
+    max: Fabric_try_atom_op_6
+    min: Fabric_try_atom_op_6
+    or_: Fabric_try_atom_op_4
+    xor: Fabric_try_atom_op_4
+class Fabric_try_atom_add_2:
+    def bf16x2(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar]` (PTX 9.4, sm_100 or later)
+        """
+    f16x2 = bf16x2
+    f32 = bf16x2
+    f64 = bf16x2
+    u32 = bf16x2
+    u64 = bf16x2
+class Fabric_try_atom_op_4:
+    def b32(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar]` (PTX 9.4, sm_100 or later)
+        """
+    b64 = b32
+class Fabric_try_atom_op_5:
+    def b128(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar]` (PTX 9.4, sm_100 or later)
+        """
+    b32 = b128
+    b64 = b128
+class Fabric_try_atom_op_6:
+    def bf16x2(self, handle: Name, smem_dst: Name, smem_src: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try an atomic operation on the memory of another node of the fabric.
+        - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar]` (PTX 9.4, sm_100 or later)
+        """
+    f16x2 = bf16x2
+    u32 = bf16x2
+    u64 = bf16x2
+class Fabric_try_get:
+    async_: Fabric_try_get_async
+class Fabric_try_get_async:
+    shared__cta: Fabric_try_get_async_shared_cta
+    tensor: Fabric_try_get_async_tensor
+class Fabric_try_get_async_shared_cta:
+    mbarrier__complete_tx__bytes: Fabric_try_get_mbarrier_complete_tx_bytes
+class Fabric_try_get_mbarrier_complete_tx_bytes:
+    mbarrier__report__fabric: Fabric_try_get_mbarrier_report_fabric
+class Fabric_try_get_mbarrier_report_fabric:
+    L2__cache_hint: Fabric_try_get_L2_cache_hint
+    def b128(self, dst: Name, handle: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.b128 [dst], [handle], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    relaxed: Fabric_try_get_relaxed_2
+class Fabric_try_get_L2_cache_hint:
+    def b128(self, dst: Name, handle: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.b128 [dst], [handle], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    relaxed: Fabric_try_get_relaxed
+class Fabric_try_get_relaxed:
+    sys: Fabric_try_get_sys
+class Fabric_try_get_sys:
+    def b128(self, dst: Name, handle: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.b128 [dst], [handle], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+class Fabric_try_get_relaxed_2:
+    sys: Fabric_try_get_sys_2
+class Fabric_try_get_sys_2:
+    def b128(self, dst: Name, handle: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.b128 [dst], [handle], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_get_async_tensor:
+    _1d: Fabric_try_get_async_tensor_1d
+    _2d: Fabric_try_get_async_tensor_dim
+    _3d: Fabric_try_get_async_tensor_dim
+    _4d: Fabric_try_get_async_tensor_dim
+    _5d: Fabric_try_get_async_tensor_dim
+class Fabric_try_get_async_tensor_1d:
+    shared__cta: Fabric_try_get_shared_cta
+class Fabric_try_get_shared_cta:
+    mbarrier__complete_tx__bytes: Fabric_try_get_mbarrier_complete_tx_bytes_2
+    tile: Fabric_try_get_tile
+class Fabric_try_get_mbarrier_complete_tx_bytes_2:
+    mbarrier__report__fabric: Fabric_try_get_mbarrier_report_fabric_2
+class Fabric_try_get_mbarrier_report_fabric_2:
+    L2__cache_hint: Fabric_try_get_L2_cache_hint_2
+    override__global_address: Fabric_try_get_override_global_address_2
+class Fabric_try_get_L2_cache_hint_2:
+    override__global_address: Fabric_try_get_override_global_address
+class Fabric_try_get_override_global_address:
+    override__global_dim: Fabric_try_get_override_global_dim
+    relaxed: Fabric_try_get_relaxed_4
+class Fabric_try_get_override_global_dim:
+    relaxed: Fabric_try_get_relaxed_3
+class Fabric_try_get_relaxed_3:
+    sys: Fabric_try_get_sys_3
+class Fabric_try_get_sys_3:
+    def b128(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.b128 [dst], [box], [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_get_relaxed_4:
+    sys: Fabric_try_get_sys_4
+class Fabric_try_get_sys_4:
+    def b128(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint.override::global_address.relaxed.sys.b128 [dst], [box], [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_get_override_global_address_2:
+    override__global_dim: Fabric_try_get_override_global_dim_2
+    relaxed: Fabric_try_get_relaxed_6
+class Fabric_try_get_override_global_dim_2:
+    relaxed: Fabric_try_get_relaxed_5
+class Fabric_try_get_relaxed_5:
+    sys: Fabric_try_get_sys_5
+class Fabric_try_get_sys_5:
+    def b128(self, dst: Name, box: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.override::global_address.override::global_dim.relaxed.sys.b128 [dst], [box], [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_get_relaxed_6:
+    sys: Fabric_try_get_sys_6
+class Fabric_try_get_sys_6:
+    def b128(self, dst: Name, box: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.override::global_address.relaxed.sys.b128 [dst], [box], [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_get_tile:
+    mbarrier__complete_tx__bytes: Fabric_try_get_mbarrier_complete_tx_bytes_2
+class Fabric_try_get_async_tensor_dim:
+    shared__cta: Fabric_try_get_shared_cta_2
+class Fabric_try_get_shared_cta_2:
+    mbarrier__complete_tx__bytes: Fabric_try_get_mbarrier_complete_tx_bytes_3
+    tile: Fabric_try_get_tile_2
+class Fabric_try_get_mbarrier_complete_tx_bytes_3:
+    mbarrier__report__fabric: Fabric_try_get_mbarrier_report_fabric_3
+class Fabric_try_get_mbarrier_report_fabric_3:
+    L2__cache_hint: Fabric_try_get_L2_cache_hint_3
+    override__global_address: Fabric_try_get_override_global_address_4
+class Fabric_try_get_L2_cache_hint_3:
+    override__global_address: Fabric_try_get_override_global_address_3
+class Fabric_try_get_override_global_address_3:
+    override__global_dim_stride: Fabric_try_get_override_global_dim_stride
+    relaxed: Fabric_try_get_relaxed_4
+class Fabric_try_get_override_global_dim_stride:
+    relaxed: Fabric_try_get_relaxed_7
+class Fabric_try_get_relaxed_7:
+    sys: Fabric_try_get_sys_7
+class Fabric_try_get_sys_7:
+    def b128(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.b128 [dst], [box], [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_get_override_global_address_4:
+    override__global_dim_stride: Fabric_try_get_override_global_dim_stride_2
+    relaxed: Fabric_try_get_relaxed_6
+class Fabric_try_get_override_global_dim_stride_2:
+    relaxed: Fabric_try_get_relaxed_8
+class Fabric_try_get_relaxed_8:
+    sys: Fabric_try_get_sys_8
+class Fabric_try_get_sys_8:
+    def b128(self, dst: Name, box: Name, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data from the memory of another node of the fabric.
+        - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.override::global_address.override::global_dim_stride.relaxed.sys.b128 [dst], [box], [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_get_tile_2:
+    mbarrier__complete_tx__bytes: Fabric_try_get_mbarrier_complete_tx_bytes_3
+class Fabric_try_pullred:
+    async_: Fabric_try_pullred_async
+class Fabric_try_pullred_async:
+    multimem: Fabric_try_pullred_multimem
+class Fabric_try_pullred_multimem:
+    shared__cta: Fabric_try_pullred_shared_cta
+class Fabric_try_pullred_shared_cta:
+    mbarrier__complete_tx__bytes: Fabric_try_pullred_mbarrier_complete_tx_bytes
+class Fabric_try_pullred_mbarrier_complete_tx_bytes:
+    mbarrier__report__fabric: Fabric_try_pullred_mbarrier_report_fabric
+class Fabric_try_pullred_mbarrier_report_fabric:
+    add: Fabric_try_pullred_add
+    and_: Fabric_try_pullred_op
+    max: Fabric_try_pullred_op_2
+    min: Fabric_try_pullred_op_2
+    or_: Fabric_try_pullred_op
+    relaxed: Fabric_try_pullred_relaxed
+    xor: Fabric_try_pullred_op
+class Fabric_try_pullred_add:
+    acc__f16: Fabric_try_pullred_acc_f16
+    acc__f32: Fabric_try_pullred_acc_f32
+    bf16: Fabric_try_pullred_type_3
+    f16: Fabric_try_pullred_type_3
+    f32: Fabric_try_pullred_type_3
+    u32: Fabric_try_pullred_type_3
+    u64: Fabric_try_pullred_type_3
+class Fabric_try_pullred_acc_f16:
+    e4m3: Fabric_try_pullred_type
+    e5m2: Fabric_try_pullred_type
+class Fabric_try_pullred_type:
+    def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Reg | None = None) -> None:
+        """Try to fetch data from several nodes of the fabric, combined.
+        - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f16.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+class Fabric_try_pullred_acc_f32:
+    bf16: Fabric_try_pullred_type_2
+    f16: Fabric_try_pullred_type_2
+class Fabric_try_pullred_type_2:
+    def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Reg | None = None) -> None:
+        """Try to fetch data from several nodes of the fabric, combined.
+        - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f32.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+class Fabric_try_pullred_type_3:
+    def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Reg | None = None) -> None:
+        """Try to fetch data from several nodes of the fabric, combined.
+        - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_pullred_op:
+    b32: Fabric_try_pullred_type_4
+    b64: Fabric_try_pullred_type_4
+class Fabric_try_pullred_type_4:
+    def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Reg | None = None) -> None:
+        """Try to fetch data from several nodes of the fabric, combined.
+        - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_pullred_op_2:
+    bf16: Fabric_try_pullred_type_5
+    e4m3: Fabric_try_pullred_type_6
+    e5m2: Fabric_try_pullred_type_6
+    f16: Fabric_try_pullred_type_5
+    s32: Fabric_try_pullred_type_5
+    s64: Fabric_try_pullred_type_5
+    u32: Fabric_try_pullred_type_5
+    u64: Fabric_try_pullred_type_5
+class Fabric_try_pullred_type_5:
+    def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Reg | None = None) -> None:
+        """Try to fetch data from several nodes of the fabric, combined.
+        - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_pullred_type_6:
+    def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Reg | None = None) -> None:
+        """Try to fetch data from several nodes of the fabric, combined.
+        - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+        """
+class Fabric_try_pullred_relaxed:
+    sys: Fabric_try_pullred_sys
+class Fabric_try_pullred_sys:
+    add: Fabric_try_pullred_add
+    and_: Fabric_try_pullred_op
+    max: Fabric_try_pullred_op_2
+    min: Fabric_try_pullred_op_2
+    or_: Fabric_try_pullred_op
+    xor: Fabric_try_pullred_op
+class Fabric_try_put:
+    async_: Fabric_try_put_async
+class Fabric_try_put_async:
+    multimem: Fabric_try_put_async_multimem
+    shared__cta: Fabric_try_put_shared_cta
+    tensor: Fabric_try_put_async_tensor
+class Fabric_try_put_async_multimem:
+    shared__cta: Fabric_try_put_shared_cta
+class Fabric_try_put_shared_cta:
+    mbarrier__complete_tx__16B: Fabric_try_put_mbarrier_complete_tx_16B
+class Fabric_try_put_mbarrier_complete_tx_16B:
+    mbarrier__report__fabric: Fabric_try_put_mbarrier_report_fabric
+class Fabric_try_put_mbarrier_report_fabric:
+    L2__cache_hint: Fabric_try_put_L2_cache_hint
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric{.relaxed.sys}.b128 [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    counted__bytes: Fabric_try_put_counted_bytes
+    cp_mask: Fabric_try_put_cp_mask_2
+    relaxed: Fabric_try_put_relaxed_6
+class Fabric_try_put_L2_cache_hint:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.b128 [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    cp_mask: Fabric_try_put_cp_mask
+    relaxed: Fabric_try_put_relaxed_2
+class Fabric_try_put_cp_mask:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, byte_mask: Value, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.cp_mask{.relaxed.sys}.b128 [handle], [src], size, [mbar], byte_mask, cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    relaxed: Fabric_try_put_relaxed
+class Fabric_try_put_relaxed:
+    sys: Fabric_try_put_sys
+class Fabric_try_put_sys:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, byte_mask: Value, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.cp_mask{.relaxed.sys}.b128 [handle], [src], size, [mbar], byte_mask, cache_policy` (PTX 9.4, sm_100 or later)
+        """
+class Fabric_try_put_relaxed_2:
+    sys: Fabric_try_put_sys_2
+class Fabric_try_put_sys_2:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.b128 [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+class Fabric_try_put_counted_bytes:
+    L2__cache_hint: Fabric_try_put_L2_cache_hint_2
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes{.relaxed.sys}.b128 [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    relaxed: Fabric_try_put_relaxed_4
+class Fabric_try_put_L2_cache_hint_2:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint{.relaxed.sys}.b128 [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    relaxed: Fabric_try_put_relaxed_3
+class Fabric_try_put_relaxed_3:
+    sys: Fabric_try_put_sys_3
+class Fabric_try_put_sys_3:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint{.relaxed.sys}.b128 [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+class Fabric_try_put_relaxed_4:
+    sys: Fabric_try_put_sys_4
+class Fabric_try_put_sys_4:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes{.relaxed.sys}.b128 [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_put_cp_mask_2:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, byte_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.cp_mask{.relaxed.sys}.b128 [handle], [src], size, [mbar], byte_mask` (PTX 9.3, sm_100 or later)
+        """
+    relaxed: Fabric_try_put_relaxed_5
+class Fabric_try_put_relaxed_5:
+    sys: Fabric_try_put_sys_5
+class Fabric_try_put_sys_5:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, byte_mask: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.cp_mask{.relaxed.sys}.b128 [handle], [src], size, [mbar], byte_mask` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_put_relaxed_6:
+    sys: Fabric_try_put_sys_6
+class Fabric_try_put_sys_6:
+    def b128(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric{.relaxed.sys}.b128 [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+class Fabric_try_put_async_tensor:
+    _1d: Fabric_try_put_async_tensor_1d
+    _2d: Fabric_try_put_async_tensor_dim
+    _3d: Fabric_try_put_async_tensor_dim
+    _4d: Fabric_try_put_async_tensor_dim
+    _5d: Fabric_try_put_async_tensor_dim
+    multimem: Fabric_try_put_multimem
+class Fabric_try_put_async_tensor_1d:
+    shared__cta: Fabric_try_put_shared_cta_2
+class Fabric_try_put_shared_cta_2:
+    mbarrier__complete_tx__16B: Fabric_try_put_mbarrier_complete_tx_16B_2
+    tile: Fabric_try_put_tile
+class Fabric_try_put_mbarrier_complete_tx_16B_2:
+    mbarrier__report__fabric: Fabric_try_put_mbarrier_report_fabric_2
+class Fabric_try_put_mbarrier_report_fabric_2:
+    L2__cache_hint: Fabric_try_put_L2_cache_hint_3
+    counted__bytes: Fabric_try_put_counted_bytes_2
+    override__global_address: Fabric_try_put_override_global_address_4
+class Fabric_try_put_L2_cache_hint_3:
+    override__global_address: Fabric_try_put_override_global_address
+class Fabric_try_put_override_global_address:
+    override__global_dim: Fabric_try_put_override_global_dim
+    relaxed: Fabric_try_put_relaxed_8
+class Fabric_try_put_override_global_dim:
+    relaxed: Fabric_try_put_relaxed_7
+class Fabric_try_put_relaxed_7:
+    sys: Fabric_try_put_sys_7
+class Fabric_try_put_sys_7:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_relaxed_8:
+    sys: Fabric_try_put_sys_8
+class Fabric_try_put_sys_8:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_counted_bytes_2:
+    L2__cache_hint: Fabric_try_put_L2_cache_hint_4
+    override__global_address: Fabric_try_put_override_global_address_3
+class Fabric_try_put_L2_cache_hint_4:
+    override__global_address: Fabric_try_put_override_global_address_2
+class Fabric_try_put_override_global_address_2:
+    override__global_dim: Fabric_try_put_override_global_dim_2
+    relaxed: Fabric_try_put_relaxed_10
+class Fabric_try_put_override_global_dim_2:
+    relaxed: Fabric_try_put_relaxed_9
+class Fabric_try_put_relaxed_9:
+    sys: Fabric_try_put_sys_9
+class Fabric_try_put_sys_9:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_relaxed_10:
+    sys: Fabric_try_put_sys_10
+class Fabric_try_put_sys_10:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint.override::global_address.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_override_global_address_3:
+    override__global_dim: Fabric_try_put_override_global_dim_3
+    relaxed: Fabric_try_put_relaxed_12
+class Fabric_try_put_override_global_dim_3:
+    relaxed: Fabric_try_put_relaxed_11
+class Fabric_try_put_relaxed_11:
+    sys: Fabric_try_put_sys_11
+class Fabric_try_put_sys_11:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.override::global_address.override::global_dim.relaxed.sys.b128 [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_relaxed_12:
+    sys: Fabric_try_put_sys_12
+class Fabric_try_put_sys_12:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.override::global_address.relaxed.sys.b128 [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_override_global_address_4:
+    override__global_dim: Fabric_try_put_override_global_dim_4
+    relaxed: Fabric_try_put_relaxed_14
+class Fabric_try_put_override_global_dim_4:
+    relaxed: Fabric_try_put_relaxed_13
+class Fabric_try_put_relaxed_13:
+    sys: Fabric_try_put_sys_13
+class Fabric_try_put_sys_13:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.override::global_address.override::global_dim.relaxed.sys.b128 [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_relaxed_14:
+    sys: Fabric_try_put_sys_14
+class Fabric_try_put_sys_14:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.override::global_address.relaxed.sys.b128 [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_tile:
+    mbarrier__complete_tx__16B: Fabric_try_put_mbarrier_complete_tx_16B_2
+class Fabric_try_put_async_tensor_dim:
+    shared__cta: Fabric_try_put_shared_cta_3
+class Fabric_try_put_shared_cta_3:
+    mbarrier__complete_tx__16B: Fabric_try_put_mbarrier_complete_tx_16B_3
+    tile: Fabric_try_put_tile_2
+class Fabric_try_put_mbarrier_complete_tx_16B_3:
+    mbarrier__report__fabric: Fabric_try_put_mbarrier_report_fabric_3
+class Fabric_try_put_mbarrier_report_fabric_3:
+    L2__cache_hint: Fabric_try_put_L2_cache_hint_5
+    counted__bytes: Fabric_try_put_counted_bytes_3
+    override__global_address: Fabric_try_put_override_global_address_8
+class Fabric_try_put_L2_cache_hint_5:
+    override__global_address: Fabric_try_put_override_global_address_5
+class Fabric_try_put_override_global_address_5:
+    override__global_dim_stride: Fabric_try_put_override_global_dim_stride
+    relaxed: Fabric_try_put_relaxed_8
+class Fabric_try_put_override_global_dim_stride:
+    relaxed: Fabric_try_put_relaxed_15
+class Fabric_try_put_relaxed_15:
+    sys: Fabric_try_put_sys_15
+class Fabric_try_put_sys_15:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_counted_bytes_3:
+    L2__cache_hint: Fabric_try_put_L2_cache_hint_6
+    override__global_address: Fabric_try_put_override_global_address_7
+class Fabric_try_put_L2_cache_hint_6:
+    override__global_address: Fabric_try_put_override_global_address_6
+class Fabric_try_put_override_global_address_6:
+    override__global_dim_stride: Fabric_try_put_override_global_dim_stride_2
+    relaxed: Fabric_try_put_relaxed_10
+class Fabric_try_put_override_global_dim_stride_2:
+    relaxed: Fabric_try_put_relaxed_16
+class Fabric_try_put_relaxed_16:
+    sys: Fabric_try_put_sys_16
+class Fabric_try_put_sys_16:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_override_global_address_7:
+    override__global_dim_stride: Fabric_try_put_override_global_dim_stride_3
+    relaxed: Fabric_try_put_relaxed_12
+class Fabric_try_put_override_global_dim_stride_3:
+    relaxed: Fabric_try_put_relaxed_17
+class Fabric_try_put_relaxed_17:
+    sys: Fabric_try_put_sys_17
+class Fabric_try_put_sys_17:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.override::global_address.override::global_dim_stride.relaxed.sys.b128 [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_override_global_address_8:
+    override__global_dim_stride: Fabric_try_put_override_global_dim_stride_4
+    relaxed: Fabric_try_put_relaxed_14
+class Fabric_try_put_override_global_dim_stride_4:
+    relaxed: Fabric_try_put_relaxed_18
+class Fabric_try_put_relaxed_18:
+    sys: Fabric_try_put_sys_18
+class Fabric_try_put_sys_18:
+    def b128(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to copy data to the memory of another node of the fabric.
+        - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.override::global_address.override::global_dim_stride.relaxed.sys.b128 [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+class Fabric_try_put_tile_2:
+    mbarrier__complete_tx__16B: Fabric_try_put_mbarrier_complete_tx_16B_3
+class Fabric_try_put_multimem:
+    _1d: Fabric_try_put_async_tensor_1d
+    _2d: Fabric_try_put_async_tensor_dim
+    _3d: Fabric_try_put_async_tensor_dim
+    _4d: Fabric_try_put_async_tensor_dim
+    _5d: Fabric_try_put_async_tensor_dim
+class Fabric_try_red:
+    async_: Fabric_try_red_async
+class Fabric_try_red_async:
+    multimem: Fabric_try_red_async_multimem
+    shared__cta: Fabric_try_red_shared_cta
+    tensor: Fabric_try_red_async_tensor
+class Fabric_try_red_async_multimem:
+    shared__cta: Fabric_try_red_shared_cta
+class Fabric_try_red_shared_cta:
+    mbarrier__complete_tx__16B: Fabric_try_red_mbarrier_complete_tx_16B
+class Fabric_try_red_mbarrier_complete_tx_16B:
+    mbarrier__report__fabric: Fabric_try_red_mbarrier_report_fabric
+class Fabric_try_red_mbarrier_report_fabric:
+    L2__cache_hint: Fabric_try_red_L2_cache_hint
+    add: Fabric_try_red_add_2
+    and_: Fabric_try_red_op_3
+    counted__bytes: Fabric_try_red_counted_bytes
+    max: Fabric_try_red_op_8
+    min: Fabric_try_red_op_8
+    or_: Fabric_try_red_op_3
+    relaxed: Fabric_try_red_relaxed_4
+    xor: Fabric_try_red_op_3
+class Fabric_try_red_L2_cache_hint:
+    add: Fabric_try_red_add
+    and_: Fabric_try_red_op
+    max: Fabric_try_red_op_2
+    min: Fabric_try_red_op_2
+    or_: Fabric_try_red_op
+    relaxed: Fabric_try_red_relaxed
+    xor: Fabric_try_red_op
+class Fabric_try_red_add:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.op.type [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    f16 = bf16
+    f32 = bf16
+    f64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_op:
+    def b32(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.op.type [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    b64 = b32
+class Fabric_try_red_op_2:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.op.type [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    f16 = bf16
+    s32 = bf16
+    s64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_relaxed:
+    sys: Fabric_try_red_sys
+class Fabric_try_red_sys:
+    add: Fabric_try_red_add
+    and_: Fabric_try_red_op
+    max: Fabric_try_red_op_2
+    min: Fabric_try_red_op_2
+    or_: Fabric_try_red_op
+    xor: Fabric_try_red_op
+class Fabric_try_red_add_2:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    f16 = bf16
+    f32 = bf16
+    f64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_op_3:
+    def b32(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    b64 = b32
+class Fabric_try_red_counted_bytes:
+    L2__cache_hint: Fabric_try_red_L2_cache_hint_2
+    add: Fabric_try_red_add_4
+    and_: Fabric_try_red_op_6
+    max: Fabric_try_red_op_7
+    min: Fabric_try_red_op_7
+    or_: Fabric_try_red_op_6
+    relaxed: Fabric_try_red_relaxed_3
+    xor: Fabric_try_red_op_6
+class Fabric_try_red_L2_cache_hint_2:
+    add: Fabric_try_red_add_3
+    and_: Fabric_try_red_op_4
+    max: Fabric_try_red_op_5
+    min: Fabric_try_red_op_5
+    or_: Fabric_try_red_op_4
+    relaxed: Fabric_try_red_relaxed_2
+    xor: Fabric_try_red_op_4
+class Fabric_try_red_add_3:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint{.relaxed.sys}.op.type [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    f16 = bf16
+    f32 = bf16
+    f64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_op_4:
+    def b32(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint{.relaxed.sys}.op.type [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    b64 = b32
+class Fabric_try_red_op_5:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint{.relaxed.sys}.op.type [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+        """
+    f16 = bf16
+    s32 = bf16
+    s64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_relaxed_2:
+    sys: Fabric_try_red_sys_2
+class Fabric_try_red_sys_2:
+    add: Fabric_try_red_add_3
+    and_: Fabric_try_red_op_4
+    max: Fabric_try_red_op_5
+    min: Fabric_try_red_op_5
+    or_: Fabric_try_red_op_4
+    xor: Fabric_try_red_op_4
+class Fabric_try_red_add_4:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    f16 = bf16
+    f32 = bf16
+    f64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_op_6:
+    def b32(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    b64 = b32
+class Fabric_try_red_op_7:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    f16 = bf16
+    s32 = bf16
+    s64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_relaxed_3:
+    sys: Fabric_try_red_sys_3
+class Fabric_try_red_sys_3:
+    add: Fabric_try_red_add_4
+    and_: Fabric_try_red_op_6
+    max: Fabric_try_red_op_7
+    min: Fabric_try_red_op_7
+    or_: Fabric_try_red_op_6
+    xor: Fabric_try_red_op_6
+class Fabric_try_red_op_8:
+    def bf16(self, handle: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+        """
+    f16 = bf16
+    s32 = bf16
+    s64 = bf16
+    u32 = bf16
+    u64 = bf16
+class Fabric_try_red_relaxed_4:
+    sys: Fabric_try_red_sys_4
+class Fabric_try_red_sys_4:
+    add: Fabric_try_red_add_2
+    and_: Fabric_try_red_op_3
+    max: Fabric_try_red_op_8
+    min: Fabric_try_red_op_8
+    or_: Fabric_try_red_op_3
+    xor: Fabric_try_red_op_3
+class Fabric_try_red_async_tensor:
+    _1d: Fabric_try_red_async_tensor_1d
+    _2d: Fabric_try_red_async_tensor_dim
+    _3d: Fabric_try_red_async_tensor_dim
+    _4d: Fabric_try_red_async_tensor_dim
+    _5d: Fabric_try_red_async_tensor_dim
+    multimem: Fabric_try_red_multimem
+class Fabric_try_red_async_tensor_1d:
+    shared__cta: Fabric_try_red_shared_cta_2
+class Fabric_try_red_shared_cta_2:
+    mbarrier__complete_tx__16B: Fabric_try_red_mbarrier_complete_tx_16B_2
+    tile: Fabric_try_red_tile
+class Fabric_try_red_mbarrier_complete_tx_16B_2:
+    mbarrier__report__fabric: Fabric_try_red_mbarrier_report_fabric_2
+class Fabric_try_red_mbarrier_report_fabric_2:
+    L2__cache_hint: Fabric_try_red_L2_cache_hint_3
+    counted__bytes: Fabric_try_red_counted_bytes_2
+    override__global_address: Fabric_try_red_override_global_address_4
+class Fabric_try_red_L2_cache_hint_3:
+    override__global_address: Fabric_try_red_override_global_address
+class Fabric_try_red_override_global_address:
+    override__global_dim: Fabric_try_red_override_global_dim
+    relaxed: Fabric_try_red_relaxed_6
+class Fabric_try_red_override_global_dim:
+    relaxed: Fabric_try_red_relaxed_5
+class Fabric_try_red_relaxed_5:
+    sys: Fabric_try_red_sys_5
+class Fabric_try_red_sys_5:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_relaxed_6:
+    sys: Fabric_try_red_sys_6
+class Fabric_try_red_sys_6:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_counted_bytes_2:
+    L2__cache_hint: Fabric_try_red_L2_cache_hint_4
+    override__global_address: Fabric_try_red_override_global_address_3
+class Fabric_try_red_L2_cache_hint_4:
+    override__global_address: Fabric_try_red_override_global_address_2
+class Fabric_try_red_override_global_address_2:
+    override__global_dim: Fabric_try_red_override_global_dim_2
+    relaxed: Fabric_try_red_relaxed_8
+class Fabric_try_red_override_global_dim_2:
+    relaxed: Fabric_try_red_relaxed_7
+class Fabric_try_red_relaxed_7:
+    sys: Fabric_try_red_sys_7
+class Fabric_try_red_sys_7:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_relaxed_8:
+    sys: Fabric_try_red_sys_8
+class Fabric_try_red_sys_8:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint.override::global_address.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_override_global_address_3:
+    override__global_dim: Fabric_try_red_override_global_dim_3
+    relaxed: Fabric_try_red_relaxed_10
+class Fabric_try_red_override_global_dim_3:
+    relaxed: Fabric_try_red_relaxed_9
+class Fabric_try_red_relaxed_9:
+    sys: Fabric_try_red_sys_9
+class Fabric_try_red_sys_9:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.override::global_address.override::global_dim.relaxed.sys.op [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_relaxed_10:
+    sys: Fabric_try_red_sys_10
+class Fabric_try_red_sys_10:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.override::global_address.relaxed.sys.op [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_override_global_address_4:
+    override__global_dim: Fabric_try_red_override_global_dim_4
+    relaxed: Fabric_try_red_relaxed_12
+class Fabric_try_red_override_global_dim_4:
+    relaxed: Fabric_try_red_relaxed_11
+class Fabric_try_red_relaxed_11:
+    sys: Fabric_try_red_sys_11
+class Fabric_try_red_sys_11:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.override::global_address.override::global_dim.relaxed.sys.op [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_relaxed_12:
+    sys: Fabric_try_red_sys_12
+class Fabric_try_red_sys_12:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.override::global_address.relaxed.sys.op [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_tile:
+    mbarrier__complete_tx__16B: Fabric_try_red_mbarrier_complete_tx_16B_2
+class Fabric_try_red_async_tensor_dim:
+    shared__cta: Fabric_try_red_shared_cta_3
+class Fabric_try_red_shared_cta_3:
+    mbarrier__complete_tx__16B: Fabric_try_red_mbarrier_complete_tx_16B_3
+    tile: Fabric_try_red_tile_2
+class Fabric_try_red_mbarrier_complete_tx_16B_3:
+    mbarrier__report__fabric: Fabric_try_red_mbarrier_report_fabric_3
+class Fabric_try_red_mbarrier_report_fabric_3:
+    L2__cache_hint: Fabric_try_red_L2_cache_hint_5
+    counted__bytes: Fabric_try_red_counted_bytes_3
+    override__global_address: Fabric_try_red_override_global_address_8
+class Fabric_try_red_L2_cache_hint_5:
+    override__global_address: Fabric_try_red_override_global_address_5
+class Fabric_try_red_override_global_address_5:
+    override__global_dim_stride: Fabric_try_red_override_global_dim_stride
+    relaxed: Fabric_try_red_relaxed_6
+class Fabric_try_red_override_global_dim_stride:
+    relaxed: Fabric_try_red_relaxed_13
+class Fabric_try_red_relaxed_13:
+    sys: Fabric_try_red_sys_13
+class Fabric_try_red_sys_13:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_counted_bytes_3:
+    L2__cache_hint: Fabric_try_red_L2_cache_hint_6
+    override__global_address: Fabric_try_red_override_global_address_7
+class Fabric_try_red_L2_cache_hint_6:
+    override__global_address: Fabric_try_red_override_global_address_6
+class Fabric_try_red_override_global_address_6:
+    override__global_dim_stride: Fabric_try_red_override_global_dim_stride_2
+    relaxed: Fabric_try_red_relaxed_8
+class Fabric_try_red_override_global_dim_stride_2:
+    relaxed: Fabric_try_red_relaxed_14
+class Fabric_try_red_relaxed_14:
+    sys: Fabric_try_red_sys_14
+class Fabric_try_red_sys_14:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, cache_policy: Value, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_override_global_address_7:
+    override__global_dim_stride: Fabric_try_red_override_global_dim_stride_3
+    relaxed: Fabric_try_red_relaxed_10
+class Fabric_try_red_override_global_dim_stride_3:
+    relaxed: Fabric_try_red_relaxed_15
+class Fabric_try_red_relaxed_15:
+    sys: Fabric_try_red_sys_15
+class Fabric_try_red_sys_15:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.override::global_address.override::global_dim_stride.relaxed.sys.op [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_override_global_address_8:
+    override__global_dim_stride: Fabric_try_red_override_global_dim_stride_4
+    relaxed: Fabric_try_red_relaxed_12
+class Fabric_try_red_override_global_dim_stride_4:
+    relaxed: Fabric_try_red_relaxed_16
+class Fabric_try_red_relaxed_16:
+    sys: Fabric_try_red_sys_16
+class Fabric_try_red_sys_16:
+    def add(self, box: Name, src: Name, size: Value, mbar: Name, /, *, pred: Reg | None = None) -> None:
+        """Try to combine data into the memory of another node of the fabric.
+        - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.override::global_address.override::global_dim_stride.relaxed.sys.op [box], [src], size, [mbar]` (PTX 9.4, sm_107f and its family)
+        """
+    and_ = add
+    max = add
+    min = add
+    or_ = add
+    xor = add
+class Fabric_try_red_tile_2:
+    mbarrier__complete_tx__16B: Fabric_try_red_mbarrier_complete_tx_16B_3
+class Fabric_try_red_multimem:
+    _1d: Fabric_try_red_async_tensor_1d
+    _2d: Fabric_try_red_async_tensor_dim
+    _3d: Fabric_try_red_async_tensor_dim
+    _4d: Fabric_try_red_async_tensor_dim
+    _5d: Fabric_try_red_async_tensor_dim
+class Fabric_wait:
+    def sync_restrict__read(self, n: Constant, /, *, pred: Reg | None = None) -> None:
+        """Wait for the thread's fabric operations.
+        - `fabric.wait.sync_restrict::read n` (PTX 9.5, sm_100 or later)
+        """
+    def sync_restrict__reads(self, *, pred: Reg | None = None) -> None:
+        """Wait for the thread's fabric operations.
+        - `fabric.wait.sync_restrict::reads` (PTX 9.3, sm_100 or later)
         """
 class Fence:
     acq_rel: Fence_sem
@@ -18406,6 +19503,333 @@ class Slct_ftz_type:
         """Select one of two values by the sign of a third.
         - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
         """
+class Spcompress:
+    b16: Spcompress_b16
+    b8: Spcompress_b8
+class Spcompress_b16:
+    b2: Spcompress_b16_b2
+    b4: Spcompress_b16_b4
+class Spcompress_b16_b2:
+    sp__2___4: Spcompress_b16_b2_sp_2_4
+class Spcompress_b16_b2_sp_2_4:
+    def x1(self, mdata: Values, cdata: Values, data: Values, spdesc: Value, /, *, pred: Reg | None = None) -> None:
+        """Compress a structured-sparse matrix in registers into its values and its metadata.
+        - `spcompress.b16.b2.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spcompress_b16_b4:
+    sp__2___4: Spcompress_b16_b4_sp_2_4
+class Spcompress_b16_b4_sp_2_4:
+    def x1(self, mdata: Values, cdata: Values, data: Values, spdesc: Value, /, *, pred: Reg | None = None) -> None:
+        """Compress a structured-sparse matrix in registers into its values and its metadata.
+        - `spcompress.b16.b4.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spcompress_b8:
+    b2: Spcompress_b8_b2
+    b4: Spcompress_b8_b4
+class Spcompress_b8_b2:
+    sp__2___4: Spcompress_b8_b2_sp_2_4
+class Spcompress_b8_b2_sp_2_4:
+    def x1(self, mdata: Values, cdata: Values, data: Values, spdesc: Value, /, *, pred: Reg | None = None) -> None:
+        """Compress a structured-sparse matrix in registers into its values and its metadata.
+        - `spcompress.b8.b2.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spcompress_b8_b4:
+    sp__2___4: Spcompress_b8_b4_sp_2_4
+class Spcompress_b8_b4_sp_2_4:
+    def x1(self, mdata: Values, cdata: Values, data: Values, spdesc: Value, /, *, pred: Reg | None = None) -> None:
+        """Compress a structured-sparse matrix in registers into its values and its metadata.
+        - `spcompress.b8.b4.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress:
+    b16: Spdecompress_b16
+    b8: Spdecompress_b8
+class Spdecompress_b16:
+    b2: Spdecompress_b16_b2
+    b4: Spdecompress_b16_b4
+class Spdecompress_b16_b2:
+    sp__1___2: Spdecompress_b16_b2_sp_1_2
+    sp__1___4: Spdecompress_b16_b2_sp_1_4
+    sp__2___4: Spdecompress_b16_b2_sp_2_4
+class Spdecompress_b16_b2_sp_1_2:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b2.sp::1:2.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b16_b2_sp_1_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b2.sp::1:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b16_b2_sp_2_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b2.sp::2:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b16_b4:
+    sp__1___16: Spdecompress_b16_b4_sp_1_16
+    sp__1___2: Spdecompress_b16_b4_sp_1_2
+    sp__1___4: Spdecompress_b16_b4_sp_1_4
+    sp__1___8: Spdecompress_b16_b4_sp_1_8
+    sp__2___16: Spdecompress_b16_b4_sp_2_16
+    sp__2___4: Spdecompress_b16_b4_sp_2_4
+    sp__2___8: Spdecompress_b16_b4_sp_2_8
+class Spdecompress_b16_b4_sp_1_16:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b4.sp::1:16.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x4 = x1
+    x8 = x1
+class Spdecompress_b16_b4_sp_1_2:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b4.sp::1:2.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b16_b4_sp_1_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b4.sp::1:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b16_b4_sp_1_8:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b4.sp::1:8.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x8 = x1
+class Spdecompress_b16_b4_sp_2_16:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b4.sp::2:16.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x4 = x1
+    x8 = x1
+class Spdecompress_b16_b4_sp_2_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b4.sp::2:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b16_b4_sp_2_8:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b16.b4.sp::2:8.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x8 = x1
+class Spdecompress_b8:
+    b2: Spdecompress_b8_b2
+    b4: Spdecompress_b8_b4
+class Spdecompress_b8_b2:
+    sp__1___2: Spdecompress_b8_b2_sp_1_2
+    sp__1___4: Spdecompress_b8_b2_sp_1_4
+    sp__2___4: Spdecompress_b8_b2_sp_2_4
+class Spdecompress_b8_b2_sp_1_2:
+    def x16(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b2.sp::1:2.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x2 = x16
+    x32 = x16
+    x4 = x16
+    x64 = x16
+    x8 = x16
+class Spdecompress_b8_b2_sp_1_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b2.sp::1:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b8_b2_sp_2_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b2.sp::2:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b8_b4:
+    sp__1___16: Spdecompress_b8_b4_sp_1_16
+    sp__1___2: Spdecompress_b8_b4_sp_1_2
+    sp__1___4: Spdecompress_b8_b4_sp_1_4
+    sp__1___8: Spdecompress_b8_b4_sp_1_8
+    sp__2___16: Spdecompress_b8_b4_sp_2_16
+    sp__2___4: Spdecompress_b8_b4_sp_2_4
+    sp__2___8: Spdecompress_b8_b4_sp_2_8
+    sp__4___16: Spdecompress_b8_b4_sp_4_16
+    sp__4___8: Spdecompress_b8_b4_sp_4_8
+class Spdecompress_b8_b4_sp_1_16:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::1:16.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x8 = x1
+class Spdecompress_b8_b4_sp_1_2:
+    def x16(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::1:2.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x2 = x16
+    x32 = x16
+    x4 = x16
+    x64 = x16
+    x8 = x16
+class Spdecompress_b8_b4_sp_1_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::1:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b8_b4_sp_1_8:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::1:8.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b8_b4_sp_2_16:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::2:16.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x8 = x1
+class Spdecompress_b8_b4_sp_2_4:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::2:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b8_b4_sp_2_8:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::2:8.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
+class Spdecompress_b8_b4_sp_4_16:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::4:16.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x8 = x1
+class Spdecompress_b8_b4_sp_4_8:
+    def x1(self, data: Values, mdata: Values, cdata: Values, /, *, pred: Reg | None = None) -> None:
+        """Expand a compressed structured-sparse matrix in registers.
+        - `spdecompress.b8.b4.sp::4:8.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+        """
+    x16 = x1
+    x2 = x1
+    x32 = x1
+    x4 = x1
+    x64 = x1
+    x8 = x1
 class Sqrt:
     approx: Sqrt_approx
     rm: Sqrt_rnd
@@ -18518,6 +19942,11 @@ class St:
     b32 = b16
     b64 = b16
     b8 = b16
+    bulk: St_bulk
+    """Fill a region of shared memory with zeros.
+    - `st.bulk{.weak}{.shared::cta} [a], size, initval` (PTX 8.6, sm_100 or later)
+    - `st.bulk{.weak}{.shared::cta} [a], size_32, initval` (PTX 9.0, sm_100 or later)
+    """
     cg: St_cop
     """Store to memory.
     - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
@@ -19089,6 +20518,30 @@ class St_async_shared_cluster:
 class St_async_weak:
     mbarrier__complete_tx__bytes: St_async_mbarrier_complete_tx_bytes
     shared__cluster: St_async_shared_cluster
+class St_bulk:
+    def __call__(self, a: Name, size: Value, initval: Constant, /, *, pred: Reg | None = None) -> None:
+        """Fill a region of shared memory with zeros.
+        - `st.bulk{.weak}{.shared::cta} [a], size, initval` (PTX 8.6, sm_100 or later)
+        - `st.bulk{.weak}{.shared::cta} [a], size_32, initval` (PTX 9.0, sm_100 or later)
+        """
+    def shared__cta(self, a: Name, size: Value, initval: Constant, /, *, pred: Reg | None = None) -> None:
+        """Fill a region of shared memory with zeros.
+        - `st.bulk{.weak}{.shared::cta} [a], size, initval` (PTX 8.6, sm_100 or later)
+        - `st.bulk{.weak}{.shared::cta} [a], size_32, initval` (PTX 9.0, sm_100 or later)
+        """
+    weak: St_bulk_weak
+    """Fill a region of shared memory with zeros."""
+class St_bulk_weak:
+    def __call__(self, a: Name, size: Value, initval: Constant, /, *, pred: Reg | None = None) -> None:
+        """Fill a region of shared memory with zeros.
+        - `st.bulk{.weak}{.shared::cta} [a], size, initval` (PTX 8.6, sm_100 or later)
+        - `st.bulk{.weak}{.shared::cta} [a], size_32, initval` (PTX 9.0, sm_100 or later)
+        """
+    def shared__cta(self, a: Name, size: Value, initval: Constant, /, *, pred: Reg | None = None) -> None:
+        """Fill a region of shared memory with zeros.
+        - `st.bulk{.weak}{.shared::cta} [a], size, initval` (PTX 8.6, sm_100 or later)
+        - `st.bulk{.weak}{.shared::cta} [a], size_32, initval` (PTX 9.0, sm_100 or later)
+        """
 class St_cop:
     L2__cache_hint: St_cop_L2_cache_hint
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
@@ -24537,9 +25990,9 @@ class Tensormap_replace_tile_field:
     global_: Tensormap_replace_tile_field_ss
     shared__cta: Tensormap_replace_tile_field_ss
 class Tensormap_replace_b1024:
-    def b32(self, addr: Name, ord: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
+    def b32(self, addr: Name, ordinal: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
-        - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], ordinal, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
 class Tensormap_replace_tile_field_ss:
     b1024: Tensormap_replace_b1024
@@ -24582,9 +26035,9 @@ class Tensormap_replace_global_stride:
     global_: Tensormap_replace_ss_4
     shared__cta: Tensormap_replace_ss_4
 class Tensormap_replace_b1024_5:
-    def b64(self, addr: Name, ord: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
+    def b64(self, addr: Name, ordinal: Constant, new_val: Value, /, *, pred: Reg | None = None) -> None:
         """Replace one field of a tensor map in memory.
-        - `tensormap.replace.tile.field{.ss}.b1024.b64 [addr], ord, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+        - `tensormap.replace.tile.field{.ss}.b1024.b64 [addr], ordinal, new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
 class Tensormap_replace_ss_4:
     b1024: Tensormap_replace_b1024_5

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _KINDS: dict[str, str] = {
     "Value": (
         "typed relaxed wide any register bits shared_location part part_or_constant signed_part "
-        "negative_part int32 pointer predicate movable variable"
+        "negative_part word int32 pointer predicate movable variable"
     ),
     "Constant": "imm",
     "Name": ("address tmem tensor box handle label function targets texture surface opaque memory branches callees"),
     "NoResult": "sink",
-    "Values": "list registers fragment offsets texture_offsets selectors gradient *",
+    "Values": "list registers words fragment offsets texture_offsets selectors gradient *",
     "Value | Values": "braced",
 }
 READ: dict[str, str] = {kind: type_name for type_name, kinds in _KINDS.items() for kind in kinds.split()}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Item, Pattern
 
 # Words that keep their order: types, and the formats of elements that no register has.
-_ORDERED = TYPES | {"b2", "b8x16", "b6x16_p32", "b4x16_p64"}
+_ORDERED = TYPES | {"b2", "b4", "b8x16", "b6x16_p32", "b4x16_p64"}
 # And state spaces: `cp.async.bulk.global.shared::cta` copies to global memory, the other order from it.
 _SPACES = frozenset(("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"))
 # And layouts, of the first matrix and of the second: mma.row.col is not mma.col.row.

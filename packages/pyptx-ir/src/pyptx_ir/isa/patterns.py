@@ -21,6 +21,8 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     box(n)            the same for copies of tensors: what overrides the map's fields stands between the two
     offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions
     handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
+    word              a 32-bit register of any type
+    words(n b)        a vector of as many of them as hold n items of b bits each; n is a slot with `lengths`
     movable(type)     what mov copies: a value of the type, or the name of a variable or function
     variable(type)    an address of the type, or the name of a variable in the space that the opcode names
     shared_location(type)   an address of the type, or the name of a variable in shared memory

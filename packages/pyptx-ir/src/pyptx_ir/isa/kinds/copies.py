@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.scalars import unfit_type
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
@@ -14,6 +15,7 @@ _INT32 = ("b32", "u32", "s32", "")
 _INT64 = ("b64", "u64", "s64", "")
 _BYTES = ("b8", "u8", "s8", *_INT16)
 _LITERAL = ("literal", "int")
+WORD = 32
 
 
 def _unfit_predicate(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
@@ -108,6 +110,28 @@ def _unfit_handle(argument: str, shape: Shape, _use: Use) -> Misfit | None:
     return _unfit_parts(parts, cast("tuple[Shape, ...]", shape[1:]))
 
 
+def _unfit_word(_argument: str, shape: Shape, use: Use) -> Misfit | None:
+    return unfit_type("b32", shape, use) if shape[0] == "register" else Misfit("a 32-bit register")
+
+
+def _words(argument: str, use: Use) -> str:
+    """Return how many registers hold the slot's number of items, each of so many bits, as a kind."""
+    slot, _, bits = argument.partition(" ")
+    return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
+
+
+def _unfit_words(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    from pyptx_ir.isa.kinds.table import KINDS
+
+    return KINDS["*"].unfit(_words(argument, use), shape, use)
+
+
+def _examples_of_words(argument: str, use: Use, index: int) -> tuple[str, ...]:
+    from pyptx_ir.isa.kinds.table import KINDS
+
+    return KINDS["*"].examples(_words(argument, use), use, index)
+
+
 _STEMS: dict[str, str] = {"sizes": "b8", "upper": "b16", "lower": "b32", "coordinates": "s32", "endpoint": "u32"}
 
 
@@ -119,7 +143,7 @@ def _spelt(name: str, length: int, index: int) -> str:
 
 
 def _bracket(parts: list[tuple[str, int]], *first: str) -> tuple[str, ...]:
-    spelt = (_spelt(name, length, index) for index, (name, length) in enumerate(parts, 10))
+    spelt = (_spelt(name, length, index) for index, (name, length) in enumerate(parts, 3))
     return (f"[{', '.join((*first, *spelt))}]",)
 
 
@@ -138,6 +162,8 @@ KINDS = (
         _unfit_box,
         lambda argument, use, _index: _bracket(_inside(use, use.count(argument)), "%u64_9"),
     ),
+    Kind("word", "a 32-bit register", _unfit_word, lambda _argument, _use, index: (f"%b32_{index}",)),
+    Kind("words", "a vector of 32-bit registers, enough for {}", _unfit_words, _examples_of_words),
     Kind(
         "handle",
         "a logical endpoint and offsets there",

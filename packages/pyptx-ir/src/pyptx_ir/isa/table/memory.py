@@ -159,4 +159,4 @@ ROWS = (
     *_ordered("st", "release", ""),
 )
 
-PARTIAL = (("st", "bulk"),)
+PARTIAL: tuple[tuple[str, ...], ...] = ()
