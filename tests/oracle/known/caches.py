@@ -11,7 +11,7 @@ STRICTER: dict[str, str] = {
 }
 
 LAXER: dict[str, str] = {
-    r"^createpolicy\S* .*Unsupported modifier .* as (primary|secondary)_priority": (
+    r"^createpolicy(?=\S*\.L2::evict_(first|unchanged)\b\S*\.L2::evict_(last|normal)\b)": (
         "the order of the two priorities tells which is which; the table lets modifiers stand in any order"
     ),
 }

@@ -7,11 +7,12 @@ STRICTER: dict[str, str] = {
         "the manual: eviction priorities do not go with cache operators, nor with .volatile or .proxy::readonly"
     ),
     r"^ld\.(?=\S*\bnc\b)\S*proxy::readonly": "the manual: .proxy::readonly is a load of its own, without .nc",
-    r"^ld\S*\.b32 \{[^}]*%pred": "ptxas takes a predicate for an element of .b32",
+    r"^(ld\S*\.b32 |st\S*\.b32 \S+ )\{[^}]*%pred": "ptxas takes a predicate for an element of .b32",
+    r"^(ld|st)(?=\S*\.param::func)(?=\S*\.b128) ?\S* .*a \.param variable, not": "ptxas 13.0 checks no address of 128 bits",
 }
 
 LAXER: dict[str, str] = {
-    r"\| Illegal to write to function input parameter|^(ld|st)\.param\S* .*Illegal \S* ?space for address operand": (
+    r"^st\S*\.param\S* \[(pp|tmap)\]|^ld\S*param::entry\S* [^;]*\[fp\]|^ld\S*param::func\S* [^;]*\[(pp|tmap)\]": (
         "whether a .param variable is the kernel's own or an argument for a call, an instruction alone does not say"
     ),
 }
