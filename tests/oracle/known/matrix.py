@@ -18,11 +18,17 @@ STRICTER: dict[str, str] = {
     r"^mma\.sp\S* [^|]*\| \S+ [^|]*`\{(%(u32|s32|f16x2)_\d+(, )?)+\}`, is [^|]*each a \.f32 or \.b32 register": (
         "ptxas takes integer registers for the sums of .f32 of sparse products, and not of dense ones"
     ),
-    r"^mma\.sp\S* [^|]*\| operand-kind: operand [2-5] of [^|]*`(0f3F800000|\{%u32_1, %u32_2\})`": (
-        "ptxas takes a floating-point constant for any 32 bits of a sparse product, and reads over surplus metadata"
+    r"^mma\.sp\S* [^|]*\| operand-kind: operand [2-5] of [^|]*`(0f3F800000|%\w+|\{%u32_1, %u32_2\})`": (
+        "ptxas takes any 32 bits, a constant too, for a part of a sparse product, and reads over surplus metadata"
     ),
-    r"^mma\S*block_scale\S* [^|]*\| \S+ [^|]*`\{%u32_1, %u32_2\}`, is a vector of 2; it must be a register": (
-        "ptxas reads over surplus registers of scales; the manual: a 32-bit register"
+    r"^mma\S*block_scale\S* [^|]*\| \S+ [^|]*`(0f3F800000|\{%\w+, %\w+\})`, is [^|]*it must be a register": (
+        "ptxas takes a floating-point constant for scales, and reads over surplus registers; the manual: a .b32 register"
+    ),
+    r"^mma\.sync\S*\.m16n8k16\.row\.col\.f32\.e[45]m[23]\.e[45]m[23]\.f32 [^|]*\| vector-length: operand 3 ": (
+        "ptxas 13.0 takes a second register for b, which the manual's figure and later ones do not have"
+    ),
+    r"^wmma\.mma\S*\.m(16n16|8n32|32n8)k16\.s32\.[us]4\.[us]4\.": (
+        "the manual: 4-bit integers have m8n8k32; ptxas 13.0 takes other shapes on sm_75, undocumented"
     ),
     r"`\{(\d+, %\w+|%\w+, \d+)\}`, is a vector of 2; it must be a vector of 2, each a constant": (
         "beside a constant, ptxas takes a register of any size for a selector; the manual: .u16"
