@@ -8,7 +8,7 @@ STRICTER: dict[str, str] = {
     ),
     r"^ld\.(?=\S*\bnc\b)\S*proxy::readonly": "the manual: .proxy::readonly is a load of its own, without .nc",
     r"^(ld\S*\.b32 |st\S*\.b32 \S+ )\{[^}]*%pred": "ptxas takes a predicate for an element of .b32",
-    r"^(ld|st)(?=\S*\.param::func)(?=\S*\.b128) ?\S* .*a \.param variable, not": "ptxas 13.0 checks no such address",
+    r"^(ld|st)(?=\S*\.param::func)\S* .*a \.param variable, not": "ptxas 13.0 checks no such address",
 }
 
 LAXER: dict[str, str] = {
