@@ -22,7 +22,7 @@ STRICTER: dict[str, str] = {
         "ptxas takes any 32 bits, a constant too, for a part of a sparse product, and reads over surplus metadata"
     ),
     r"^mma\S*block_scale\S* [^|]*\| \S+ [^|]*`(0f3F800000|\{%\w+, %\w+\})`, is [^|]*it must be a register": (
-        "ptxas takes a floating-point constant for scales, and reads over surplus registers; the manual: a .b32 register"
+        "ptxas takes a floating-point constant for scales, and reads over surplus registers; the manual: one .b32"
     ),
     r"^mma\.sync\S*\.m16n8k16\.row\.col\.f32\.e[45]m[23]\.e[45]m[23]\.f32 [^|]*\| vector-length: operand 3 ": (
         "ptxas 13.0 takes a second register for b, which the manual's figure and later ones do not have"
