@@ -20,12 +20,12 @@ FLAGS = {"reportArgumentType", "reportAttributeAccessIssue", "reportCallIssue", 
 SERVER = Path(sysconfig.get_path("scripts")) / "pyright-langserver"
 SOURCE = """\
 from pyptx import ptx, reg
-from pyptx.types import u32, u64
-
-value, pointer = reg.scalar(u32), reg.scalar(u64)
+from pyptx.types import pred, u32, u64
+value, pointer, done = reg.scalar(u32), reg.scalar(u64), reg.scalar(pred)
+ptx.inst.mbarrier.try_wait.parity.shared__cta.b64(done, ptx.addr(pointer), value)
 ptx.inst.shfl.sync.bfly.b32(value, value, 1, 31, -1)
 ptx.inst.ld.global_.v2.u32([value, value], ptx.addr(pointer))
-ptx.inst.shfl.synch.bfly.b32(value, value, 1, 31, -1)
+ptx.inst.mbarrier.try_wiat.parity.b64(value)
 ptx.inst.mad.lo.u32(value, value, 3)
 ptx.inst["shfl.b32.sync.bfly"](value, value, 1, 31, -1)
 ptx.inst.cp.async_.
@@ -63,18 +63,38 @@ def end(line: int) -> tuple[int, int]:
     return line, len(LINES[line])
 
 
+def test_every_word_of_an_instruction_is_offered_at_the_dot_before_it(server: LanguageServer, document: Path) -> None:
+    call, _, _ = LINES[3].partition("(")
+    words = call.split(".")
+    for count in range(2, len(words)):
+        column = len(".".join(words[:count])) + 1
+        assert words[count] in server.completions(document, 3, column), words[count]
+
+
 def test_every_word_that_can_follow_is_offered_and_no_other(server: LanguageServer, document: Path) -> None:
     offered = [name for name in server.completions(document, *end(9)) if not name.startswith("__")]
     assert {"ca", "cg", "commit_group", "wait_group", "wait_all", "mbarrier"} <= set(offered)
     assert not {"add", "u32", "sync"} & set(offered)
 
 
-@pytest.mark.parametrize("word", ["sync", "b32("])
-def test_a_word_shows_summary_syntax_version_and_targets(server: LanguageServer, document: Path, word: str) -> None:
-    shown = server.hover(document, *place(4, word))
-    assert "Exchange values between the lanes of a warp that a mask names." in shown
-    assert "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`" in shown
-    assert "PTX 6.0" in shown
+@pytest.mark.parametrize(
+    ("line", "word", "shown"),
+    [
+        (
+            3,
+            "try_wait",
+            ("until a phase of an mbarrier has completed", "mbarrier.try_wait", "(PTX 7.8, sm_90 or later)"),
+        ),
+        (3, "b64(", ("until a phase of an mbarrier has completed", "[addr], parity", "(PTX 7.8, sm_90 or later)")),
+        (4, "sync", ("the lanes of a warp that a mask names.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
+        (4, "b32(", ("the lanes of a warp that a mask names.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
+    ],
+)
+def test_a_word_shows_summary_syntax_version_and_targets(
+    server: LanguageServer, document: Path, line: int, word: str, shown: tuple[str, ...]
+) -> None:
+    text = server.hover(document, *place(line, word)).replace("\\_", "_")  # the dash of sm_90 is no emphasis
+    assert [each for each in shown if each not in text] == [], text
 
 
 def test_the_last_word_shows_the_operands_too(server: LanguageServer, document: Path) -> None:
@@ -103,8 +123,8 @@ def test_what_is_wrong_is_flagged_where_it_stands_and_nothing_else(server: Langu
     assert (7, "reportCallIssue") in found
     assert {line for line, _ in found} <= {6, 7, 9}
     (typo,) = (each for each in server.diagnostics(document) if each.get("code") == "reportAttributeAccessIssue")
-    assert typo["range"]["start"] == {"line": 6, "character": LINES[6].index("synch")}
-    assert "synch" in typo["message"]
+    assert typo["range"]["start"] == {"line": 6, "character": LINES[6].index("try_wiat")}
+    assert "try_wiat" in typo["message"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)

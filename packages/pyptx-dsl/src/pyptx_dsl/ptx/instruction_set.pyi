@@ -30,8 +30,8 @@ class Instructions:
     abs: Abs
     """Take the absolute value.
     - `abs.f64 d, a` (PTX 1.0, any target)
-    - `abs.type d, a` (PTX 7.0, sm_80 or later)
     - `abs.type d, a` (PTX 1.0, any target)
+    - `abs{.ftz}.f32 d, a` (PTX 1.0, any target)
     - and 2 more forms
     """
     activemask: Activemask
@@ -63,9 +63,9 @@ class Instructions:
     """
     atom: Atom
     """Combine a value into memory atomically, and return what was there.
-    - `atom{.sem}.sys{.global}.hint.exch.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
-    - `atom{.sem}.sys{.space}.cas.type d, [a], b, c` (PTX 8.4, sm_90 or later)
-    - `atom{.sem}.sys{.space}.exch.type d, [a], b` (PTX 8.4, sm_90 or later)
+    - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
+    - `atom{.sem}{.scope}{.space}.add.type d, [a], b` (PTX 1.1, any target)
+    - `atom{.sem}{.scope}{.space}.exch.type d, [a], b` (PTX 1.1, any target)
     - and 33 more forms
     """
     bar: Bar
@@ -111,7 +111,7 @@ class Instructions:
     call: Call
     """Call a function, by name or through a pointer.
     - `call{.uni} f` (PTX 1.0, any target)
-    - `call{.uni} f, arguments` (PTX 1.0, any target)
+    - `call{.uni} results, f` (PTX 1.0, any target)
     - and 6 more forms
     """
     clmad: Clmad
@@ -166,8 +166,8 @@ class Instructions:
     cvta: Cvta
     """Convert an address to the generic space, or from it to a state space.
     - `cvta.space.size p, a` (PTX 2.0, any target)
-    - `cvta.space.size p, a` (PTX 7.7, any target)
     - `cvta.to.space.size p, a` (PTX 2.0, any target)
+    - `cvta.space.size p, a` (PTX 7.7, any target)
     - and 1 more forms
     """
     discard: Discard
@@ -176,9 +176,9 @@ class Instructions:
     """
     div: Div
     """Divide the first number by the second.
-    - `div.approx{.ftz}.f32 d, a, b` (PTX 1.4, any target)
-    - `div.full{.ftz}.f32 d, a, b` (PTX 1.4, any target)
+    - `div.type d, a, b` (PTX 1.0, any target)
     - `div.rnd.f64 d, a, b` (PTX 1.0, any target)
+    - `div.rnd{.ftz}.f32 d, a, b` (PTX 1.4, any target)
     - and 2 more forms
     """
     dp2a: Dp2a
@@ -195,9 +195,9 @@ class Instructions:
     """
     ex2: Ex2
     """Approximate 2 to the power of a number.
-    - `ex2.approx.ftz.type d, a` (PTX 7.8, sm_90 or later)
-    - `ex2.approx.type d, a` (PTX 7.0, sm_75 or later)
     - `ex2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
+    - `ex2.approx.type d, a` (PTX 7.0, sm_75 or later)
+    - `ex2.approx.ftz.type d, a` (PTX 7.8, sm_90 or later)
     """
     def exit(self, *, pred: Reg | None = None) -> None:
         """End the thread.
@@ -218,9 +218,9 @@ class Instructions:
     """
     fma: Fma
     """Multiply two floating-point numbers and add a third, with one rounding at the end.
-    - `fma.rn.oob{.relu}.type d, a, b, c` (PTX 8.1, sm_90 or later)
-    - `fma.rnd.f32x2.atype.f32x2.f32x2 d, a, b, c` (PTX 9.4, sm_107f and its family)
     - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
+    - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
+    - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
     - and 7 more forms
     """
     fns: Fns
@@ -250,16 +250,16 @@ class Instructions:
     """
     ldmatrix: Ldmatrix
     """Load small matrices from shared memory into the layout of registers that mma takes.
+    - `ldmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 d, [a]` (PTX 6.5, sm_75 or later)
     - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8 d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
-    - `ldmatrix.sync.aligned.m16n16.num.trans{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - `ldmatrix.sync.aligned.m8n16.num{.ss}.b8x16.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - and 2 more forms
     """
     ldu: Ldu
     """Load data that is the same for all threads of a warp.
-    - `ldu{.global}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
     - `ldu{.global}.v2.type d, [a]` (PTX 2.0, any target)
+    - `ldu{.global}.v4.type d, [a]` (PTX 2.0, any target)
     - and 1 more forms
     """
     lg2: Lg2
@@ -277,8 +277,8 @@ class Instructions:
     """
     mad24: Mad24
     """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
-    - `mad24.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
     - `mad24.mode.type d, a, b, c` (PTX 1.0, any target)
+    - `mad24.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
     """
     madc: Madc
     """Multiply, add a third integer and the carry of the instruction before.
@@ -291,14 +291,14 @@ class Instructions:
     """
     match: Match
     """Find the lanes of a warp that hold the same value.
-    - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
     - `match.any.sync.type d, a, membermask` (PTX 6.0, sm_70 or later)
+    - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
     """
     max: Max
     """Take the larger of two numbers, or the largest of three.
     - `max.f64 d, a, b` (PTX 1.0, any target)
-    - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
-    - `max.relu.type d, a, b` (PTX 8.0, sm_90 or later)
+    - `max.type d, a, b` (PTX 1.0, any target)
+    - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
     - and 11 more forms
     """
     mbarrier: Mbarrier
@@ -316,15 +316,15 @@ class Instructions:
     membar: Membar
     """Order this thread's memory accesses, as others in the scope see them.
     - `membar.level` (PTX 1.4, any target)
+    - `membar.sys` (PTX 2.0, any target)
     - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
-    - `membar.proxy.async` (PTX 8.0, sm_90 or later)
     - and 1 more forms
     """
     min: Min
     """Take the smaller of two numbers, or the smallest of three.
     - `min.f64 d, a, b` (PTX 1.0, any target)
-    - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
-    - `min.relu.type d, a, b` (PTX 8.0, sm_90 or later)
+    - `min.type d, a, b` (PTX 1.0, any target)
+    - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
     - and 11 more forms
     """
     mma: Mma
@@ -334,9 +334,9 @@ class Instructions:
     """
     mov: Mov
     """Copy a register, constant, special register or address; or pack and unpack a vector.
-    - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
-    - `mov.b128 d, {a, b, e, f}` (PTX 8.3, sm_70 or later)
-    - `mov.b128 d, {a, b}` (PTX 8.3, sm_70 or later)
+    - `mov.pred d, a` (PTX 1.0, any target)
+    - `mov.type d, a` (PTX 1.0, any target)
+    - `mov.v2.type d, a` (PTX 1.0, any target)
     - and 16 more forms
     """
     movmatrix: Movmatrix
@@ -345,9 +345,9 @@ class Instructions:
     """
     mul: Mul
     """Multiply two numbers; of integers, take the low half, the high half or the whole product.
-    - `mul.bf16x2.bf16x2.f16x2 d, a, b` (PTX 9.4, sm_107f and its family)
-    - `mul.f16x2.f16x2.bf16x2 d, a, b` (PTX 9.4, sm_107f and its family)
     - `mul.mode.type d, a, b` (PTX 1.0, any target)
+    - `mul.wide.type d, a, b` (PTX 1.0, any target)
+    - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - and 9 more forms
     """
     mul24: Mul24
@@ -370,8 +370,8 @@ class Instructions:
     neg: Neg
     """Negate a number.
     - `neg.f64 d, a` (PTX 1.0, any target)
-    - `neg.s8x4 d, a` (PTX 9.2, sm_107f or sm_120f and their families)
-    - `neg.type d, a` (PTX 7.0, sm_80 or later)
+    - `neg.type d, a` (PTX 1.0, any target)
+    - `neg{.ftz}.f32 d, a` (PTX 1.0, any target)
     - and 3 more forms
     """
     not_: Not
@@ -394,9 +394,9 @@ class Instructions:
     """
     prefetch: Prefetch
     """Bring a cache line, or a tensor map, closer.
-    - `prefetch.global.level [a]` (PTX 7.4, sm_80 or later)
-    - `prefetch{.global}.L1::32B.valid_addr [a]` (PTX 9.4, sm_90 or later)
     - `prefetch{.space}.level [a]` (PTX 2.0, any target)
+    - `prefetch.global.level [a]` (PTX 7.4, sm_80 or later)
+    - `prefetch{.space}.tensormap [a]` (PTX 8.0, sm_90 or later)
     - and 1 more forms
     """
     prefetchu: Prefetchu
@@ -443,9 +443,9 @@ class Instructions:
     """
     set: Set
     """Compare two values, and write the truth as an integer or a number.
-    - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
-    - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
-    - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
+    - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
+    - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
+    - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
     - and 22 more forms
     """
     setmaxnreg: Setmaxnreg
@@ -454,9 +454,9 @@ class Instructions:
     """
     setp: Setp
     """Compare two values, and write the truth to a predicate; a second one gets the opposite.
-    - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
-    - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
-    - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
+    - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
+    - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
+    - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
     - and 9 more forms
     """
     shf: Shf
@@ -486,23 +486,23 @@ class Instructions:
     """
     spcompress: Spcompress
     """Compress a structured-sparse matrix in registers into its values and its metadata.
-    - `spcompress.b16.b2.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
-    - `spcompress.b16.b4.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
     - `spcompress.b8.b2.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+    - `spcompress.b8.b4.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
+    - `spcompress.b16.b2.sp::2:4.num {mdata, mdata}, {cdata, cdata}, {data, data}, spdesc` (PTX 9.4, sm_107a only)
     - and 1 more forms
     """
     spdecompress: Spdecompress
     """Expand a compressed structured-sparse matrix in registers.
-    - `spdecompress.b16.b2.sp::1:2.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
-    - `spdecompress.b16.b2.sp::1:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
-    - `spdecompress.b16.b2.sp::2:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+    - `spdecompress.b8.b2.sp::1:2.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+    - `spdecompress.b8.b2.sp::1:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
+    - `spdecompress.b8.b2.sp::2:4.num {data, data}, {mdata, mdata}, {cdata, cdata}` (PTX 9.4, sm_107a only)
     - and 19 more forms
     """
     sqrt: Sqrt
     """Take the square root.
-    - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
     - `sqrt.rnd.f64 d, a` (PTX 1.0, any target)
     - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
+    - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
     """
     st: St
     """- `st.async`: Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
@@ -519,8 +519,8 @@ class Instructions:
     """
     stmatrix: Stmatrix
     """Store small matrices, in the layout of registers that mma takes, to shared memory.
-    - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - `stmatrix.sync.aligned.m8n8.num{.trans}{.ss}.b16 [a], r` (PTX 7.8, sm_90 or later)
+    - `stmatrix.sync.aligned.m16n8.num.trans{.ss}.b8 [a], r` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     """
     sub: Sub
     """- `sub.cc`: Subtract two integers and keep the borrow.
@@ -533,30 +533,30 @@ class Instructions:
     """
     suld: Suld
     """Load from a surface.
-    - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
-    - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
-    - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 2.0, any target)
+    - `suld.b.geom.type.clamp d, [a]` (PTX 1.5, any target)
+    - `suld.b.geom.v2.type.clamp d, [a]` (PTX 1.5, any target)
+    - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
     - and 9 more forms
     """
     suq: Suq
     """Ask for a property of a surface.
-    - `suq.query.b32 d, [a]` (PTX 4.1, any target)
+    - `suq.query.b32 d, [a]` (PTX 1.5, any target)
     - `suq.query.b32 d, [a]` (PTX 2.1, any target)
-    - `suq.query.b32 d, [a]` (PTX 4.2, any target)
+    - `suq.query.b32 d, [a]` (PTX 4.1, any target)
     - and 1 more forms
     """
     sured: Sured
     """Combine a value into a surface, atomically.
     - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
-    - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
     - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
+    - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
     - and 1 more forms
     """
     sust: Sust
     """Store to a surface.
-    - `sust.b.geom.cache.type.clamp [a], c` (PTX 2.0, any target)
-    - `sust.b.geom.cache.type.clamp [a], c` (PTX 3.0, any target)
-    - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 2.0, any target)
+    - `sust.b.geom.type.clamp [a], c` (PTX 1.5, any target)
+    - `sust.b.geom.v2.type.clamp [a], c` (PTX 1.5, any target)
+    - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
     - and 11 more forms
     """
     szext: Szext
@@ -565,8 +565,8 @@ class Instructions:
     """
     tanh: Tanh
     """Approximate the hyperbolic tangent.
-    - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
     - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
+    - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
     """
     tcgen05: Tcgen05
     """- `tcgen05.alloc`: Allocate columns of tensor memory, and write their address to shared memory.
@@ -595,9 +595,9 @@ class Instructions:
     """
     tex: Tex
     """Sample a texture.
-    - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
-    - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-    - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+    - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
+    - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.0, any target)
+    - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
     - and 83 more forms
     """
     tld4: Tld4
@@ -613,9 +613,9 @@ class Instructions:
         """
     txq: Txq
     """Ask for a property of a texture or a sampler.
+    - `txq.query.b32 d, [a]` (PTX 1.5, any target)
+    - `txq.query.b32 d, [a]` (PTX 2.1, any target)
     - `txq.force_unnormalized_coords.b32 d, [a]` (PTX 2.2, any target)
-    - `txq.level.query.b32 d, [a], lod` (PTX 4.3, any target)
-    - `txq.query.b32 d, [a]` (PTX 4.1, any target)
     - and 2 more forms
     """
     vabsdiff: Vabsdiff
@@ -662,8 +662,8 @@ class Instructions:
     """
     vmad: Vmad
     """Multiply two bytes, halves or words, add a third operand, and scale the result.
-    - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
+    - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
     - and 1 more forms
     """
@@ -841,36 +841,36 @@ class Add:
         """
     ftz: Add_ftz
     """Add two numbers.
-    - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
+    - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
     rm: Add_rnd
     """Add two numbers.
-    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 2 more forms
     """
     rn: Add_rn
     """Add two numbers.
-    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
-    - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - and 5 more forms
     """
     rp: Add_rnd
     """Add two numbers.
-    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 2 more forms
     """
     rz: Add_rz
     """Add two numbers.
-    - `add.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
-    - `add.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
-    - `add{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    - `add{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    - `add{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 4 more forms
     """
     def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -890,8 +890,8 @@ class Add:
     sat: Add_sat
     """Add two numbers.
     - `add.sat.s32 d, a, b` (PTX 1.0, any target)
-    - `add.sat.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
     - `add{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    - `add{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - and 2 more forms
     """
     satfinite: Add_rn_satfinite
@@ -1180,9 +1180,9 @@ class Applypriority_async_bulk:
     """
     tensor: Applypriority_async_bulk_tensor
     """Change the eviction priority of a box of a tensor, asynchronously.
+    - `applypriority.async.bulk.tensor.dim{.global}{.tile}.bulk_group.L2::evict_normal{.override::global_address} [box]` (PTX 9.4, sm_107f and its family)
     - `applypriority.async.bulk.tensor.dim{.global}.im2col.bulk_group.L2::evict_normal{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
-    - `applypriority.async.bulk.tensor.dim{.global}.im2col::w.bulk_group.L2::evict_normal{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
-    - `applypriority.async.bulk.tensor.dim{.global}.im2col::w::128.bulk_group.L2::evict_normal{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
+    - `applypriority.async.bulk.tensor.dim{.global}.tile::gather4.bulk_group.L2::evict_normal{.override::global_address} [box]` (PTX 9.4, sm_107f and its family)
     - and 4 more forms
     """
 class Applypriority_async_bulk_bulk_group:
@@ -1910,8 +1910,8 @@ class Bar:
     cta: Bar_cta
     """Synchronize the threads of a block at one of 16 barriers, or combine a predicate over them.
     - `bar.cta.arrive a, b` (PTX 7.8, any target)
+    - `bar.cta.sync a{, b}` (PTX 7.8, any target)
     - `bar.cta.red.op.pred p, a{, b}, c` (PTX 7.8, any target)
-    - `bar.cta.red.popc.u32 d, a{, b}, c` (PTX 7.8, any target)
     - and 1 more forms
     """
     red: Bar_red
@@ -1977,16 +1977,16 @@ class Barrier:
     """
     cluster: Barrier_cluster
     """Arrive at the barrier of the cluster, or wait at it.
-    - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
+    - `barrier.cluster.wait{.aligned}` (PTX 7.8, sm_90 or later)
     - `barrier.cluster.arrive{.aligned}` (PTX 7.8, sm_90 or later)
-    - `barrier.cluster.wait.acquire{.aligned}` (PTX 8.0, sm_90 or later)
+    - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
     - and 1 more forms
     """
     cta: Barrier_cta
     """Synchronize the threads of a block at one of 16 barriers, converged or not.
     - `barrier.cta.arrive{.aligned} a, b` (PTX 7.8, any target)
+    - `barrier.cta.sync{.aligned} a{, b}` (PTX 7.8, any target)
     - `barrier.cta.red.op{.aligned}.pred p, a{, b}, c` (PTX 7.8, any target)
-    - `barrier.cta.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 7.8, any target)
     - and 1 more forms
     """
     red: Barrier_red
@@ -2226,8 +2226,8 @@ class Call:
     def __call__(self, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Call a function, by name or through a pointer.
         - `call{.uni} f` (PTX 1.0, any target)
+        - `call{.uni} results, f` (PTX 1.0, any target)
         - `call{.uni} f, arguments` (PTX 1.0, any target)
-        - `call{.uni} pointer, arguments, callees` (PTX 2.1, any target)
         - and 5 more forms
         """
     @overload
@@ -2249,8 +2249,8 @@ class Call:
     def uni(self, f: Name, arguments: Values = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Call a function, by name or through a pointer.
         - `call{.uni} f` (PTX 1.0, any target)
+        - `call{.uni} results, f` (PTX 1.0, any target)
         - `call{.uni} f, arguments` (PTX 1.0, any target)
-        - `call{.uni} pointer, arguments, callees` (PTX 2.1, any target)
         - and 5 more forms
         """
     @overload
@@ -2280,8 +2280,8 @@ class Clusterlaunchcontrol:
     query_cancel: Clusterlaunchcontrol_query_cancel_query_cancel
     """Read from the answer whether a launch was cancelled, and of which block.
     - `clusterlaunchcontrol.query_cancel.dimension.b32.b128 d, response` (PTX 8.6, sm_100 or later)
-    - `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response` (PTX 8.6, sm_100 or later)
     - `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response` (PTX 8.6, sm_100 or later)
+    - `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response` (PTX 8.6, sm_100 or later)
     """
     try_cancel: Clusterlaunchcontrol_try_cancel
     """Ask to cancel the launch of a cluster not started yet, to take its work.
@@ -2396,15 +2396,15 @@ class Cp_async:
     """
     ca: Cp_async_ca
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
+    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     - and 3 more forms
     """
     cg: Cp_async_cg
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-    - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+    - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     """
     def commit_group(self, *, pred: Reg | None = None) -> None:
         """Close the group of the thread's cp.async copies so far.
@@ -2439,25 +2439,25 @@ class Cp_async_bulk:
     """Copy a contiguous block between memories asynchronously, by the copy engine.
     - `cp.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.b128 [dst], [src], size, [mbar]` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - `cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}{.cp_mask}.b128 [dst], [src], size{, cache_policy}{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
-    - `cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint}.b128 [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
+    - `cp.async.bulk.relaxed.scope.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.b128 [dst], [src], size, [mbar]{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - and 3 more forms
     """
     shared__cluster: Cp_async_bulk_shared_cluster_3
     """Copy a contiguous block between memories asynchronously, by the copy engine.
-    - `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint} [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint} [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
+    - `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint} [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
+    - `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint} [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     shared__cta: Cp_async_bulk_shared_cta_5
     """Copy a contiguous block between memories asynchronously, by the copy engine.
-    - `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.disabled}{.hint}.ignore_oob [dst], [src], size, ignore_left, ignore_right, [mbar]{, cache_policy}` (PTX 9.2, sm_90 or later)
     - `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint} [dst], [src], size, [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
+    - `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.disabled}{.hint}.ignore_oob [dst], [src], size, ignore_left, ignore_right, [mbar]{, cache_policy}` (PTX 9.2, sm_90 or later)
     """
     tensor: Cp_async_bulk_tensor
     """Copy a box of a tensor between global and shared memory, through a tensor map.
+    - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
-    - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
+    - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     - and 24 more forms
     """
     wait_group: Cp_async_bulk_wait_group
@@ -2466,9 +2466,9 @@ class Cp_async_bulk:
     """
     weak: Cp_async_bulk_weak
     """Copy a contiguous block between memories asynchronously, by the copy engine.
+    - `cp.async.bulk.weak.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - `cp.async.bulk.weak.global.shared::cta.bulk_group{.hint}{.cp_mask} [dst], [src], size{, cache_policy}{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
-    - `cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.hint} [dst], [src], size, [mbar], cta_mask_32{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - `cp.async.bulk.weak.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint} [dst], [src], size, [mbar]{, cta_mask}{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+    - `cp.async.bulk.weak.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint} [dst], [src], size, [mbar]{, cache_policy}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - and 3 more forms
     """
 class Cp_async_bulk_global:
@@ -2501,14 +2501,14 @@ class Cp_async_bulk_L2_cache_hint:
 class Cp_async_bulk_prefetch:
     L2: Cp_async_bulk_prefetch_L2
     """Prefetch a contiguous block of global memory into the L2 cache.
-    - `cp.async.bulk.prefetch.L2.global.L2::evict_last [src], size` (PTX 9.4, sm_107f and its family)
     - `cp.async.bulk.prefetch.L2.global{.hint} [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
+    - `cp.async.bulk.prefetch.L2.global.L2::evict_last [src], size` (PTX 9.4, sm_107f and its family)
     """
     tensor: Cp_async_bulk_prefetch_tensor
     """Prefetch a box of a tensor into the L2 cache.
-    - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col.L2::evict_last{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
-    - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col::w.L2::evict_last{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
-    - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col::w::128.L2::evict_last{.override::global_address} [box], info` (PTX 9.4, sm_107f and its family)
+    - `cp.async.bulk.prefetch.tensor.dim.L2.global{.tile}{.hint}{.override::global_address} [box]{, cache_policy}` (PTX 8.0, sm_90 or later)
+    - `cp.async.bulk.prefetch.tensor.dim.L2.global.im2col{.hint}{.override::global_address} [box], info{, cache_policy}` (PTX 8.0, sm_90 or later)
+    - `cp.async.bulk.prefetch.tensor.dim.L2.global.tile::gather4{.hint}{.override::global_address} [box]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
     - and 11 more forms
     """
 class Cp_async_bulk_prefetch_L2:
@@ -4938,23 +4938,23 @@ class Cp_async_ca:
 class Cp_async_ca_ss:
     global_: Cp_async_ca_ss_global
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
-    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+    - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - and 4 more forms
     """
 class Cp_async_ca_ss_global:
     def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - and 3 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - and 3 more forms
         """
     L2__256B = L2__128B
@@ -4964,16 +4964,16 @@ class Cp_async_ca_ss_global:
 class Cp_async_L2_cache_hint:
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - and 3 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - and 3 more forms
         """
     L2__256B = L2__128B
@@ -4984,19 +4984,19 @@ class Cp_async_cg:
 class Cp_async_cg_ss:
     global_: Cp_async_cg_ss_global
     """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-    - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+    - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     """
 class Cp_async_cg_ss_global:
     def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
@@ -5005,13 +5005,13 @@ class Cp_async_cg_ss_global:
 class Cp_async_L2_cache_hint_2:
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
+        - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
@@ -5050,15 +5050,15 @@ class Cp_reduce_async:
 class Cp_reduce_async_bulk:
     global_: Cp_reduce_async_bulk_global
     """Combine a contiguous block into memory asynchronously, element by element.
+    - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
-    - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     relaxed: Cp_reduce_async_bulk_relaxed
     """Combine a contiguous block into memory asynchronously, element by element.
-    - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
+    - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
     - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
-    - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
+    - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
     - and 1 more forms
     """
     shared__cluster: Cp_reduce_async_bulk_shared_cluster_2
@@ -5067,9 +5067,9 @@ class Cp_reduce_async_bulk:
     """
     tensor: Cp_reduce_async_bulk_tensor
     """Combine a box in shared memory into a tensor in global memory.
+    - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
-    - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}.override::global_address.override::global_dim [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
     - and 2 more forms
     """
 class Cp_reduce_async_bulk_global:
@@ -5615,27 +5615,27 @@ class Cvt:
     """
     f16: Cvt_f16
     """Convert a value from one type to another.
-    - `cvt{.frnd}.f16.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.frnd}.f16.bf16 d, a` (PTX 7.8, sm_90 or later)
     """
     f32: Cvt_f32
     """Convert a value from one type to another.
-    - `cvt{.frnd}.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
     - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
     - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.frnd}.f32.bf16 d, a` (PTX 7.1, sm_80 or later)
     """
     f64: Cvt_f64
     """Convert a value from one type to another.
-    - `cvt{.frnd}.f64.bf16 d, a` (PTX 7.8, sm_90 or later)
+    - `cvt{.sat}.f64.f16 d, a` (PTX 1.0, any target)
     - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
     - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
     - and 1 more forms
     """
     ftz: Cvt_ftz
     """Convert a value from one type to another.
-    - `cvt{.frnd}.ftz.f32.bf16 d, a` (PTX 7.8, sm_90 or later)
     - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
     - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.ftz}{.sat}.f32.f32 d, a` (PTX 1.0, any target)
     - and 1 more forms
     """
     pack: Cvt_pack
@@ -5650,69 +5650,69 @@ class Cvt:
     """
     rm: Cvt_rm
     """Convert a value from one type to another.
-    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
-    - `cvt.frnd{.ftz}.bf16.f32 d, a` (PTX 7.0, sm_80 or later)
+    - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
     - and 10 more forms
     """
     rmi: Cvt_irnd
     """Convert a value from one type to another.
-    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
     - and 4 more forms
     """
     rn: Cvt_rn
     """Convert a value from one type to another.
-    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
-    - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
+    - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
     - and 45 more forms
     """
     rna: Cvt_rna
     """Convert a value from one type to another.
-    - `cvt.rna.satfinite.tf32.f32 d, a` (PTX 8.1, sm_80 or later)
     - `cvt.rna.tf32.f32 d, a` (PTX 7.0, sm_80 or later)
+    - `cvt.rna.satfinite.tf32.f32 d, a` (PTX 8.1, sm_80 or later)
     """
     rni: Cvt_irnd
     """Convert a value from one type to another.
-    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
     - and 4 more forms
     """
     rp: Cvt_rp
     """Convert a value from one type to another.
-    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.frnd.pzo.f16.f32 d, a` (PTX 9.4, sm_107f and its family)
-    - `cvt.frnd3{.satfinite}.ue8m0x2.bf16x2 d, a` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+    - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
     - and 15 more forms
     """
     rpi: Cvt_irnd
     """Convert a value from one type to another.
-    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
     - and 4 more forms
     """
     rs: Cvt_rs
     """Convert a value from one type to another.
-    - `cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
-    - `cvt.rs{.relu}{.satfinite}.bf16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
     - `cvt.rs{.relu}{.satfinite}.f16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+    - `cvt.rs{.relu}{.satfinite}.bf16x2.f32 d, a, b, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
+    - `cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits` (PTX 8.7, sm_100a, sm_103a or sm_107a only)
     """
     rz: Cvt_rz
     """Convert a value from one type to another.
-    - `cvt.frnd.bf16.atype d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.frnd.relu.satfinite.f16.f32 d, a` (PTX 8.1, sm_80 or later)
-    - `cvt.frnd.satfinite.f16.f32 d, a` (PTX 8.1, sm_75 or later)
+    - `cvt.frnd{.sat}.f16.f64 d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt.frnd{.ftz}{.sat}.f16.f32 d, a` (PTX 1.0, any target)
     - and 32 more forms
     """
     rzi: Cvt_irnd
     """Convert a value from one type to another.
-    - `cvt.irnd.bf16.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd.dtype.bf16 d, a` (PTX 7.8, sm_90 or later)
-    - `cvt.irnd{.ftz}{.sat}.dtype.atype d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f16.f16 d, a` (PTX 1.0, any target)
+    - `cvt{.irnd}{.sat}.f64.f64 d, a` (PTX 1.0, any target)
+    - `cvt.irnd{.sat}.dtype.atype d, a` (PTX 1.0, any target)
     - and 4 more forms
     """
     s16: Cvt_dtype_2
@@ -5733,9 +5733,9 @@ class Cvt:
     """
     sat: Cvt_sat
     """Convert a value from one type to another.
+    - `cvt{.sat}.f64.f16 d, a` (PTX 1.0, any target)
     - `cvt.sat.dtype.atype d, a` (PTX 1.0, any target)
     - `cvt{.ftz}{.sat}.f32.f16 d, a` (PTX 1.0, any target)
-    - `cvt{.ftz}{.sat}.f64.f32 d, a` (PTX 1.0, any target)
     - and 4 more forms
     """
     u16: Cvt_dtype_2
@@ -6482,36 +6482,36 @@ class Cvt_rn_satfinite_bf16x2:
 class Cvt_rn_satfinite_dtype:
     def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
     def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_satfinite_dtype_2:
     def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
     def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 7.8, sm_90 or later)
         - `cvt.rn{.relu}.satfinite.dtype.f16x2 d, a` (PTX 8.1, sm_89 or later)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 7.8, sm_90 or later)
         - `cvt.rn{.relu}.satfinite.dtype.f32 d, a, b` (PTX 8.1, sm_89 or later)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_satfinite_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -6583,18 +6583,18 @@ class Cvt_rn_satfinite_relu_bf16x2:
 class Cvt_rn_satfinite_relu_dtype:
     def bf16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.bf16x2 d, a` (PTX 9.1, sm_100f, sm_110f or sm_120f and their families)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.bf16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
     def f16x2(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 7.8, sm_90 or later)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
         """
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
         """Convert a value from one type to another.
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 7.8, sm_90 or later)
+        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
         """
 class Cvt_rn_satfinite_relu_pzo:
     e2m1x2: Cvt_rn_satfinite_pzo_dtype
@@ -7130,41 +7130,41 @@ class Fabric:
     """
     try_atom: Fabric_try_atom
     """Try an atomic operation on the memory of another node of the fabric.
-    - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar], cache_policy` (PTX 9.4, sm_100 or later)
     - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar]` (PTX 9.4, sm_100 or later)
+    - `fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.relaxed.sys.op.type [handle], [smem_dst], [smem_src], [mbar], cache_policy` (PTX 9.4, sm_100 or later)
     """
     try_get: Fabric_try_get
     """Try to copy data from the memory of another node of the fabric.
-    - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.b128 [dst], [handle], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
     - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.b128 [dst], [handle], size, [mbar]` (PTX 9.3, sm_100 or later)
-    - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.b128 [dst], [box], [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - `fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.b128 [dst], [handle], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
+    - `fabric.try_get.async.tensor.dim.shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric.override::global_address.relaxed.sys.b128 [dst], [box], [mbar]` (PTX 9.4, sm_107f and its family)
     - and 5 more forms
     """
     try_pullred: Fabric_try_pullred
     """Try to fetch data from several nodes of the fabric, combined.
-    - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f16.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f32.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
+    - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f16.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - and 1 more forms
     """
     try_put: Fabric_try_put
     """Try to copy data to the memory of another node of the fabric.
-    - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
-    - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
-    - `fabric.try_put.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.relaxed.sys.b128 [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric{.relaxed.sys}.b128 [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+    - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes{.relaxed.sys}.b128 [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+    - `fabric.try_put.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.cp_mask{.relaxed.sys}.b128 [handle], [src], size, [mbar], byte_mask` (PTX 9.3, sm_100 or later)
     - and 15 more forms
     """
     try_red: Fabric_try_red
     """Try to combine data into the memory of another node of the fabric.
-    - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
-    - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.override::global_dim_stride.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
-    - `fabric.try_red.async.tensor{.multimem}.dim.shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint.override::global_address.relaxed.sys.op [box], [src], size, [mbar], cache_policy` (PTX 9.4, sm_107f and its family)
+    - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+    - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes{.relaxed.sys}.op.type [handle], [src], size, [mbar]` (PTX 9.3, sm_100 or later)
+    - `fabric.try_red.async{.multimem}.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.L2::cache_hint{.relaxed.sys}.op.type [handle], [src], size, [mbar], cache_policy` (PTX 9.4, sm_100 or later)
     - and 13 more forms
     """
     wait: Fabric_wait
     """Wait for the thread's fabric operations.
-    - `fabric.wait.sync_restrict::read n` (PTX 9.5, sm_100 or later)
     - `fabric.wait.sync_restrict::reads` (PTX 9.3, sm_100 or later)
+    - `fabric.wait.sync_restrict::read n` (PTX 9.5, sm_100 or later)
     """
 class Fabric_submit:
     def __call__(self, *, pred: Reg | None = None) -> None:
@@ -8203,8 +8203,8 @@ class Fence:
     """
     acquire: Fence_acquire
     """Order memory accesses, with a given strength and scope.
-    - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
     - `fence.sem.scope` (PTX 8.6, sm_90 or later)
+    - `fence.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
     """
     alias: Fence_alias
     """Order memory accesses, with a given strength and scope.
@@ -8223,14 +8223,14 @@ class Fence:
     proxy: Fence_proxy
     """Order accesses to memory through different proxies: generic, async, tensor map, alias.
     - `fence.proxy.alias` (PTX 7.5, sm_70 or later)
-    - `fence.proxy.alias.sem.sys` (PTX 9.4, sm_90 or later)
-    - `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster` (PTX 8.6, sm_90 or later)
+    - `fence.proxy.async{.space}` (PTX 8.0, sm_90 or later)
+    - `fence.proxy.tensormap::generic.release.scope` (PTX 8.3, sm_90 or later)
     - and 8 more forms
     """
     release: Fence_release_2
     """Order memory accesses, with a given strength and scope.
-    - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
     - `fence.sem.scope` (PTX 8.6, sm_90 or later)
+    - `fence.release.sync_restrict::shared::cta.cluster` (PTX 8.6, sm_90 or later)
     """
     sc: Fence_sem
     """Order memory accesses, with a given strength and scope.
@@ -8637,65 +8637,65 @@ class Istypep:
 class Ld:
     L1__evict_first: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L2__128B: Ld_prefetch_2
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__256B: Ld_prefetch_2
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__64B: Ld_prefetch_2
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__evict_first: Ld_level1_level2
@@ -8715,59 +8715,59 @@ class Ld:
     """
     acquire: Ld_acquire
     """Load from memory.
-    - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-    - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
     - and 11 more forms
     """
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     b8 = b16
     ca: Ld_cop
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 9 more forms
     """
     cg: Ld_cop
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 9 more forms
     """
     const: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     cs: Ld_cop
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 9 more forms
     """
     cv: Ld_cop
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 9 more forms
     """
     f32 = b16
@@ -8778,44 +8778,44 @@ class Ld:
     """
     local: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     lu: Ld_cop
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 9 more forms
     """
     mmio: Ld_mmio
     """Load from memory.
-    - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
-    - `ld.mmio.acquire.sys{.global}.type d, [a]` (PTX 9.3, sm_75 or later)
+    - `ld.mmio.relaxed.sys{.global}.type d, [a]` (PTX 8.2, sm_70 or later)
     - `ld.mmio.relaxed.sys{.global}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+    - `ld.mmio.acquire.sys{.global}.b128 d, [a]` (PTX 9.3, sm_70 or later)
     - and 1 more forms
     """
     param: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     param__entry: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     param__func: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     proxy__readonly: Ld_proxy_readonly
@@ -8827,9 +8827,9 @@ class Ld:
     """
     relaxed: Ld_relaxed
     """Load from memory.
-    - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
-    - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
+    - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
     - and 11 more forms
     """
     s16 = b16
@@ -8838,23 +8838,23 @@ class Ld:
     s8 = b16
     shared: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     shared__cluster: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     shared__cta: Ld_ss
     """Load from memory.
-    - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 2 more forms
     """
     u16 = b16
@@ -8863,36 +8863,36 @@ class Ld:
     u8 = b16
     v2: Ld_global_v2
     """Load from memory.
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
     """
     v4: Ld_global_v4
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     volatile: Ld_volatile
     """Load from memory.
-    - `ld.volatile.local.b128 d, [a]` (PTX 9.1, sm_70 or later)
-    - `ld.volatile.local.type d, [a]` (PTX 9.1, any target)
-    - `ld.volatile.local.v2.type d, [a]` (PTX 9.1, any target)
+    - `ld.volatile{.ss}.type d, [a]` (PTX 1.0, any target)
+    - `ld.volatile{.ss}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld.volatile{.ss}.v4.type d, [a]` (PTX 1.0, any target)
     - and 14 more forms
     """
     weak: Ld_weak
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 16 more forms
     """
 class Ld_level1:
@@ -9394,13 +9394,13 @@ class Ld_acquire_scope:
     L2__evict_normal: Ld_acquire_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9710,13 +9710,13 @@ class Ld_acquire_scope_global:
     L2__evict_normal: Ld_acquire_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9737,8 +9737,8 @@ class Ld_acquire_scope_global:
 class Ld_acquire_scope_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -9756,8 +9756,8 @@ class Ld_acquire_scope_global_v2:
 class Ld_acquire_scope_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
@@ -9778,8 +9778,8 @@ class Ld_acquire_scope_global_v4:
 class Ld_acquire_scope_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
@@ -9875,13 +9875,13 @@ class Ld_acquire_sys:
     L2__evict_normal: Ld_acquire_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10028,13 +10028,13 @@ class Ld_acquire_sys_global:
     L2__evict_normal: Ld_acquire_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.acquire.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.acquire.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10084,13 +10084,13 @@ class Ld_cop:
     L2__cache_hint: Ld_cop_L2_cache_hint
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10301,8 +10301,8 @@ class Ld_cop_L2_cache_hint_prefetch_v8:
 class Ld_cop_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10320,8 +10320,8 @@ class Ld_cop_v2:
 class Ld_cop_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
@@ -10342,8 +10342,8 @@ class Ld_cop_v4:
 class Ld_cop_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
@@ -10457,65 +10457,65 @@ class Ld_ss_cop_v8:
 class Ld_global:
     L1__evict_first: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_last: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_normal: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_unchanged: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__no_allocate: Ld_level1
     """Load from memory.
-    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L2__128B: Ld_prefetch_2
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__256B: Ld_prefetch_2
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__64B: Ld_prefetch_2
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__cache_hint: Ld_L2_cache_hint
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__evict_first: Ld_level1_level2
@@ -10535,15 +10535,15 @@ class Ld_global:
     """
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -10562,25 +10562,25 @@ class Ld_global:
     """
     cv: Ld_cop
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 9 more forms
     """
     f32 = b16
     f64 = b16
     lu: Ld_cop
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - and 9 more forms
     """
     nc: Ld_global_nc
     """Load global memory that nothing writes during the kernel, through the read-only cache.
-    - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-    - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
+    - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
+    - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
     - and 16 more forms
     """
     s16 = b16
@@ -10593,20 +10593,20 @@ class Ld_global:
     u8 = b16
     v2: Ld_global_v2
     """Load from memory.
+    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-    - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
     """
     v4: Ld_global_v4
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: Ld_global_v8
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+    - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
@@ -10614,41 +10614,41 @@ class Ld_global:
 class Ld_global_cop:
     L2__128B: Ld_cop_prefetch
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L2__256B: Ld_cop_prefetch
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L2__64B: Ld_cop_prefetch
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L2__cache_hint: Ld_cop_L2_cache_hint
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
+        - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -10657,9 +10657,9 @@ class Ld_global_cop:
     f64 = b16
     nc: Ld_global_cop_nc
     """Load global memory that nothing writes during the kernel, through the read-only cache.
-    - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
+    - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
     - and 9 more forms
     """
     s16 = b16
@@ -10672,20 +10672,20 @@ class Ld_global_cop:
     u8 = b16
     v2: Ld_cop_v2
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     """
     v4: Ld_cop_v4
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
     v8: Ld_cop_v8
     """Load from memory.
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
-    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
     - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+    - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
     """
 class Ld_global_cop_nc:
     L2__128B: Ld_global_cop_nc_prefetch
@@ -10982,15 +10982,15 @@ class Ld_global_nc:
     L2__evict_normal: Ld_global_nc_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11284,13 +11284,13 @@ class Ld_global_nc_v8_4:
 class Ld_global_nc_prefetch_5:
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11311,8 +11311,8 @@ class Ld_global_nc_prefetch_5:
 class Ld_global_nc_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11330,14 +11330,14 @@ class Ld_global_nc_prefetch_v2:
 class Ld_global_nc_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11353,13 +11353,13 @@ class Ld_global_nc_prefetch_v4:
 class Ld_global_nc_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11375,13 +11375,13 @@ class Ld_global_nc_L2_cache_hint_3:
     L2__64B: Ld_global_nc_prefetch_6
     def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11402,13 +11402,13 @@ class Ld_global_nc_L2_cache_hint_3:
 class Ld_global_nc_prefetch_6:
     def b128(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, policy: Value, /, *, pred: Reg | None = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11429,8 +11429,8 @@ class Ld_global_nc_prefetch_6:
 class Ld_global_nc_v2_3:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11448,14 +11448,14 @@ class Ld_global_nc_v2_3:
 class Ld_global_nc_v4_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11471,13 +11471,13 @@ class Ld_global_nc_v4_5:
 class Ld_global_nc_v8_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11490,9 +11490,9 @@ class Ld_global_nc_v8_5:
 class Ld_global_nc_v2_4:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -11510,15 +11510,15 @@ class Ld_global_nc_v2_4:
 class Ld_global_nc_v4_6:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b16
@@ -11534,14 +11534,14 @@ class Ld_global_nc_v4_6:
 class Ld_global_nc_v8_6:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
-        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
+        - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
     f32 = b32
@@ -11554,9 +11554,9 @@ class Ld_global_nc_v8_6:
 class Ld_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -11574,9 +11574,9 @@ class Ld_global_v2:
 class Ld_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
@@ -11598,9 +11598,9 @@ class Ld_global_v4:
 class Ld_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
@@ -11831,13 +11831,13 @@ class Ld_relaxed_scope:
     L2__evict_normal: Ld_relaxed_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -12147,13 +12147,13 @@ class Ld_relaxed_scope_global:
     L2__evict_normal: Ld_relaxed_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.3, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -12174,8 +12174,8 @@ class Ld_relaxed_scope_global:
 class Ld_relaxed_scope_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v2.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -12193,8 +12193,8 @@ class Ld_relaxed_scope_global_v2:
 class Ld_relaxed_scope_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v4.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
@@ -12215,8 +12215,8 @@ class Ld_relaxed_scope_global_v4:
 class Ld_relaxed_scope_global_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.v8.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Reg | None = None) -> None:
         """Load from memory.
@@ -12312,13 +12312,13 @@ class Ld_relaxed_sys:
     L2__evict_normal: Ld_relaxed_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -12465,13 +12465,13 @@ class Ld_relaxed_sys_global:
     L2__evict_normal: Ld_relaxed_scope_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.b128 d, [a]` (PTX 8.4, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
-        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.relaxed.scope{.ss}.type d, [a]` (PTX 6.0, sm_70 or later)
+        - `ld.relaxed.scope{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -12843,15 +12843,15 @@ class Ld_weak:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -12898,15 +12898,15 @@ class Ld_weak_global:
     L2__evict_normal: Ld_level1_level2
     def b128(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Reg | None = None) -> Reg:
         """Load from memory.
+        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -13443,16 +13443,16 @@ class Max_relu:
 class Mbarrier:
     arrive: Mbarrier_arrive
     """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-    - `mbarrier.arrive.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
-    - `mbarrier.arrive.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
-    - `mbarrier.arrive.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
     - and 14 more forms
     """
     arrive_drop: Mbarrier_arrive_drop
     """Arrive at an mbarrier, and expect one arrival less from the next phase on.
-    - `mbarrier.arrive_drop.expect_tx.relaxed.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
-    - `mbarrier.arrive_drop.expect_tx.relaxed.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
-    - `mbarrier.arrive_drop.expect_tx{.release.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+    - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
     - and 12 more forms
     """
     check_layout: Mbarrier_check_layout
@@ -13461,18 +13461,18 @@ class Mbarrier:
     """
     complete_tx: Mbarrier_complete_tx
     """Count bytes as arrived, without copying anything.
-    - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     - `mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.complete_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     """
     expect_tx: Mbarrier_expect_tx
     """Have the current phase of an mbarrier wait for more bytes.
-    - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     - `mbarrier.expect_tx{.relaxed.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
+    - `mbarrier.expect_tx{.relaxed.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     """
     init: Mbarrier_init
     """Make an mbarrier that expects a number of arrivals in each phase.
-    - `mbarrier.init.layout{.ss}.b64 [addr], count` (PTX 9.3, sm_90 or later)
     - `mbarrier.init{.ss}.b64 [addr], count` (PTX 7.0, sm_80 or later)
+    - `mbarrier.init.layout{.ss}.b64 [addr], count` (PTX 9.3, sm_90 or later)
     """
     inval: Mbarrier_inval
     """End the life of an mbarrier, so that its memory can be used for something else.
@@ -13485,24 +13485,24 @@ class Mbarrier:
     """
     test_wait: Mbarrier_test_wait
     """Tell whether a phase of an mbarrier has completed, without waiting.
+    - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
+    - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
     - `mbarrier.test_wait.acquire.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
-    - `mbarrier.test_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
-    - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
     - and 8 more forms
     """
     try_wait: Mbarrier_try_wait
     """Wait, for a limited time, until a phase of an mbarrier has completed; tell if it has.
+    - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
+    - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
     - `mbarrier.try_wait.acquire.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
-    - `mbarrier.try_wait.parity.acquire.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
-    - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
     - and 8 more forms
     """
 class Mbarrier_arrive:
     @overload
     def b64(self, _: NoResult, addr: Name, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -13590,8 +13590,8 @@ class Mbarrier_arrive_noComplete:
     @overload
     def b64(self, _: NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         """
     @overload
     def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -13617,8 +13617,8 @@ class Mbarrier_arrive_noComplete_ss:
     @overload
     def b64(self, _: NoResult, addr: Name, count: Value, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         """
     @overload
     def b64(self, state: Reg, addr: Name, count: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -13675,8 +13675,8 @@ class Mbarrier_arrive_ss_4:
     @overload
     def b64(self, _: NoResult, addr: Name, /, *, pred: Reg | None = None) -> None:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
-        - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
+        - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -14531,23 +14531,23 @@ class Min_relu:
 class Mma:
     sp: Mma_sp
     """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-    - `mma.sp.sync.aligned.m16n8k128.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
     - `mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
-    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
+    - `mma.sp.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
     - and 9 more forms
     """
     sp__ordered_metadata: Mma_sp_ordered_metadata
     """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
-    - `mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
+    - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+    - `mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
+    - `mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
     - and 17 more forms
     """
     sync: Mma_sync
     """Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
-    - `mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 7.0, sm_80 or later)
-    - `mma.sync.aligned.m16n8k16.row.col.f32.atype.btype.f32 d, a, b, c` (PTX 8.7, sm_89 or later)
-    - `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
+    - `mma.sync.aligned.m8n8k4.alayout.blayout.f16.f16.f16.f16 d, a, b, c` (PTX 6.4, sm_70 or later)
+    - `mma.sync.aligned.m8n8k4.alayout.blayout.f32.f16.f16.ctype d, a, b, c` (PTX 6.4, sm_70 or later)
+    - `mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 d, a, b, c` (PTX 6.5, sm_75 or later)
     - and 23 more forms
     """
 class Mma_sp:
@@ -15498,8 +15498,8 @@ class Mov:
     def b128(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
-        - `mov.b128 d, {a, b, e, f}` (PTX 8.3, sm_70 or later)
         - `mov.b128 d, {a, b}` (PTX 8.3, sm_70 or later)
+        - `mov.b128 {d, e}, a` (PTX 8.3, sm_70 or later)
         - and 2 more forms
         """
     @overload
@@ -15511,9 +15511,9 @@ class Mov:
     @overload
     def b16(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
+        - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b16 d, {a, b}` (PTX 1.0, any target)
         - `mov.b16 {d, e}, a` (PTX 1.0, any target)
-        - `mov.type d, a` (PTX 1.0, any target)
         """
     @overload
     def b16(self, d: Reg, a: Values, /, *, pred: Reg | None = None) -> Reg:
@@ -15524,9 +15524,9 @@ class Mov:
     @overload
     def b32(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
-        - `mov.b32 d, {a, b, e, f}` (PTX 1.0, any target)
+        - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b32 d, {a, b}` (PTX 1.0, any target)
-        - `mov.b32 {d, e, f, g}, a` (PTX 1.0, any target)
+        - `mov.b32 {d, e}, a` (PTX 1.0, any target)
         - and 2 more forms
         """
     @overload
@@ -15538,9 +15538,9 @@ class Mov:
     @overload
     def b64(self, d: Reg, a: Value, /, *, pred: Reg | None = None) -> Reg:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
-        - `mov.b64 d, {a, b, e, f}` (PTX 1.0, any target)
+        - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b64 d, {a, b}` (PTX 1.0, any target)
-        - `mov.b64 {d, e, f, g}, a` (PTX 1.0, any target)
+        - `mov.b64 {d, e}, a` (PTX 1.0, any target)
         - and 2 more forms
         """
     @overload
@@ -15848,9 +15848,9 @@ class Multimem:
     """
     ld_reduce: Multimem_ld_reduce
     """Load from every device behind a multimem address, and combine the values.
-    - `multimem.ld_reduce.order.scope{.global}.add.acc::f16.vec.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - `multimem.ld_reduce.order.scope{.global}.add.acc::f16{.vec}.type d, [a]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
-    - `multimem.ld_reduce.order.scope{.global}.add.acc::f32.vec.type d, [a]` (PTX 8.2, sm_90 or later)
+    - `multimem.ld_reduce{.weak}{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
+    - `multimem.ld_reduce{.weak}{.global}.op.vec.type d, [a]` (PTX 8.1, sm_90 or later)
+    - `multimem.ld_reduce.order.scope{.global}.op.type d, [a]` (PTX 8.1, sm_90 or later)
     - and 15 more forms
     """
     red: Multimem_red
@@ -15865,14 +15865,14 @@ class Multimem_cp:
     async_: Multimem_cp_async
     """Copy a contiguous block to every device behind a multimem address.
     - `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.1, sm_90 or later)
-    - `multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.cp_mask}.b128 [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     - `multimem.cp.async.bulk.weak.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
+    - `multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.cp_mask}.b128 [dst], [src], size{, byte_mask}` (PTX 9.3, sm_100f or sm_110f and their families, or sm_90a only)
     """
     reduce: Multimem_cp_reduce
     """Combine a contiguous block into memory on every device behind an address.
-    - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.1, sm_90 or later)
-    - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.4, sm_90 or later)
     - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+    - `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op.noftz.type [dst], [src], size` (PTX 9.1, sm_90 or later)
+    - `multimem.cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group.op.type [dst], [src], size` (PTX 9.3, sm_90 or later)
     - and 3 more forms
     """
 class Multimem_cp_async:
@@ -16893,22 +16893,22 @@ class Multimem_st:
     global_: Multimem_st_global
     """Store to every device behind a multimem address.
     - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
     relaxed: Multimem_st_order
     """Store to every device behind a multimem address.
     - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
     release: Multimem_st_order
     """Store to every device behind a multimem address.
     - `multimem.st.order.scope{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st.order.scope{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st.order.scope{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
     s32 = b32
@@ -16917,28 +16917,28 @@ class Multimem_st:
     u64 = b32
     v2: Multimem_st_global_v2
     """Store to every device behind a multimem address.
-    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - and 1 more forms
     """
     v4: Multimem_st_global_v4
     """Store to every device behind a multimem address.
-    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - and 1 more forms
     """
     v8: Multimem_st_global_v8
     """Store to every device behind a multimem address.
-    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     """
     weak: Multimem_st_weak
     """Store to every device behind a multimem address.
     - `multimem.st{.weak}{.global}.type [a], b` (PTX 8.1, sm_90 or later)
-    - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.6, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `multimem.st{.weak}{.global}.vec.type [a], b` (PTX 8.1, sm_90 or later)
+    - `multimem.st{.weak}{.global}{.vec}.type [a], b` (PTX 8.1, sm_90 or later)
     - and 2 more forms
     """
 class Multimem_st_async:
@@ -17466,16 +17466,16 @@ class Rcp_rnd_ftz:
 class Red:
     L2__cache_hint: Red_L2_cache_hint
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.3, sm_70 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.add.type [a], b, policy` (PTX 1.2, any target)
     - and 7 more forms
     """
     add: Red_add
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 2.0, any target)
     - and 8 more forms
     """
     and_: Red_op
@@ -17485,22 +17485,22 @@ class Red:
     """
     async_: Red_async
     """Combine a value into the shared memory of a cluster without waiting.
-    - `red.async.mmio.release.sys{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
     - `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
     - `red.async.release.scope{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
+    - `red.async.mmio.release.sys{.global}.add.type [a], b` (PTX 8.7, sm_100 or later)
     """
     cluster: Red_scope
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     cta: Red_scope
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     dec: Red_scope_op
@@ -17509,16 +17509,16 @@ class Red:
     """
     global_: Red_scope_global
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     gpu: Red_scope
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     inc: Red_scope_op
@@ -17527,15 +17527,15 @@ class Red:
     """
     max: Red_scope_global_op
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
     min: Red_scope_global_op
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
+    - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
     """
     or_: Red_op
     """Combine a value into memory atomically.
@@ -17544,44 +17544,44 @@ class Red:
     """
     relaxed: Red_sem
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     release: Red_sem
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     shared: Red_scope_space
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
     - and 7 more forms
     """
     shared__cluster: Red_scope_space
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
     - and 7 more forms
     """
     shared__cta: Red_scope_space
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 7.8, sm_90 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.3, sm_70 or later)
-    - `red{.sem}{.scope}{.space}.add.noftz.type [a], b` (PTX 6.2, sm_60 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.2, any target)
     - and 7 more forms
     """
     sys: Red_scope
     """Combine a value into memory atomically.
-    - `red{.sem}{.scope}{.global}.add.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.add{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
-    - `red{.sem}{.scope}{.global}.hint.add.noftz.type [a], b, policy` (PTX 7.8, sm_90 or later)
+    - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.space}.add.type [a], b` (PTX 1.1, any target)
+    - `red{.sem}{.scope}{.global}.hint.op.type [a], b, policy` (PTX 1.1, any target)
     - and 20 more forms
     """
     xor: Red_op
@@ -19865,44 +19865,44 @@ class Sqrt_rnd_ftz:
 class St:
     L1__evict_first: St_level1
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_last: St_level1
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_normal: St_level1
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__evict_unchanged: St_level1
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L1__no_allocate: St_level1
     """Store to memory.
-    - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 4 more forms
     """
     L2__cache_hint: St_L2_cache_hint
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 11 more forms
     """
     L2__evict_first: St_level1_level2
@@ -19922,22 +19922,22 @@ class St:
     """
     async_: St_async
     """Store to the shared memory of a cluster without waiting; an mbarrier hears of the bytes.
-    - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
+    - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
     - `st.async.release.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
-    - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.type [a], b, [mbar]` (PTX 9.2, sm_90 or later)
+    - `st.async.mmio.release.sys{.global}.type [a], b` (PTX 8.7, sm_100 or later)
     - and 1 more forms
     """
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -19949,67 +19949,67 @@ class St:
     """
     cg: St_cop
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 9 more forms
     """
     cs: St_cop
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 9 more forms
     """
     f32 = b16
     f64 = b16
     global_: St_global
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 16 more forms
     """
     local: St_ss
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 2 more forms
     """
     mmio: St_mmio
     """Store to memory.
-    - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
     - `st.mmio.relaxed.sys{.global}.type [a], b` (PTX 8.2, sm_70 or later)
+    - `st.mmio.relaxed.sys{.global}.b128 [a], b` (PTX 8.4, sm_70 or later)
     - `st.mmio.release.sys{.global}.b128 [a], b` (PTX 9.3, sm_70 or later)
     - and 1 more forms
     """
     param: St_ss
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 2 more forms
     """
     param__func: St_ss
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 2 more forms
     """
     relaxed: St_relaxed
     """Store to memory.
-    - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-    - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
     - and 11 more forms
     """
     release: St_release
     """Store to memory.
-    - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
-    - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
+    - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
     - and 11 more forms
     """
     s16 = b16
@@ -20018,23 +20018,23 @@ class St:
     s8 = b16
     shared: St_ss
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 2 more forms
     """
     shared__cluster: St_ss
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 2 more forms
     """
     shared__cta: St_ss
     """Store to memory.
-    - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
     - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 2 more forms
     """
     u16 = b16
@@ -20043,50 +20043,50 @@ class St:
     u8 = b16
     v2: St_global_v2
     """Store to memory.
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
     """
     v4: St_global_v4
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     v8: St_global_v8
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 8.8, sm_100 or later)
+    - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
     - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
     - and 2 more forms
     """
     volatile: St_volatile
     """Store to memory.
-    - `st.volatile.local.b128 [a], b` (PTX 9.1, sm_70 or later)
-    - `st.volatile.local.type [a], b` (PTX 9.1, any target)
-    - `st.volatile.local.v2.type [a], b` (PTX 9.1, any target)
+    - `st.volatile{.ss}.type [a], b` (PTX 1.0, any target)
+    - `st.volatile{.ss}.v2.type [a], b` (PTX 1.0, any target)
+    - `st.volatile{.ss}.v4.type [a], b` (PTX 1.0, any target)
     - and 9 more forms
     """
     wb: St_cop
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 9 more forms
     """
     weak: St_weak
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 16 more forms
     """
     wt: St_cop
     """Store to memory.
-    - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-    - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+    - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+    - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
     - and 9 more forms
     """
 class St_level1:
@@ -20546,13 +20546,13 @@ class St_cop:
     L2__cache_hint: St_cop_L2_cache_hint
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -20654,8 +20654,8 @@ class St_cop_L2_cache_hint_v8:
 class St_cop_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -20673,8 +20673,8 @@ class St_cop_v2:
 class St_cop_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
@@ -20695,8 +20695,8 @@ class St_cop_v4:
 class St_cop_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
+        - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
@@ -20722,15 +20722,15 @@ class St_global:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -20755,9 +20755,9 @@ class St_global:
 class St_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -20775,9 +20775,9 @@ class St_global_v2:
 class St_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
@@ -20799,9 +20799,9 @@ class St_global_v4:
 class St_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
@@ -21026,13 +21026,13 @@ class St_relaxed_scope:
     L2__evict_normal: St_relaxed_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21271,13 +21271,13 @@ class St_relaxed_scope_global:
     L2__evict_normal: St_relaxed_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21298,8 +21298,8 @@ class St_relaxed_scope_global:
 class St_relaxed_scope_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21317,8 +21317,8 @@ class St_relaxed_scope_global_v2:
 class St_relaxed_scope_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
@@ -21339,8 +21339,8 @@ class St_relaxed_scope_global_v4:
 class St_relaxed_scope_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
@@ -21433,13 +21433,13 @@ class St_relaxed_sys:
     L2__evict_normal: St_relaxed_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21527,13 +21527,13 @@ class St_relaxed_sys_global:
     L2__evict_normal: St_relaxed_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.relaxed.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.relaxed.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21593,13 +21593,13 @@ class St_release_scope:
     L2__evict_normal: St_release_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21838,13 +21838,13 @@ class St_release_scope_global:
     L2__evict_normal: St_release_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.3, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21865,8 +21865,8 @@ class St_release_scope_global:
 class St_release_scope_global_v2:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v2.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -21884,8 +21884,8 @@ class St_release_scope_global_v2:
 class St_release_scope_global_v4:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v4.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
@@ -21906,8 +21906,8 @@ class St_release_scope_global_v4:
 class St_release_scope_global_v8:
     def b16(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.v8.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, a: Name, b: Values, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
@@ -22000,13 +22000,13 @@ class St_release_sys:
     L2__evict_normal: St_release_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22094,13 +22094,13 @@ class St_release_sys_global:
     L2__evict_normal: St_release_scope_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         - `st.release.scope{.ss}.b128 [a], b` (PTX 8.4, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.4, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
-        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st.release.scope{.ss}.type [a], b` (PTX 6.0, sm_70 or later)
+        - `st.release.scope{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     b64 = b16
@@ -22382,15 +22382,15 @@ class St_weak:
     L2__evict_normal: St_level1_level2
     def b128(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         """
     def b16(self, a: Name, b: Value, /, *, pred: Reg | None = None) -> None:
         """Store to memory.
+        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
         - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
@@ -22518,36 +22518,36 @@ class Sub:
         """
     ftz: Sub_ftz
     """Subtract the second number from the first.
-    - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
+    - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
     rm: Sub_rnd
     """Subtract the second number from the first.
-    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 2 more forms
     """
     rn: Sub_rn
     """Subtract the second number from the first.
-    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
-    - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
+    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - and 5 more forms
     """
     rp: Sub_rnd
     """Subtract the second number from the first.
-    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 2 more forms
     """
     rz: Sub_rz
     """Subtract the second number from the first.
-    - `sub.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
-    - `sub.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
-    - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
+    - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
+    - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
+    - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 4 more forms
     """
     def s16(self, d: Reg, a: Value, b: Value, /, *, pred: Reg | None = None) -> Reg:
@@ -22564,7 +22564,7 @@ class Sub:
     """Subtract the second number from the first.
     - `sub.sat.s32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
-    - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
+    - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - and 2 more forms
     """
     satfinite: Sub_rn_satfinite
@@ -23403,15 +23403,15 @@ class Tcgen05:
     """
     commit: Tcgen05_commit
     """Have an mbarrier hear when the thread's tensor-memory operations so far are complete.
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
-    - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 5 more forms
     """
     cp: Tcgen05_cp
     """Copy from shared memory to tensor memory, asynchronously.
-    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.cp.cta_group.shape{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.cp.cta_group.shape.multicast{.b8x16.format} [taddr], descriptor` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     dealloc: Tcgen05_dealloc
     """Free columns of tensor memory.
@@ -23444,9 +23444,9 @@ class Tcgen05:
     """
     st: Tcgen05_st
     """Store registers of a warp to tensor memory, asynchronously.
+    - `tcgen05.st.sync.aligned.16x64b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.st.sync.aligned.32x32b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.st.sync.aligned.16x128b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.16x256b.num{.unpack::16b}.b32 [taddr], r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.st.sync.aligned.16x32bx2.num{.unpack::16b}.b32 [taddr], offset, r` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 2 more forms
     """
     wait__ld: Tcgen05_operation
@@ -23663,9 +23663,9 @@ class Tcgen05_dealloc_aligned_2:
 class Tcgen05_ld:
     red: Tcgen05_ld_red
     """Load from tensor memory, with the minimum or maximum of what was loaded.
-    - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
-    - `tcgen05.ld.red.sync.aligned.16x32bx2.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
+    - `tcgen05.ld.red.sync.aligned.32x32b.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     - and 2 more forms
     """
     spcompress: Tcgen05_ld_spcompress
@@ -23674,9 +23674,9 @@ class Tcgen05_ld:
     """
     sync: Tcgen05_ld_sync
     """Load from tensor memory into the registers of a warp, asynchronously.
+    - `tcgen05.ld.sync.aligned.16x64b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.ld.sync.aligned.32x32b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.ld.sync.aligned.16x128b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.16x256b.num{.pack::16b}.b32 r, [taddr]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.ld.sync.aligned.16x32bx2.num{.pack::16b}.b32 r, [taddr], offset` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 2 more forms
     """
 class Tcgen05_ld_red:
@@ -23991,23 +23991,23 @@ class Tcgen05_ld_pack_16b_5:
 class Tcgen05_mma:
     cta_group__1: Tcgen05_mma_cta_group
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 51 more forms
     """
     cta_group__2: Tcgen05_mma_cta_group
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
-    - `tcgen05.mma.cta_group.kind.ashift{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 51 more forms
     """
     sp: Tcgen05_mma_sp
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
-    - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 43 more forms
     """
     ws: Tcgen05_mma_ws
@@ -24017,41 +24017,41 @@ class Tcgen05_mma:
 class Tcgen05_mma_cta_group:
     kind__f16: Tcgen05_mma_cta_group_kind
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     - and 2 more forms
     """
     kind__f8f6f4: Tcgen05_mma_kind_f8f6f4
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__i8: Tcgen05_mma_cta_group_kind_i8
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
     kind__mxf4: Tcgen05_mma_cta_group_kind_mxf4
     kind__mxf4nvf4: Tcgen05_mma_kind_mxf4nvf4
     kind__mxf8f6f4: Tcgen05_mma_kind_mxf8f6f4
     kind__tf32: Tcgen05_mma_cta_group_kind
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     - and 2 more forms
     """
     kind__ti16: Tcgen05_mma_cta_group_kind_ti16
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_cta_group_kind:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - and 1 more forms
         """
     @overload
@@ -24073,9 +24073,9 @@ class Tcgen05_mma_cta_group_kind:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - and 1 more forms
         """
     @overload
@@ -24136,9 +24136,9 @@ class Tcgen05_mma_collector_a_2:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - and 1 more forms
         """
     @overload
@@ -24147,9 +24147,9 @@ class Tcgen05_mma_collector_a_2:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - and 1 more forms
         """
     @overload
@@ -24162,8 +24162,8 @@ class Tcgen05_mma_kind_f8f6f4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24183,8 +24183,8 @@ class Tcgen05_mma_kind_f8f6f4:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24194,8 +24194,8 @@ class Tcgen05_mma_kind_f8f6f4:
     collector__b__use = collector__b__discard
     decompress__lut__b: Tcgen05_mma_decompress_lut_b
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_ashift_2:
     @overload
@@ -24245,8 +24245,8 @@ class Tcgen05_mma_collector_a_4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24254,8 +24254,8 @@ class Tcgen05_mma_collector_a_4:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24267,8 +24267,8 @@ class Tcgen05_mma_decompress_lut_b:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24284,8 +24284,8 @@ class Tcgen05_mma_decompress_lut_b:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24297,8 +24297,8 @@ class Tcgen05_mma_collector_a_5:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24306,8 +24306,8 @@ class Tcgen05_mma_collector_a_5:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24319,8 +24319,8 @@ class Tcgen05_mma_cta_group_kind_i8:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24332,8 +24332,8 @@ class Tcgen05_mma_cta_group_kind_i8:
     @overload
     def collector__a__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
     def collector__a__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24362,19 +24362,19 @@ class Tcgen05_mma_ashift_3:
 class Tcgen05_mma_cta_group_kind_mxf4:
     block_scale: Tcgen05_mma_block_scale
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_mma_block_scale:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     block32: Tcgen05_mma_block32
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     collector__a__discard: Tcgen05_mma_collector_a_7
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24386,22 +24386,22 @@ class Tcgen05_mma_block_scale:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
     scale_vec__2X: Tcgen05_mma_scale_vec_2X
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_block32:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_collector_a_6
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24413,8 +24413,8 @@ class Tcgen05_mma_block32:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24422,13 +24422,13 @@ class Tcgen05_mma_block32:
 class Tcgen05_mma_collector_a_6:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24436,13 +24436,13 @@ class Tcgen05_mma_collector_a_6:
 class Tcgen05_mma_collector_a_7:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24450,8 +24450,8 @@ class Tcgen05_mma_collector_a_7:
 class Tcgen05_mma_scale_vec_2X:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_collector_a_8
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24463,8 +24463,8 @@ class Tcgen05_mma_scale_vec_2X:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24472,13 +24472,13 @@ class Tcgen05_mma_scale_vec_2X:
 class Tcgen05_mma_collector_a_8:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24488,29 +24488,29 @@ class Tcgen05_mma_kind_mxf4nvf4:
 class Tcgen05_mma_block_scale_2:
     block16: Tcgen05_mma_size
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     block32: Tcgen05_mma_size
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     scale_vec__2X: Tcgen05_mma_size_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     scale_vec__4X: Tcgen05_mma_size_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_size:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_collector_a_9
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24522,8 +24522,8 @@ class Tcgen05_mma_size:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24531,13 +24531,13 @@ class Tcgen05_mma_size:
 class Tcgen05_mma_collector_a_9:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24545,8 +24545,8 @@ class Tcgen05_mma_collector_a_9:
 class Tcgen05_mma_size_2:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_collector_a_10
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24558,8 +24558,8 @@ class Tcgen05_mma_size_2:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24567,13 +24567,13 @@ class Tcgen05_mma_size_2:
 class Tcgen05_mma_collector_a_10:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24581,19 +24581,19 @@ class Tcgen05_mma_collector_a_10:
 class Tcgen05_mma_kind_mxf8f6f4:
     block_scale: Tcgen05_mma_block_scale_3
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_mma_block_scale_3:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     block32: Tcgen05_mma_block32_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     collector__a__discard: Tcgen05_mma_collector_a_13
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24605,27 +24605,27 @@ class Tcgen05_mma_block_scale_3:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
     decompress__lut__b: Tcgen05_mma_decompress_lut_b_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
     """
     scale_vec__1X: Tcgen05_mma_scale_vec_1X
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_block32_2:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_collector_a_11
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24637,27 +24637,27 @@ class Tcgen05_mma_block32_2:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
     decompress__lut__b: Tcgen05_mma_decompress_lut_b_2
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_collector_a_11:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24665,8 +24665,8 @@ class Tcgen05_mma_collector_a_11:
 class Tcgen05_mma_decompress_lut_b_2:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__a__discard: Tcgen05_mma_collector_a_12
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24678,8 +24678,8 @@ class Tcgen05_mma_decompress_lut_b_2:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24687,13 +24687,13 @@ class Tcgen05_mma_decompress_lut_b_2:
 class Tcgen05_mma_collector_a_12:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b{.collector_a}{.collector_b} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24701,13 +24701,13 @@ class Tcgen05_mma_collector_a_12:
 class Tcgen05_mma_collector_a_13:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24715,8 +24715,8 @@ class Tcgen05_mma_collector_a_13:
 class Tcgen05_mma_scale_vec_1X:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_collector_a_14
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
@@ -24728,8 +24728,8 @@ class Tcgen05_mma_scale_vec_1X:
     """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24737,13 +24737,13 @@ class Tcgen05_mma_scale_vec_1X:
 class Tcgen05_mma_collector_a_14:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -24752,8 +24752,8 @@ class Tcgen05_mma_cta_group_kind_ti16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24773,8 +24773,8 @@ class Tcgen05_mma_cta_group_kind_ti16:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24830,8 +24830,8 @@ class Tcgen05_mma_collector_a_16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24839,8 +24839,8 @@ class Tcgen05_mma_collector_a_16:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -24854,41 +24854,41 @@ class Tcgen05_mma_sp:
 class Tcgen05_mma_sp_cta_group:
     kind__f16: Tcgen05_mma_sp_cta_group_kind
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     - and 2 more forms
     """
     kind__f8f6f4: Tcgen05_mma_sp_kind_f8f6f4
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__i8: Tcgen05_mma_sp_cta_group_kind_i8
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
     kind__mxf4: Tcgen05_mma_sp_kind_mxf4
     kind__mxf4nvf4: Tcgen05_mma_sp_kind_mxf4nvf4
     kind__mxf8f6f4: Tcgen05_mma_sp_kind_mxf8f6f4
     kind__tf32: Tcgen05_mma_sp_cta_group_kind
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     - and 2 more forms
     """
     kind__ti16: Tcgen05_mma_sp_kind_ti16
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_sp_cta_group_kind:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - and 1 more forms
         """
     @overload
@@ -24910,9 +24910,9 @@ class Tcgen05_mma_sp_cta_group_kind:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - and 1 more forms
         """
     @overload
@@ -24973,9 +24973,9 @@ class Tcgen05_mma_sp_collector_a_2:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         - and 1 more forms
         """
     @overload
@@ -24984,9 +24984,9 @@ class Tcgen05_mma_sp_collector_a_2:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         - and 1 more forms
         """
     @overload
@@ -24999,8 +24999,8 @@ class Tcgen05_mma_sp_kind_f8f6f4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25020,8 +25020,8 @@ class Tcgen05_mma_sp_kind_f8f6f4:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25077,8 +25077,8 @@ class Tcgen05_mma_sp_collector_a_4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25086,8 +25086,8 @@ class Tcgen05_mma_sp_collector_a_4:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25099,8 +25099,8 @@ class Tcgen05_mma_sp_cta_group_kind_i8:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25112,8 +25112,8 @@ class Tcgen05_mma_sp_cta_group_kind_i8:
     @overload
     def collector__a__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
     def collector__a__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25142,19 +25142,19 @@ class Tcgen05_mma_sp_ashift_3:
 class Tcgen05_mma_sp_kind_mxf4:
     block_scale: Tcgen05_mma_sp_block_scale
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_block_scale:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     block32: Tcgen05_mma_sp_block32
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     collector__a__discard: Tcgen05_mma_sp_collector_a_6
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25166,22 +25166,22 @@ class Tcgen05_mma_sp_block_scale:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
     scale_vec__2X: Tcgen05_mma_sp_scale_vec_2X
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_block32:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_5
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25193,8 +25193,8 @@ class Tcgen05_mma_sp_block32:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25202,13 +25202,13 @@ class Tcgen05_mma_sp_block32:
 class Tcgen05_mma_sp_collector_a_5:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25216,13 +25216,13 @@ class Tcgen05_mma_sp_collector_a_5:
 class Tcgen05_mma_sp_collector_a_6:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25230,8 +25230,8 @@ class Tcgen05_mma_sp_collector_a_6:
 class Tcgen05_mma_sp_scale_vec_2X:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_7
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25243,8 +25243,8 @@ class Tcgen05_mma_sp_scale_vec_2X:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25252,13 +25252,13 @@ class Tcgen05_mma_sp_scale_vec_2X:
 class Tcgen05_mma_sp_collector_a_7:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25268,29 +25268,29 @@ class Tcgen05_mma_sp_kind_mxf4nvf4:
 class Tcgen05_mma_sp_block_scale_2:
     block16: Tcgen05_mma_sp_size
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     block32: Tcgen05_mma_sp_size
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     scale_vec__2X: Tcgen05_mma_sp_size_2
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     scale_vec__4X: Tcgen05_mma_sp_size_2
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_size:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_8
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25302,8 +25302,8 @@ class Tcgen05_mma_sp_size:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25311,13 +25311,13 @@ class Tcgen05_mma_sp_size:
 class Tcgen05_mma_sp_collector_a_8:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25325,8 +25325,8 @@ class Tcgen05_mma_sp_collector_a_8:
 class Tcgen05_mma_sp_size_2:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_9
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25338,8 +25338,8 @@ class Tcgen05_mma_sp_size_2:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25347,13 +25347,13 @@ class Tcgen05_mma_sp_size_2:
 class Tcgen05_mma_sp_collector_a_9:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25361,19 +25361,19 @@ class Tcgen05_mma_sp_collector_a_9:
 class Tcgen05_mma_sp_kind_mxf8f6f4:
     block_scale: Tcgen05_mma_sp_block_scale_3
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_mma_sp_block_scale_3:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     block32: Tcgen05_mma_sp_block32_2
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     collector__a__discard: Tcgen05_mma_sp_collector_a_11
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25385,22 +25385,22 @@ class Tcgen05_mma_sp_block_scale_3:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
     scale_vec__1X: Tcgen05_mma_sp_scale_vec_1X
     """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+    - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_block32_2:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_10
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25412,8 +25412,8 @@ class Tcgen05_mma_sp_block32_2:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25421,13 +25421,13 @@ class Tcgen05_mma_sp_block32_2:
 class Tcgen05_mma_sp_collector_a_10:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25435,13 +25435,13 @@ class Tcgen05_mma_sp_collector_a_10:
 class Tcgen05_mma_sp_collector_a_11:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25449,8 +25449,8 @@ class Tcgen05_mma_sp_collector_a_11:
 class Tcgen05_mma_sp_scale_vec_1X:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_12
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
@@ -25462,8 +25462,8 @@ class Tcgen05_mma_sp_scale_vec_1X:
     """Multiply a structured-sparse matrix into tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25471,13 +25471,13 @@ class Tcgen05_mma_sp_scale_vec_1X:
 class Tcgen05_mma_sp_collector_a_12:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Reg | None = None) -> None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
+        - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
     collector__b__fill = collector__b__discard
     collector__b__lastuse = collector__b__discard
@@ -25486,8 +25486,8 @@ class Tcgen05_mma_sp_kind_ti16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25507,8 +25507,8 @@ class Tcgen05_mma_sp_kind_ti16:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25564,8 +25564,8 @@ class Tcgen05_mma_sp_collector_a_14:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25573,8 +25573,8 @@ class Tcgen05_mma_sp_collector_a_14:
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Reg | None = None) -> Reg | None:
@@ -25585,54 +25585,54 @@ class Tcgen05_mma_sp_collector_a_14:
 class Tcgen05_mma_ws:
     cta_group__1: Tcgen05_mma_ws_cta_group_1
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - and 3 more forms
     """
     sp: Tcgen05_mma_ws_sp
     """Multiply a sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - and 3 more forms
     """
 class Tcgen05_mma_ws_cta_group_1:
     kind__f16: Tcgen05_mma_ws_cta_group_1_kind
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__f8f6f4: Tcgen05_mma_ws_cta_group_1_kind
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__i8: Tcgen05_mma_ws_kind_i8
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     """
     kind__tf32: Tcgen05_mma_ws_cta_group_1_kind
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__ti16: Tcgen05_mma_ws_kind_ti16
     """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_ws_cta_group_1_kind:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     collector__b0__fill = collector__b0__discard
     collector__b0__lastuse = collector__b0__discard
@@ -25652,13 +25652,13 @@ class Tcgen05_mma_ws_cta_group_1_kind:
 class Tcgen05_mma_ws_kind_i8:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
     collector__b0__fill = collector__b0__discard
     collector__b0__lastuse = collector__b0__discard
@@ -25678,13 +25678,13 @@ class Tcgen05_mma_ws_kind_i8:
 class Tcgen05_mma_ws_kind_ti16:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply with the second matrix held in a buffer (weight stationary), into tensor memory.
-        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
     collector__b0__fill = collector__b0__discard
     collector__b0__lastuse = collector__b0__discard
@@ -25706,39 +25706,39 @@ class Tcgen05_mma_ws_sp:
 class Tcgen05_mma_ws_sp_cta_group_1:
     kind__f16: Tcgen05_mma_ws_sp_kind
     """Multiply a sparse matrix, weight stationary, into tensor memory.
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__f8f6f4: Tcgen05_mma_ws_sp_kind
     """Multiply a sparse matrix, weight stationary, into tensor memory.
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__i8: Tcgen05_mma_ws_sp_kind_i8
     """Multiply a sparse matrix, weight stationary, into tensor memory.
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     """
     kind__tf32: Tcgen05_mma_ws_sp_kind
     """Multiply a sparse matrix, weight stationary, into tensor memory.
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__ti16: Tcgen05_mma_ws_sp_kind_ti16
     """Multiply a sparse matrix, weight stationary, into tensor memory.
-    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+    - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_ws_sp_kind:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
-        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
-        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     collector__b0__fill = collector__b0__discard
     collector__b0__lastuse = collector__b0__discard
@@ -25758,13 +25758,13 @@ class Tcgen05_mma_ws_sp_kind:
 class Tcgen05_mma_ws_sp_kind_i8:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
-        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
-        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
     collector__b0__fill = collector__b0__discard
     collector__b0__lastuse = collector__b0__discard
@@ -25784,13 +25784,13 @@ class Tcgen05_mma_ws_sp_kind_i8:
 class Tcgen05_mma_ws_sp_kind_ti16:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
-        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Reg | None = None) -> None:
         """Multiply a sparse matrix, weight stationary, into tensor memory.
-        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
+        - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
     collector__b0__fill = collector__b0__discard
     collector__b0__lastuse = collector__b0__discard
@@ -25946,9 +25946,9 @@ class Tensormap:
     """
     replace: Tensormap_replace
     """Replace one field of a tensor map in memory.
-    - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
-    - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], packed_type` (PTX 8.7, sm_100f, sm_110f or sm_120f and their families)
     - `tensormap.replace.tile.field{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+    - `tensormap.replace.tile.field{.ss}.b1024.b64 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
+    - `tensormap.replace.tile.elemtype{.ss}.b1024.b32 [addr], new_val` (PTX 8.3, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
     - and 8 more forms
     """
 class Tensormap_cp_fenceproxy:
@@ -26123,7 +26123,7 @@ class Tex_geom_v2_f16x2:
         """Sample a texture.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26147,7 +26147,7 @@ class Tex_geom_v4_f16:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26166,7 +26166,7 @@ class Tex_geom_v4_dtype:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
+        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
         - and 5 more forms
         """
     @overload
@@ -26305,7 +26305,7 @@ class Tex_base_geom_v2_f16x2:
         """Sample a texture.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26329,7 +26329,7 @@ class Tex_base_geom_v4_f16:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, sm_53 or later)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26348,7 +26348,7 @@ class Tex_base_geom_v4_dtype:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d, [a], e, f` (PTX 4.3, any target)
+        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
         - and 5 more forms
         """
     @overload
@@ -26485,7 +26485,7 @@ class Tex_grad_geom_v2_f16x2:
         """Sample a texture.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26509,7 +26509,7 @@ class Tex_grad_geom_v4_f16:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26528,7 +26528,7 @@ class Tex_grad_geom_v4_dtype:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e, f` (PTX 4.3, any target)
+        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
         - and 5 more forms
         """
     @overload
@@ -26631,7 +26631,7 @@ class Tex_level_geom_v2_f16x2:
         """Sample a texture.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26655,7 +26655,7 @@ class Tex_level_geom_v4_f16:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, sm_53 or later)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
         - and 5 more forms
         """
     @overload
@@ -26674,7 +26674,7 @@ class Tex_level_geom_v4_dtype:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, e, f` (PTX 4.3, any target)
+        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
         - and 5 more forms
         """
     @overload
@@ -26780,7 +26780,7 @@ class Tld4_comp_2d_v4_dtype:
         """Fetch one component of the four texels that bilinear filtering would read.
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 2.2, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
-        - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
         - and 5 more forms
         """
     @overload
@@ -26798,7 +26798,7 @@ class Tld4_comp_a2d_v4_dtype:
         """Fetch one component of the four texels that bilinear filtering would read.
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
-        - `tld4.comp.geom.v4.dtype.f32 d, [a], e, f` (PTX 4.3, any target)
+        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
         - and 5 more forms
         """
     @overload
@@ -27410,8 +27410,8 @@ class Vote:
     """
     sync: Vote_sync
     """Combine a predicate over the lanes of a warp that a mask names.
-    - `vote.sync.ballot.b32 d, a, membermask` (PTX 6.0, any target)
     - `vote.sync.mode.pred p, a, membermask` (PTX 6.0, any target)
+    - `vote.sync.ballot.b32 d, a, membermask` (PTX 6.0, any target)
     """
     uni: Vote_mode
     """Combine a predicate over a warp, on targets before sm_70.
@@ -27790,16 +27790,16 @@ class Wgmma_fence_sync:
 class Wgmma_mma_async:
     sp: Wgmma_mma_async_sp
     """Multiply a structured-sparse matrix by a dense one for a warpgroup, asynchronously.
-    - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
-    - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
-    - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
+    - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
+    - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
+    - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     - and 17 more forms
     """
     sync: Wgmma_mma_async_sync
     """Multiply matrices of shared memory for a warpgroup, asynchronously, and accumulate.
-    - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
-    - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
-    - `wgmma.mma_async.sync.aligned.shape.f16.f16.f16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
+    - `wgmma.mma_async.sync.aligned.shape.s32.b1.b1.and.popc d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
+    - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
+    - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
     - and 19 more forms
     """
 class Wgmma_mma_async_sp:
@@ -28424,23 +28424,23 @@ class Wgmma_wait_group_sync:
 class Wmma:
     load: Wmma_load
     """Load a fragment of a matrix into the registers of a warp.
+    - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.0, sm_70 or later)
-    - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 7.0, sm_80 or later)
-    - `wmma.load.which.sync.aligned.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later)
+    - `wmma.load.which.sync.layout.shape{.ss}.type r, [a]{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     - and 4 more forms
     """
     mma: Wmma_mma
     """Multiply the matrices of a warp and add a third.
-    - `wmma.mma.and.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c` (PTX 7.1, sm_80 or later)
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
-    - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
+    - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
+    - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     - and 14 more forms
     """
     store: Wmma_store
     """Store the accumulators of a warp as a matrix.
-    - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
+    - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later)
-    - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
+    - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; gone from sm_70 on in PTX 6.3 and later)
     - and 4 more forms
     """
 class Wmma_load:

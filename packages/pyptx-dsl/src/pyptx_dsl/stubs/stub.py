@@ -211,7 +211,8 @@ def _names(patterns: Iterable[Pattern]) -> tuple[str, ...]:
 
 
 def _documentation_of_forms(stub: Stub, patterns: tuple[Pattern, ...], shown: int = SHOWN) -> str:
-    """Return the summaries, then the syntax lines with the versions and targets that have them."""
+    """Return the summaries, then the syntax lines with versions and targets: the oldest and shortest first."""
+    patterns = tuple(sorted(patterns, key=lambda each: (each.row.since, len(each.row.syntax), each.row.name)))
     parts = [stub.summaries[name] for name in _names(patterns) if stub.summaries[name]]
     lines = list(dict.fromkeys(f"- `{each.row.syntax}` ({availability(each.row)})" for each in patterns))
     if len(lines) > shown:
