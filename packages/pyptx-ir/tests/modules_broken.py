@@ -217,12 +217,6 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a guard nobody declares", "undefined-register", entry("@«%p9» mov.b32 %r2, 1;")),
     Broken("code behind a branch", "unreachable", entry("bra DONE;\n\t«mov.b32» %r1, 1;\nDONE:")),
     Broken("code behind an exit", "unreachable", entry("exit;\n\t«mov.b32» %r1, 1;")),
-    Broken("setmaxnreg without a budget", "ignored-setmaxnreg", entry("«setmaxnreg.inc.sync.aligned.u32» 104;")),
-    Broken(
-        "setmaxnreg with half a budget",
-        "ignored-setmaxnreg",
-        entry("«setmaxnreg.inc.sync.aligned.u32» 104;", directives=".maxntid 128, 1, 1"),
-    ),
     # Functions and memory
     Broken("a call of an entry", "call-target", entry("call «j»;", above=".entry j() { ret; }\n")),
     Broken("too few arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x)»;", above=PAIR)),
@@ -304,15 +298,6 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a list of 64 bits", "operand-type", entry("L: ts: .branchtargets L;\n\tbrx.idx «%rd1», ts;")),
     Broken("a list without an index", "operand-count", entry("L: ts: .branchtargets L;\n\t«brx.idx» ts;")),
     Broken("a branch with an odd word", "modifier", entry("L: ts: .branchtargets L;\n\tbrx.idx«.near» %r1, ts;")),
-    Broken(
-        "single CTAs and pairs",
-        "cta-group",
-        entry(
-            "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%r1], 64;\n"
-            "\ttcgen05.dealloc«.cta_group::2».sync.aligned.b32 %r1, 64;",
-            head=".version 9.0\n.target sm_100a\n",
-        ),
-    ),
     Broken("a component of another type", "operand-type", entry(".reg .v2 .f32 v;\n\tadd.s32 %r1, %r2, «v.x»;")),
     Broken("a call with a name too many", "operand-count", entry("«call» f, f, ();", above=".func f() { ret; }\n")),
     # Addresses
@@ -339,7 +324,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "a parameter for shared memory", "address-space", entry("ld.shared.u32 %r1, «[n]»;", parameters=".param .u32 n")
     ),
-    Broken("wgmma without the a", "target", before_hopper("«wgmma.fence.sync.aligned»;", "8.0", "sm_90")),
+    Broken("a reduction without the a", "target", before_hopper("«redux.sync.min.f32» %f1, %f2, -1;", "8.8", "sm_100")),
     Broken(
         "a cluster's memory before clusters", "target", before_hopper("ld«.shared::cluster».u32 %r1, [%rd1];", "8.0")
     ),

@@ -52,8 +52,6 @@ LEGAL: dict[str, str] = {
     "two targets of one kind": entry("", head=".version 9.0\n.target sm_90a\n.target sm_90a\n"),
     "a size of block twice": entry("", directives=".maxntid 128 .maxntid 64"),
     "blocks of one dimension": entry("", directives=".reqntid 128 .minnctapersm 2"),
-    "setmaxnreg with a budget": entry("setmaxnreg.dec.sync.aligned.u32 40;", directives=".maxntid 128 .minnctapersm 1"),
-    "setmaxnreg with a number of registers": entry("setmaxnreg.dec.sync.aligned.u32 40;", directives=".maxnreg 64"),
     "static shared memory of 200 KiB on sm_90a": entry(".shared .b8 tile[204800];"),
     "large shared memory that no entry uses": entry("", above=".shared .b8 tile[300000];\n"),
     "64 KiB of constants": entry("", above=".const .b8 table[65536];\n"),

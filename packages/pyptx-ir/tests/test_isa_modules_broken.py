@@ -30,7 +30,7 @@ def test_a_planted_defect_is_the_one_thing_found_at_its_place(broken: Broken) ->
 
 
 def ptxas_takes(text: str) -> bool:
-    target = next((name for name in ("sm_100a", "sm_90a", "sm_89") if name in text), "sm_80")
+    target = next((name for name in ("sm_100", "sm_90a", "sm_89") if name in text), "sm_80")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
         arguments = [f"-arch={target}", "-O0", "m.ptx", "-o", "m.o"]
@@ -52,4 +52,5 @@ def test_the_defects_are_many_and_of_every_kind() -> None:
     counts = Counter(broken.code for broken in BROKEN)
     assert counts.total() >= 90
     assert len({broken.name for broken in BROKEN}) == len(BROKEN)
-    assert not codes().keys() - counts.keys() - {"newer-version"}
+    elsewhere = {"newer-version", "cta-group", "ignored-setmaxnreg"}  # the last two need the packages of architectures
+    assert not codes().keys() - counts.keys() - elsewhere

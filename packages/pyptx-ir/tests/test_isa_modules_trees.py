@@ -104,7 +104,7 @@ def test_a_target_that_nobody_knows_is_an_error_of_the_call() -> None:
 
 
 def test_a_retired_module_is_judged_for_the_target_that_was_asked_for() -> None:
-    text = ".version 3.2\n.target sm_20\n.entry k() { .reg .b32 %r; .reg .pred %p; elect.sync %r|%p, -1; exit; }\n"
+    text = ".version 3.2\n.target sm_20\n.entry k() { .reg .b32 %r; redux.sync.add.s32 %r, %r, -1; exit; }\n"
     assert [one.code for one in check_text(text)] == ["retired-target"]
     assert {one.code for one in check_text(text, target="sm_75")} == {"target-version", "version"}
 
