@@ -188,7 +188,7 @@ def alone(session: nox.Session, package: str) -> None:
     away = temporary(session, "away")
     shutil.copytree(ROOT / "packages" / package / "tests", away / "tests")
     options = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(away), "-p", "no:cacheprovider")
-    selection = ("-m", "not torch and not jax and not gpu", str(away / "tests"))
+    selection = ("-m", "not hopper and not torch and not jax and not gpu", str(away / "tests"))
     session.run("pytest", *options, "--hypothesis-profile=ci", *selection)
 
 
@@ -211,7 +211,8 @@ def build(session: nox.Session) -> None:
     session.run("python", "-m", "venv", "--clear", str(fresh))
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
     wheelhouse_only = ("--no-index", "--find-links", str(house))
-    session.run(python, "-m", "pip", "install", "--quiet", *wheelhouse_only, "pyptx[sim]", external=True)
+    everything = "pyptx[hopper,blackwell,sim]"
+    session.run(python, "-m", "pip", "install", "--quiet", *wheelhouse_only, everything, external=True)
     session.run(python, "-m", "pip", "check", external=True)
     session.run(python, "tools/check_alone.py", "pyptx", external=True)
     session.run(python, "examples/ampere/vector_add.py", env={"PYPTX_CPU": "quiet"}, external=True)

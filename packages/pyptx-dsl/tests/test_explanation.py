@@ -64,6 +64,7 @@ def test_a_kernel_without_trouble_is_one_line() -> None:
     assert re.fullmatch(r"// many for sm_90a: \d+ registers a thread, 0 bytes spilled", head)
 
 
+@pytest.mark.hopper
 def test_a_dropped_setmaxnreg_is_a_warning_and_an_explanation_with_the_remedy() -> None:
     @kernel(grid=1, block=256)
     def grows() -> None:

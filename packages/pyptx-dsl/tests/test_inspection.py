@@ -77,6 +77,7 @@ def test_what_ptxas_refuses_is_an_error_at_the_python_line() -> None:
     assert "test_inspection.py" in str(caught.value)
 
 
+@pytest.mark.hopper
 def test_advice_of_ptxas_is_a_warning_at_the_users_file() -> None:
     @kernel
     def k() -> None:

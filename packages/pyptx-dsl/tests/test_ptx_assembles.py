@@ -608,6 +608,7 @@ def test_every_shape_of_mma_assembles(arch: str) -> None:
     assert counted >= {"sm_80": 50, "sm_90a": 50, "sm_100a": 58}[arch]
 
 
+@pytest.mark.hopper
 def test_matrices_load_store_and_transpose_from_addresses_of_every_kind() -> None:
     def body() -> None:
         tile = smem.alloc(b16, (4, 64))
@@ -645,6 +646,7 @@ def test_asynchronous_copies_assemble_on_ampere() -> None:
     assembled(body, "sm_80")
 
 
+@pytest.mark.hopper
 def test_mbarriers_assemble() -> None:
     def common() -> None:
         bars, state = smem.mbarrier(2), reg.scalar(b64)
