@@ -55,6 +55,7 @@ Value: TypeAlias = PtxValue | Operand | str | SupportsIndex | SupportsFloat
 Values: TypeAlias = Sequence[Value] | RegArray | Operand
 TwoResults: TypeAlias = PipeRef | Operand | str
 NoResult: TypeAlias = Operand | str
+Guard: TypeAlias = Reg | None
 
 '''
 FOOT = '''
@@ -172,7 +173,7 @@ def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
         if len(ways) > 1:
             yield "    @overload"
         result = "Reg | None" if alike and len(ways) > 1 else _result(way)
-        yield f"    def {name}(self, {_parameters(way)}pred: Reg | None = None) -> {result}:"
+        yield f"    def {name}(self, {_parameters(way)}pred: Guard = None) -> {result}:"
         yield _docstring(text, "        ")
         text = "As above, with other operands."
 
