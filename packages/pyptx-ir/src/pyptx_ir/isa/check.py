@@ -164,7 +164,7 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
     patterns = patterns_of(opcode[0])
     if not patterns:
         return Judgement(unknown(opcode))
-    if is_partial(opcode):
+    if names_a_bank(opcode):
         return Judgement(None)
     matches = _matches(opcode)
     if not matches:
@@ -210,14 +210,9 @@ def patterns_of(opcode: str) -> tuple[Pattern, ...]:
     return tuple(compile_row(row) for row in manager().instructions_of(opcode))
 
 
-def is_partial(opcode: tuple[str, ...]) -> bool:
-    """Tell whether the table knows that it does not know all forms of `opcode`."""
-    from pyptx_ir.isa.table.chapters import PARTIAL
-
-    words = set(opcode[1:])
-    if any(word.endswith("]") for word in words):
-        return True  # the numbered constant banks of PTX before 2.2: ld.const[3]
-    return any(opcode[0] == name and words.issuperset(marks) for name, *marks in PARTIAL)
+def names_a_bank(opcode: tuple[str, ...]) -> bool:
+    """Tell whether a word is one of the numbered constant banks of PTX before 2.2, which no row describes."""
+    return any(word.endswith("]") for word in opcode[1:])  # ld.const[3]
 
 
 def _fitting(matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...]) -> Pattern | None:

@@ -60,5 +60,3 @@ ROWS = (
         manual="cp.async.mbarrier.arrive",
     ),
 )
-
-PARTIAL: tuple[tuple[str, ...], ...] = ()

@@ -55,9 +55,3 @@ CHAPTERS = (
 )
 
 ROWS = tuple(row for chapter in CHAPTERS for row in chapter.ROWS)
-
-# Words that mark a form as not described yet: an opcode that has them all passes unchecked.
-PARTIAL: tuple[tuple[str, ...], ...] = (
-    *async_copy.PARTIAL,
-    *memory.PARTIAL,
-)

@@ -158,5 +158,3 @@ ROWS = (
     *_ordered("st", "relaxed", ""),
     *_ordered("st", "release", ""),
 )
-
-PARTIAL: tuple[tuple[str, ...], ...] = ()
