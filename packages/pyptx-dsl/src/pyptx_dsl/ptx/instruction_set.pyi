@@ -2228,8 +2228,7 @@ class Call:
         """Call a function, by name or through a pointer.
         - `call{.uni} f` (PTX 1.0, any target)
         - `call{.uni} results, f` (PTX 1.0, any target)
-        - `call{.uni} f, arguments` (PTX 1.0, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def __call__(self, pointer: Value, callees: Name, /, *, pred: Guard = None) -> Reg | None:
@@ -2251,8 +2250,7 @@ class Call:
         """Call a function, by name or through a pointer.
         - `call{.uni} f` (PTX 1.0, any target)
         - `call{.uni} results, f` (PTX 1.0, any target)
-        - `call{.uni} f, arguments` (PTX 1.0, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def uni(self, pointer: Value, callees: Name, /, *, pred: Guard = None) -> Reg | None:
@@ -4948,15 +4946,13 @@ class Cp_async_ca_ss_global:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 3 more forms
+        - and 4 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Guard = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 3 more forms
+        - and 4 more forms
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
@@ -4967,15 +4963,13 @@ class Cp_async_L2_cache_hint:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 3 more forms
+        - and 4 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Guard = None) -> None:
         """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
-        - and 3 more forms
+        - and 4 more forms
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
@@ -6506,13 +6500,13 @@ class Cvt_rn_satfinite_dtype_2:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f16x2 d, a` (PTX 7.8, sm_90 or later)
         - `cvt.rn{.relu}.satfinite.dtype.f16x2 d, a` (PTX 8.1, sm_89 or later)
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f16x2 d, a{, scale}` (PTX 9.4, sm_107f and its family)
+        - and 1 more forms
         """
     def f32(self, d: Reg, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
         """Convert a value from one type to another.
         - `cvt.rn.satfinite{.relu}.dtype.f32 d, a, b` (PTX 7.8, sm_90 or later)
         - `cvt.rn{.relu}.satfinite.dtype.f32 d, a, b` (PTX 8.1, sm_89 or later)
-        - `cvt.frnd2.satfinite{.relu}{.pzo}{.scaled}.dtype.f32 d, a, b{, scale}` (PTX 9.4, sm_107f and its family)
+        - and 1 more forms
         """
 class Cvt_rn_satfinite_f16:
     def f32(self, d: Reg, a: Value, /, *, pred: Guard = None) -> Reg:
@@ -8725,13 +8719,13 @@ class Ld:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -10538,13 +10532,13 @@ class Ld_global:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -10985,13 +10979,13 @@ class Ld_global_nc:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -11493,7 +11487,7 @@ class Ld_global_nc_v2_4:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v2.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -11513,7 +11507,7 @@ class Ld_global_nc_v4_6:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v4.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
@@ -11537,7 +11531,7 @@ class Ld_global_nc_v8_6:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
         - `ld.global{.cop}.nc.v8.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld.global.nc{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load global memory that nothing writes during the kernel, through the read-only cache.
@@ -11557,7 +11551,7 @@ class Ld_global_v2:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v2.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v2.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -11577,7 +11571,7 @@ class Ld_global_v4:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v4.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v4.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
@@ -11601,7 +11595,7 @@ class Ld_global_v8:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.v8.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.v8.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
         """Load from memory.
@@ -12846,13 +12840,13 @@ class Ld_weak:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -12901,13 +12895,13 @@ class Ld_weak_global:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.b128 d, [a]` (PTX 8.3, sm_70 or later)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.b128 d, [a]{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, d: Reg, a: Name, /, *, pred: Guard = None) -> Reg:
         """Load from memory.
         - `ld{.weak}{.ss}{.cop}.type d, [a]` (PTX 1.0, any target)
         - `ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
-        - `ld{.weak}{.global}{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -13504,7 +13498,7 @@ class Mbarrier_arrive:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
-        - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+        - and 1 more forms
         """
     @overload
     def b64(self, state: Reg, addr: Name, /, *, pred: Guard = None) -> Reg:
@@ -13678,7 +13672,7 @@ class Mbarrier_arrive_ss_4:
         """Arrive at an mbarrier, and expect bytes in the same step if asked to.
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
-        - `mbarrier.arrive{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
+        - and 1 more forms
         """
     @overload
     def b64(self, state: Reg, addr: Name, /, *, pred: Guard = None) -> Reg:
@@ -15500,8 +15494,7 @@ class Mov:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.b128 d, a` (PTX 8.3, sm_70 or later)
         - `mov.b128 d, {a, b}` (PTX 8.3, sm_70 or later)
-        - `mov.b128 {d, e}, a` (PTX 8.3, sm_70 or later)
-        - and 2 more forms
+        - and 3 more forms
         """
     @overload
     def b128(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
@@ -15514,7 +15507,7 @@ class Mov:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b16 d, {a, b}` (PTX 1.0, any target)
-        - `mov.b16 {d, e}, a` (PTX 1.0, any target)
+        - and 1 more forms
         """
     @overload
     def b16(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
@@ -15527,8 +15520,7 @@ class Mov:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b32 d, {a, b}` (PTX 1.0, any target)
-        - `mov.b32 {d, e}, a` (PTX 1.0, any target)
-        - and 2 more forms
+        - and 3 more forms
         """
     @overload
     def b32(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
@@ -15541,8 +15533,7 @@ class Mov:
         """Copy a register, constant, special register or address; or pack and unpack a vector.
         - `mov.type d, a` (PTX 1.0, any target)
         - `mov.b64 d, {a, b}` (PTX 1.0, any target)
-        - `mov.b64 {d, e}, a` (PTX 1.0, any target)
-        - and 2 more forms
+        - and 3 more forms
         """
     @overload
     def b64(self, d: Reg, a: Values, /, *, pred: Guard = None) -> Reg:
@@ -19932,13 +19923,13 @@ class St:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -20725,13 +20716,13 @@ class St_global:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -20758,7 +20749,7 @@ class St_global_v2:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v2.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v2.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -20778,7 +20769,7 @@ class St_global_v4:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v4.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v4.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     def b64(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
@@ -20802,7 +20793,7 @@ class St_global_v8:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.v8.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.v8.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     def b32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
         """Store to memory.
@@ -22385,13 +22376,13 @@ class St_weak:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.b128 [a], b` (PTX 8.3, sm_70 or later)
         - `st{.weak}{.global}{.cop}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.b128 [a], b{, policy}` (PTX 8.3, sm_70 or later)
+        - and 1 more forms
         """
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
         """Store to memory.
         - `st{.weak}{.ss}{.cop}.type [a], b` (PTX 1.0, any target)
         - `st{.weak}{.global}{.cop}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
-        - `st{.weak}{.global}{.level1}{.hint}.type [a], b{, policy}` (PTX 7.4, sm_70 or later)
+        - and 1 more forms
         """
     b32 = b16
     b64 = b16
@@ -24052,8 +24043,7 @@ class Tcgen05_mma_cta_group_kind:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -24076,8 +24066,7 @@ class Tcgen05_mma_cta_group_kind:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -24139,8 +24128,7 @@ class Tcgen05_mma_collector_a_2:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.cta_group.kind{.collector_a} [d], [a], b, idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.cta_group.kind{.collector_a} [d], a, b, idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -24150,8 +24138,7 @@ class Tcgen05_mma_collector_a_2:
         """Multiply matrices into an accumulator in tensor memory, asynchronously, from one thread.
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], [a], b, idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.cta_group.kind{.collector_a}.collector_b [d], a, b, idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -24889,8 +24876,7 @@ class Tcgen05_mma_sp_cta_group_kind:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -24913,8 +24899,7 @@ class Tcgen05_mma_sp_cta_group_kind:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -24976,8 +24961,7 @@ class Tcgen05_mma_sp_collector_a_2:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -24987,8 +24971,7 @@ class Tcgen05_mma_sp_collector_a_2:
         """Multiply a structured-sparse matrix into tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
-        - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
-        - and 1 more forms
+        - and 2 more forms
         """
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
@@ -26124,8 +26107,7 @@ class Tex_geom_v2_f16x2:
         """Sample a texture.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26134,8 +26116,7 @@ class Tex_geom_v2_f16x2:
         """Sample a texture.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_geom_v4:
     f16: Tex_geom_v4_f16
@@ -26148,8 +26129,7 @@ class Tex_geom_v4_f16:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26158,8 +26138,7 @@ class Tex_geom_v4_f16:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_geom_v4_dtype:
     @overload
@@ -26167,8 +26146,7 @@ class Tex_geom_v4_dtype:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26177,8 +26155,7 @@ class Tex_geom_v4_dtype:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_geom_2:
     v2: Tex_geom_v2_2
@@ -26190,8 +26167,7 @@ class Tex_geom_v2_f16x2_2:
         """Sample a texture.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_geom_v4_2:
     f16: Tex_geom_v4_f16_2
@@ -26203,16 +26179,14 @@ class Tex_geom_v4_f16_2:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_geom_v4_dtype_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_3d:
     v2: Tex_3d_v2
@@ -26224,8 +26198,7 @@ class Tex_3d_v2_f16x2:
         """Sample a texture.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_3d_v4:
@@ -26238,8 +26211,7 @@ class Tex_3d_v4_f16:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_3d_v4_dtype:
@@ -26247,8 +26219,7 @@ class Tex_3d_v4_dtype:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_geom_3:
@@ -26261,8 +26232,7 @@ class Tex_geom_v2_f16x2_3:
         """Sample a texture.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_geom_v4_3:
     f16: Tex_geom_v4_f16_3
@@ -26274,16 +26244,14 @@ class Tex_geom_v4_f16_3:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
         """Sample a texture.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - `tex.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base:
     _1d: Tex_base_geom
@@ -26306,8 +26274,7 @@ class Tex_base_geom_v2_f16x2:
         """Sample a texture.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26316,8 +26283,7 @@ class Tex_base_geom_v2_f16x2:
         """Sample a texture.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_geom_v4:
     f16: Tex_base_geom_v4_f16
@@ -26330,8 +26296,7 @@ class Tex_base_geom_v4_f16:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26340,8 +26305,7 @@ class Tex_base_geom_v4_f16:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_geom_v4_dtype:
     @overload
@@ -26349,8 +26313,7 @@ class Tex_base_geom_v4_dtype:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26359,8 +26322,7 @@ class Tex_base_geom_v4_dtype:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_geom_2:
     v2: Tex_base_geom_v2_2
@@ -26372,8 +26334,7 @@ class Tex_base_geom_v2_f16x2_2:
         """Sample a texture.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_geom_v4_2:
     f16: Tex_base_geom_v4_f16_2
@@ -26385,16 +26346,14 @@ class Tex_base_geom_v4_f16_2:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_geom_v4_dtype_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_3d:
     v2: Tex_base_3d_v2
@@ -26406,8 +26365,7 @@ class Tex_base_3d_v2_f16x2:
         """Sample a texture.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_base_3d_v4:
@@ -26420,8 +26378,7 @@ class Tex_base_3d_v4_f16:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_base_3d_v4_dtype:
@@ -26429,8 +26386,7 @@ class Tex_base_3d_v4_dtype:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_base_geom_3:
@@ -26443,8 +26399,7 @@ class Tex_base_geom_v2_f16x2_3:
         """Sample a texture.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v2.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_geom_v4_3:
     f16: Tex_base_geom_v4_f16_3
@@ -26456,16 +26411,14 @@ class Tex_base_geom_v4_f16_3:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_base_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
         """Sample a texture.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
-        - `tex.base.geom.v4.dtype.ctype d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_grad:
     _1d: Tex_grad_geom
@@ -26486,8 +26439,7 @@ class Tex_grad_geom_v2_f16x2:
         """Sample a texture.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Guard = None) -> None:
@@ -26496,8 +26448,7 @@ class Tex_grad_geom_v2_f16x2:
         """Sample a texture.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_grad_geom_v4:
     f16: Tex_grad_geom_v4_f16
@@ -26510,8 +26461,7 @@ class Tex_grad_geom_v4_f16:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Guard = None) -> None:
@@ -26520,8 +26470,7 @@ class Tex_grad_geom_v4_f16:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_grad_geom_v4_dtype:
     @overload
@@ -26529,8 +26478,7 @@ class Tex_grad_geom_v4_dtype:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Guard = None) -> None:
@@ -26539,8 +26487,7 @@ class Tex_grad_geom_v4_dtype:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_grad_3d:
     v2: Tex_grad_3d_v2
@@ -26552,8 +26499,7 @@ class Tex_grad_3d_v2_f16x2:
         """Sample a texture.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_grad_3d_v4:
@@ -26566,8 +26512,7 @@ class Tex_grad_3d_v4_f16:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_grad_3d_v4_dtype:
@@ -26575,8 +26520,7 @@ class Tex_grad_3d_v4_dtype:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_grad_geom_2:
@@ -26589,8 +26533,7 @@ class Tex_grad_geom_v2_f16x2_2:
         """Sample a texture.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v2.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_grad_geom_v4_2:
     f16: Tex_grad_geom_v4_f16_2
@@ -26602,16 +26545,14 @@ class Tex_grad_geom_v4_f16_2:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_grad_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Guard = None) -> None:
         """Sample a texture.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
-        - `tex.grad.geom.v4.dtype.ctype d|p, [a], dpdx, dpdy` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_level:
     _1d: Tex_level_geom
@@ -26632,8 +26573,7 @@ class Tex_level_geom_v2_f16x2:
         """Sample a texture.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Guard = None) -> None:
@@ -26642,8 +26582,7 @@ class Tex_level_geom_v2_f16x2:
         """Sample a texture.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_level_geom_v4:
     f16: Tex_level_geom_v4_f16
@@ -26656,8 +26595,7 @@ class Tex_level_geom_v4_f16:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Guard = None) -> None:
@@ -26666,8 +26604,7 @@ class Tex_level_geom_v4_f16:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_level_geom_v4_dtype:
     @overload
@@ -26675,8 +26612,7 @@ class Tex_level_geom_v4_dtype:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Guard = None) -> None:
@@ -26685,8 +26621,7 @@ class Tex_level_geom_v4_dtype:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_level_3d:
     v2: Tex_level_3d_v2
@@ -26698,8 +26633,7 @@ class Tex_level_3d_v2_f16x2:
         """Sample a texture.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_level_3d_v4:
@@ -26712,8 +26646,7 @@ class Tex_level_3d_v4_f16:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_level_3d_v4_dtype:
@@ -26721,8 +26654,7 @@ class Tex_level_3d_v4_dtype:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
     s32 = f32
 class Tex_level_geom_2:
@@ -26735,8 +26667,7 @@ class Tex_level_geom_v2_f16x2_2:
         """Sample a texture.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v2.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_level_geom_v4_2:
     f16: Tex_level_geom_v4_f16_2
@@ -26748,16 +26679,14 @@ class Tex_level_geom_v4_f16_2:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tex_level_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Guard = None) -> None:
         """Sample a texture.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
-        - `tex.level.geom.v4.dtype.ctype d|p, [a], lod` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Tld4:
     a: Tld4_comp
@@ -26781,8 +26710,7 @@ class Tld4_comp_2d_v4_dtype:
         """Fetch one component of the four texels that bilinear filtering would read.
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 2.2, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
-        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26799,8 +26727,7 @@ class Tld4_comp_a2d_v4_dtype:
         """Fetch one component of the four texels that bilinear filtering would read.
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], e` (PTX 4.3, any target)
-        - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
-        - and 5 more forms
+        - and 6 more forms
         """
     @overload
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
@@ -26816,8 +26743,7 @@ class Tld4_comp_geom_v4_dtype:
         """Fetch one component of the four texels that bilinear filtering would read.
         - `tld4.comp.geom.v4.dtype.f32 d, [a]` (PTX 4.3, any target)
         - `tld4.comp.geom.v4.dtype.f32 d, [a], f` (PTX 4.3, any target)
-        - `tld4.comp.geom.v4.dtype.f32 d|p, [a]` (PTX 7.1, sm_60 or later)
-        - and 1 more forms
+        - and 2 more forms
         """
 class Txq:
     addr_mode_0: Txq_query
@@ -27147,7 +27073,7 @@ class Vmad_dtype_atype_btype:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
-        - `vmad.dtype.atype.btype{.sat}{.scale} d, minus_a, minus_b, minus_c` (PTX 2.0, any target)
+        - and 1 more forms
         """
     po: Vmad_dtype_atype_btype_po
     """Multiply two bytes, halves or words, add a third operand, and scale the result.
@@ -27159,7 +27085,7 @@ class Vmad_dtype_atype_btype:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
-        - `vmad.dtype.atype.btype{.sat}{.scale} d, minus_a, minus_b, minus_c` (PTX 2.0, any target)
+        - and 1 more forms
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_po:
@@ -27189,13 +27115,13 @@ class Vmad_dtype_atype_btype_sat:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
-        - `vmad.dtype.atype.btype{.sat}{.scale} d, minus_a, minus_b, minus_c` (PTX 2.0, any target)
+        - and 1 more forms
         """
     def shr15(self, d: Reg, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
         """Multiply two bytes, halves or words, add a third operand, and scale the result.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
-        - `vmad.dtype.atype.btype{.sat}{.scale} d, minus_a, minus_b, minus_c` (PTX 2.0, any target)
+        - and 1 more forms
         """
     shr7 = shr15
 class Vmax:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-# How many forms a docstring shows, of a call and at a word that is not the last; the reference page has all.
+# How many forms a docstring shows, of an instruction and at a later word; the reference page has all.
 SHOWN = 3
 SHOWN_AT_WORD = 2
 LONGEST = 32  # characters of a class's name that is made of all words
@@ -168,7 +168,7 @@ def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
     ways = signatures(state.accepted)
     # A register fits wherever an address or a value does: then what is returned can't depend on which of them is meant.
     alike = any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
-    text = _documentation_of_forms(stub, _accepted(state))
+    text = _documentation_of_forms(stub, _accepted(state), SHOWN_AT_WORD)
     for way in ways:
         if len(ways) > 1:
             yield "    @overload"
