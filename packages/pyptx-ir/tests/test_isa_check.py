@@ -107,11 +107,12 @@ def test_a_wrong_instruction_is_refused_with_what_is_wrong_and_the_form_it_shoul
 @pytest.mark.parametrize(
     ("text", "target", "version", "said"),
     [
-        (
+        pytest.param(
             "setmaxnreg.inc.sync.aligned.u32 232;",
             "sm_80",
             (8, 5),
             "setmaxnreg.inc.sync.aligned.u32 needs sm_90a or sm_100a",
+            marks=pytest.mark.hopper,
         ),
         ("ex2.approx.f16 %f16_1, %f16_2;", "sm_75", (6, 5), "needs PTX 7.0; this module is version 6.5"),
         ("cp.async.wait_all;", "sm_75", (8, 5), "cp.async.wait_all needs sm_80 or later; the target is sm_75"),
