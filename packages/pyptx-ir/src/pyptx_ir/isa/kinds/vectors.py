@@ -30,7 +30,7 @@ def _unfit_sparse(argument: str, shape: Shape, use: Use) -> Misfit | None:
 
 def _unfit_vec(argument: str, shape: Shape, use: Use) -> Misfit | None:
     length = _length(use)
-    if length > 1:
+    if length > 1 or (shape[0] == "vector" and len(shape) == 2):  # where a vector could stand, ptxas takes {x} for x
         return _unfit_elements(length, argument, shape, use)
     return Misfit("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else _unfit(argument, shape, use)
 
