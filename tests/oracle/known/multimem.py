@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
+    r"^multimem\.\S*\.v[248]\S* .*\| operand-type: .* must be a \.": (
+        "in vectors, ptxas takes registers of other types than alone, even predicates"
+    ),
     r"^multimem\.(st|red|cp)\.\S*acc::f(16|32)": (
         "only loads accumulate in another precision; ptxas reads the word and drops it"
     ),
@@ -10,4 +13,8 @@ STRICTER: dict[str, str] = {
     r"^multimem\.red\.\S*(min|max)\S*f16": "the manual's multimem.red only adds floating-point numbers",
 }
 
-LAXER: dict[str, str] = {}
+LAXER: dict[str, str] = {
+    r"^multimem\.st\.async\S* .*%(b128|f16x2)_.* specified for 'cvt'": (
+        "ptxas converts wider registers itself, and fails to convert these"
+    ),
+}

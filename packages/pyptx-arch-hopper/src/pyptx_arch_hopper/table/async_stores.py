@@ -10,6 +10,8 @@ WORDS = ("b32", "u32", "s32", "f32")
 LONG_WORDS = ("b64", "u64", "s64", "f64")
 TYPES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 
+# Without a state space, both are generic addresses.
+REMOTE = {"mbar": "address"}
 WIDE_SCOPES = ("gpu", "sys")
 # What may be combined in another block's shared memory.
 REDUCTIONS = (
@@ -23,7 +25,7 @@ ROWS = (
     *(
         form(
             f"st.async{{.weak}}{{.shared::cluster}}.mbarrier::complete_tx::bytes{vector}.type [a], b, [mbar]",
-            {"b": kind},
+            {**REMOTE, "b": kind},
             since=since,
             access="w",
             manual="st.async",
@@ -55,6 +57,7 @@ ROWS = (
     *(
         form(
             "red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, [mbar]",
+            REMOTE,
             since=ptx(8, 1),
             access="x",
             manual="red.async",
