@@ -7,6 +7,9 @@ STRICTER: dict[str, str] = {
     r"^st\.(?=\S*async)(?!\S*complete_tx)\S* ": (
         "without release, the manual asks for the mbarrier, which ptxas lets go"
     ),
+    r"^st\.async\.(?=\S*complete_tx)(\S*\.)?(cta|cluster|gpu|sys)[. ].*\| modifier: ": (
+        "the manual has a scope with release alone; ptxas 13.0 reads it and does nothing with it"
+    ),
     r"^red\.async\.(?!\S*release)\S*add\.s64": "the manual's additions in shared memory are of u32, s32 and u64",
     r"^(st|red)\.async\.\S* .*\| operand-count: .* has 2 operands; it takes 3: a, b, mbar": (
         "the same; ptxas takes the words for the mbarrier without the operand"
