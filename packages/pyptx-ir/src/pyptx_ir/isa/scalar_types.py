@@ -43,7 +43,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
 }
 
 # Types of a matrix's elements that no register has, alone or packed; and those of the scales of its blocks.
-ELEMENTS = ("b1", "u4", "s4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
+ELEMENTS = ("b1", "u2", "s2", "u4", "s4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
 
 TYPES: frozenset[str] = frozenset(SIZES) | frozenset(HELD_BY) | frozenset(ELEMENTS)
 
