@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
+    r"^createpolicy\.cvt\S* \d": "ptxas takes a number for the result, which is then lost",
     r"^prefetch\.L2::evict": "the manual: this hint goes with .global",
     r"^prefetch\.(?=\S*\.L2|\S*\.tensormap|L2|tensormap)\S*L1::32B": "ptxas passes over a second level",
     r"^(prefetch|discard|applypriority|createpolicy)\S* [^;]*\[[ls]mem\]": (

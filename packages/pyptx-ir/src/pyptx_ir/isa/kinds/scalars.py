@@ -35,7 +35,7 @@ def _unfit(type_name: str, shape: Shape, use: Use, *, relaxed: bool) -> Misfit |
     elif shape[0] == "literal":
         fits = not use.place.written and takes_immediate(type_name, str(shape[1]))
     elif shape[0] == "special":
-        fits = use.place.special and not use.place.written and _takes_special(type_name, shape[1:])
+        fits = use.place.special and not use.place.written and _takes_special(type_name, shape[1:], relaxed=relaxed)
     if fits:
         return None
     code = OPERAND_TYPE if _is_value(shape, use) else OPERAND_KIND
@@ -47,9 +47,9 @@ def _is_value(shape: Shape, use: Use) -> bool:
     return shape[0] == "register" or (shape[0] == "literal" and not use.place.written)
 
 
-def _takes_special(type_name: str, special: Shape) -> bool:
-    """Tell whether mov of this type may read a special register of one of these types."""
-    return not is_float(type_name) and any(takes(type_name, str(each)) for each in special)
+def _takes_special(type_name: str, special: Shape, *, relaxed: bool) -> bool:
+    """Tell whether an operand of this type may be a special register of one of these types."""
+    return not is_float(type_name) and any(takes(type_name, str(each), relaxed=relaxed) for each in special)
 
 
 def _unfit_bits(argument: str, shape: Shape, _use: Use) -> Misfit | None:
