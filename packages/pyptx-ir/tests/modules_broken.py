@@ -275,6 +275,11 @@ BROKEN: tuple[Broken, ...] = (
         "shared memory of 64 KiB", "shared-memory", before_hopper(".shared .b8 tile[65536];").replace(" k(", " «k»(")
     ),
     Broken(
+        "shared memory of 64 KiB in a family",
+        "shared-memory",
+        before_hopper(".shared .b8 tile[65536];", "8.8", "sm_100f").replace(" k(", " «k»("),
+    ),
+    Broken(
         "shared memory of a function that is called",
         "shared-memory",
         before_hopper("call f;").replace(

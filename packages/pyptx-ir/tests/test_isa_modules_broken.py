@@ -30,7 +30,7 @@ def test_a_planted_defect_is_the_one_thing_found_at_its_place(broken: Broken) ->
 
 
 def ptxas_takes(text: str) -> bool:
-    target = next((name for name in ("sm_100", "sm_90a", "sm_89") if name in text), "sm_80")
+    target = next((name for name in ("sm_100f", "sm_100", "sm_90a", "sm_89") if name in text), "sm_80")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
         arguments = [f"-arch={target}", "-O0", "m.ptx", "-o", "m.o"]

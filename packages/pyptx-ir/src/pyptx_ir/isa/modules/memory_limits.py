@@ -27,8 +27,8 @@ def shared_limits(walk: Walk) -> None:
     if walk.target is None:
         return
     row = find_target(walk.target)
-    # ptxas lets targets with a suffix have statically what others must ask for at launch.
-    limit = row.shared_static if row.kind == "plain" else row.shared_optin
+    # ptxas lets targets with an `a`, and these alone, have statically what others must ask for at launch.
+    limit = row.shared_optin if row.kind == "arch" else row.shared_static
     for entry in walk.entries():
         _entry(walk, entry, limit)
 
