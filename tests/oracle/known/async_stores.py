@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
+    r"^red\.async\.(?!\S*complete_tx)\S*relaxed\S* .*\| modifier: ": (
+        "the manual's relaxed reductions tell an mbarrier; ptxas 13.0 takes them without"
+    ),
     r"^st\.async\S*\.shared(::cta)?[. ]": "the manual has .shared::cluster only: the store goes to another block",
     r"^st\.(?=\S*async)(?!\S*complete_tx)\S* ": (
         "without release, the manual asks for the mbarrier, which ptxas lets go"

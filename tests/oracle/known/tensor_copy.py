@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
+    r"^(cp|applypriority)\S*\.im2col\S* .*\{[^{}]*%f16_.*\| operand-type: .* offsets in ": (
+        "offsets are integers; beside one, ptxas takes a floating-point register of 16 bits, too"
+    ),
     r"^cp\S*\.tensor\.\S*\.global\.shared::cta\S*\.mbarrier::report::": (
         "the manual has reports for loads only; ptxas lets a store have a report, too"
     ),
