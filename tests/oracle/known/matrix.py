@@ -50,6 +50,7 @@ STRICTER: dict[str, str] = {
     ),
     r"^(ld|st)matrix\S*\.x8\.": "the manual: 1, 2 or 4 matrices; ptxas knows the word x8, and then counts no registers",
     r"^movmatrix\S* %b32_1, 0f": "the manual: a 32-bit register; ptxas takes a floating-point constant, and no integer",
+    r"^wmma\.mma\S*\.s32\.[us]8\.[us]8\.u32\b": "the manual: the sums are .s32; ptxas takes .u32 for those added to",
     r"^wmma\.(load\.c|store\.d)\S*\.m8n8k(32|128)\S*\.f32 ": (
         "the manual: integer products have integer sums; ptxas loads and stores sums of .f32 that no product takes"
     ),
