@@ -39,6 +39,9 @@ STRICTER: dict[str, str] = {
     r"^mma\S*\.kind::f8f6f4\S*\.e[45]m[23]\.e[45]m[23]\.[^|]*\| target: ": (
         "the manual: .kind needs sm_120f; ptxas takes it elsewhere for types that need no .kind"
     ),
+    r"^mma(?=\S*\.m16n8k16\b)(?=\S*\.kind::f8f6f4\b)\S*": (
+        "the manual: .kind::f8f6f4 has m16n8k32; ptxas takes the older shape of fp8 with it, undocumented"
+    ),
     r"^mma(?!\S*block_scale)\S*\.kind::mx[^|]*\| (missing-)?modifier: ": (
         "the manual: these kinds scale blocks; ptxas reads over them where .block_scale is missing"
     ),
