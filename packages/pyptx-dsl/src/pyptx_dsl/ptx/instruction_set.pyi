@@ -1,4 +1,4 @@
-# ruff: noqa: D205, D400, D415, E501, N801, N802, N803, N815, PYI021
+# ruff: noqa: A002, D205, D400, D415, E501, N801, N802, N803, N815, PYI021
 # fmt: off
 """What a type checker and an editor see of `ptx.inst`.
 

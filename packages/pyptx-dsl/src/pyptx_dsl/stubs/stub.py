@@ -30,7 +30,7 @@ SHOWN = 3
 SHOWN_AT_WORD = 2
 LONGEST = 32  # characters of a class's name that is made of all words
 
-HEAD = '''# ruff: noqa: D205, D400, D415, E501, N801, N802, N803, N815, PYI021
+HEAD = '''# ruff: noqa: A002, D205, D400, D415, E501, N801, N802, N803, N815, PYI021
 # fmt: off
 """What a type checker and an editor see of `ptx.inst`.
 
