@@ -35,6 +35,8 @@ def check(text: str, target: str = "sm_90a", version: tuple[int, int] = (8, 5)) 
         "ld.global.v4.f32 {%f32_1, %f32_2, %f32_3, %f32_4}, [%u64_1+16];",
         "ld.global.nc.L1::no_allocate.L2::128B.v2.f32 {%f32_1, %f32_2}, [%u64_1];",
         "ld.shared.u8 %u32_1, [smem];",
+        "ld.global.b32 %b32_1, [%u64_1+4].unified;",
+        "ld.b32 %b32_1, [%u64_1].unified;",
         "st.global.b32 [%u64_1], 0;",
         "setp.lt.and.s32 %pred_1|%pred_2, %s32_1, 7, !%pred_3;",
         "cvt.rn.bf16x2.f32 %b32_1, %f32_1, %f32_2;",
@@ -116,6 +118,9 @@ def test_a_wrong_instruction_is_refused_with_what_is_wrong_and_the_form_it_shoul
         ),
         ("ex2.approx.f16 %f16_1, %f16_2;", "sm_75", (6, 5), "needs PTX 7.0; this module is version 6.5"),
         ("cp.async.wait_all;", "sm_75", (8, 5), "cp.async.wait_all needs sm_80 or later; the target is sm_75"),
+        ("ld.b32 %b32_1, [%u64_1].unified;", "sm_90", (7, 8), ".unified of ld.b32 needs PTX 8.0"),
+        ("ld.b32 %b32_1, [%u64_1].unified;", "sm_89", (8, 5), ".unified of ld.b32 needs sm_90 or later"),
+        ("st.b32 [%u64_1].unified, %b32_1;", "sm_90", (8, 5), "it must be an address without .unified"),
         (
             "ld.shared::cluster.u32 %u32_1, [smem];",
             "sm_80",

@@ -123,6 +123,7 @@ def operands(inner: st.SearchStrategy[o.Operand]) -> st.SearchStrategy[o.Operand
         st.builds(o.Vector, lists),
         st.builds(o.Address, NAMED, st.one_of(st.none(), OFFSETS)),
         st.builds(o.TensorAddress, st.tuples(NAMED, inner)),
+        st.builds(o.Unified, st.builds(o.Address, NAMED)),
     )
 
 

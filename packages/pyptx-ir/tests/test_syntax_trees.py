@@ -53,6 +53,7 @@ from pyptx_ir.syntax.operands import (
     TensorAddress,
     Ternary,
     Unary,
+    Unified,
     Vector,
 )
 from pyptx_ir.syntax.parser import _parse
@@ -120,6 +121,8 @@ OPERANDS: dict[str, Operand] = {
     "[a+4*2]": Address(A, Binary("*", FOUR, TWO)),
     "[4*2]": Address(Binary("*", FOUR, TWO)),
     "[%r1, {%r2, %r3}]": TensorAddress((R1, Vector((R2, R3)))),
+    "[a].unified": Unified(Address(A)),
+    "[%r1+4] .unified": Unified(Address(R1, FOUR)),
     "[a+4-2, b]": TensorAddress((Binary("-", Binary("+", A, FOUR), TWO), B)),
     "{%r1, {a, -4}, _}": Vector((R1, Vector((A, Immediate("-4"))), Sink())),
     "{}": Vector(()),

@@ -219,3 +219,9 @@ def test_special_registers_tell_where_a_thread_stands() -> None:
     out = np.zeros(360, np.uint32)
     assert execute(body, out, grid=(3, 2), block=(5, 4, 3)).findings == ()
     assert out.reshape(6, 60).tolist() == [[t + t % 32 * 100 for t in range(60)]] * 6
+
+
+def test_a_unified_address_is_an_address() -> None:
+    out = np.arange(64, dtype=np.uint32)
+    execute("ld.global.u32 %r1, [%rd1+128].unified;\nst.global.u32 [%rd1], %r1;", out)
+    assert out[:32].tolist() == list(range(32, 64))

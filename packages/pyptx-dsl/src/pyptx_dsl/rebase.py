@@ -31,6 +31,9 @@ def _moved(operand: tree.Operand, places: Places) -> tree.Operand:
             return _plus(symbol, offset + int(text, 0))
         case tree.Address(base=base, offset=inner):
             return _moved_address(operand, base, inner, places)
+        case tree.Unified(address=address):
+            moved_address = _moved(address, places)
+            return operand if moved_address is address else tree.Unified(moved_address)
         case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
             moved = tuple([_moved(part, places) for part in parts])
             return (

@@ -40,7 +40,7 @@ class Array(Protocol[Kind_co]):
 
     The output of a kernel shares the framework of its inputs, and neither their element type nor their rank. That is
     what `cumsum` promises, for torch (`Tensor`, of a `Parameter` too), JAX (`Array`) and NumPy (an `ndarray` of any
-    shape and dtype) alike.
+    shape and dtype) alike; only the stubs of NumPy 2.5 say that it keeps the element type of floats.
     """
 
     def cumsum(self, axis: int, /) -> Kind_co:

@@ -350,7 +350,12 @@ def _register_names(operand: tree.Operand) -> Iterator[str]:
         case tree.Pair(first=first, second=second):
             yield from _register_names(first)
             yield from _register_names(second)
-        case tree.Negated(operand=inner) | tree.Parenthesized(operand=inner) | tree.Unary(operand=inner):
+        case (
+            tree.Negated(operand=inner)
+            | tree.Parenthesized(operand=inner)
+            | tree.Unary(operand=inner)
+            | tree.Unified(address=inner)
+        ):
             yield from _register_names(inner)
         case _:
             return

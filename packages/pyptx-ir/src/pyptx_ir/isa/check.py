@@ -23,6 +23,7 @@ from pyptx_ir.isa.refusals import (
     unavailable,
     unknown,
     unready_register,
+    unready_unified,
     unready_word,
 )
 from pyptx_ir.isa.shapes import Shape, shape_of
@@ -112,6 +113,8 @@ def judgement_on(
             early = unready_register(operand.name, index, target, version)
             if early is not None:
                 return Judgement(early)
+        if shape[0] == "unified" and (early := unready_unified(instruction.opcode, target, version)):
+            return Judgement(early)
     return judgement
 
 

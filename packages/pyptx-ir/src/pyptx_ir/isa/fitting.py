@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from pyptx_ir.isa.kinds.addresses import spaces_named
 from pyptx_ir.isa.kinds.kind import Misfit, Use, split_kind
 from pyptx_ir.isa.kinds.table import KINDS
 
@@ -79,6 +80,10 @@ def _unfit(place: Place, shape: Shape, use: Use) -> Misfit | None:
         return Misfit("a pair, as in d|p")
     if shape[0] == "sink":
         return None if place.sink else Misfit("a register, not the sink")
+    if shape[0] == "unified":
+        inner = cast("Shape", shape[1])
+        reaches_it = spaces_named(use) <= {"global"}
+        return _unfit(place, inner, use) if place.unified and reaches_it else Misfit("an address without .unified")
     if shape[0] == "negated":
         inner = cast("Shape", shape[1])
         return _unfit_kind("pred", inner, use) if place.negated else Misfit("an operand without `!`")
@@ -115,6 +120,7 @@ _DESCRIPTIONS: dict[str, str] = {
     "minus": "a negative register",
     "part": "a part of a register",
     "sink": "the sink",
+    "unified": "a .unified address",
 }
 
 

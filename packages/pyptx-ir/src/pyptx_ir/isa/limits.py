@@ -22,11 +22,11 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
+    "<<": lambda left, right: left << right,
+    ">>": lambda left, right: left >> right,
+    "&": lambda left, right: left & right,
+    "|": lambda left, right: left | right,
+    "^": lambda left, right: left ^ right,
 }
 _SIGNS: dict[str, Callable[[int], int]] = {
     "-": operator.neg,

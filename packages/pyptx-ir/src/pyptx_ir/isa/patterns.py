@@ -30,9 +30,9 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     label, function, list, branches, callees
 
 (`pyptx_ir.isa.kinds` holds a row for each) and behind it, in this order: `or _` (the sink is allowed), `or !` (a
-negated predicate is), `or symbol` (a variable's name is), `or special` (a special register is); `in LIMITS` (a constant
-must be one of `0..255`, `24..256 by 8`, `4 8 16`); and `with WORD` (present exactly if that modifier is, or if the slot
-of that name is filled), `without WORD` (present exactly if it is not).
+negated predicate is), `or symbol` (a variable's name is), `or special` (a special register is), `or unified`
+(`[a].unified` is); `in LIMITS` (a constant must be one of `0..255`, `24..256 by 8`, `4 8 16`); and `with WORD` (present
+exactly if that modifier is, or if the slot of that name is filled), `without WORD` (present exactly if it is not).
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class Place:
     negated: bool = False
     symbol: bool = False
     special: bool = False
+    unified: bool = False
     written: bool = False
     second: str = ""
     optional_second: bool = False
@@ -110,7 +111,7 @@ def compile_row(row: InstructionRow) -> Pattern:
     """Take a row's syntax line apart."""
     head, _, tail = row.syntax.partition(" ")
     items = tuple(_items(head, dict(row.slots)))
-    vocabulary = frozenset().union(*(item.words for item in items))
+    vocabulary = frozenset[str]().union(*(item.words for item in items))
     return Pattern(row, items, tuple(_places(tail, row, items)), vocabulary)
 
 
@@ -145,6 +146,7 @@ def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Pla
                 negated="!" in stated.flags,
                 symbol="symbol" in stated.flags,
                 special="special" in stated.flags,
+                unified="unified" in stated.flags,
                 written=row.access[index : index + 1] in ("w", "x"),
                 second=second and (kinds.get(second) or _default_kind(second, row, items)),
                 optional_second=match["maybe"] is not None,

@@ -113,6 +113,14 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
     return None
 
 
+def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
+    """Return why `[a].unified` can't be written yet, or None. Manual: the notes at the end of ld."""
+    name = f".unified of {'.'.join(opcode)}"
+    if version < (8, 0):
+        return _needs_version(name, (8, 0), version)
+    return None if includes(target, "sm_90") else _needs_target(name, ("sm_90",), target)
+
+
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> Refusal | None:
     """Return why a special register, which stands as operand number `operand`, can't be read yet, or None."""
     rows = special_register_rows()

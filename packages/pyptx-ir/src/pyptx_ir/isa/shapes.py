@@ -2,10 +2,10 @@
 
 A shape is a tuple: `("register", type)`, `("special", type, former types…)` (`"v4"` for `%tid` as a whole),
 `("literal", "int" | "single" | "double")`, `("symbol", what)`, `("element",)` (of an array), `("address", type or
-what)`, `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register), `("part", type,
-selector)` (of a scalar register, as video instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`,
-`("list", shape, …)`. A register whose type nobody knows has the type `""`, which fits everywhere; *what* a symbol is,
-is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
+what)`, `("unified", shape)` (of an address), `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus",
+shape)` (of a register), `("part", type, selector)` (of a scalar register, as video instructions read it), `("pair",
+shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type nobody knows has the type `""`,
+which fits everywhere; *what* a symbol is, is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pyptx_ir.syntax.operands import (
     TensorAddress,
     Ternary,
     Unary,
+    Unified,
     Vector,
 )
 
@@ -60,6 +61,8 @@ def shape_of(operand: Operand, declared: Callable[[str], str | None]) -> Shape:
             return ("literal", literal_kind(text))
         case Address(base, _):
             return ("address", _base_type(base, declared))
+        case Unified(address):
+            return ("unified", shape_of(address, declared))
         case TensorAddress(elements):
             return ("bracket", *(shape_of(element, declared) for element in elements))
         case Vector(elements):

@@ -44,6 +44,7 @@ VERSION = re.compile(r"([0-9]++)\.([0-9]++)(?![\w$.])", re.ASCII)
 STRING = re.compile(r'"([^"\n\0]*+)"')
 TARGET_NAME = re.compile(r"\w++", re.ASCII)
 OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|%(?![\w$])|[|^&<>+\-*/?]", re.ASCII)  # `%x` is a register
+UNIFIED = re.compile(r"\.unified(?![\w$])", re.ASCII)
 CAST = re.compile(r"\.[su]64(?!\w)", re.ASCII)
 FOUND = re.compile(rf"{NUMBER.pattern}|[\w$%.]++|::|[|&=<>!]=|<<|>>|&&|\|\||.", re.ASCII | re.VERBOSE | re.DOTALL)
 

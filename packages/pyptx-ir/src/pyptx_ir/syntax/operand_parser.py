@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.lexemes import CAST, COMPONENT, DOTTED_NAME, NAME, NUMBER, OPERATOR
+from pyptx_ir.syntax.lexemes import CAST, COMPONENT, DOTTED_NAME, NAME, NUMBER, OPERATOR, UNIFIED
 from pyptx_ir.syntax.operand_spelling import PRECEDENCE
 from pyptx_ir.syntax.operands import (
     Address,
@@ -24,6 +24,7 @@ from pyptx_ir.syntax.operands import (
     TensorAddress,
     Ternary,
     Unary,
+    Unified,
     Vector,
 )
 
@@ -198,12 +199,12 @@ class OperandParser:
         if cursor.eat("+") or cursor.sees("-"):
             offset = self._expression(_ADDITIVE)
             if cursor.eat("]"):
-                return Address(base, offset)
+                return self._attributed(Address(base, offset))
             # In a list the sum is an ordinary expression again.
             base = _sum(base, offset)
         base = self._continued(base, _TERNARY)
         if cursor.eat("]"):
-            return Address(base)
+            return self._attributed(Address(base))
         if not cursor.sees(","):
             cursor.refuse("']'")
         elements = [base]
@@ -211,6 +212,10 @@ class OperandParser:
             elements.append(self._expression(_TERNARY))
         cursor.need("]")
         return TensorAddress(tuple(elements))
+
+    def _attributed(self, address: Address) -> Operand:
+        """Read the attribute behind an address, if there is one."""
+        return Unified(address) if self._cursor.take(UNIFIED) else address
 
     def _list(self, close: str) -> tuple[Operand, ...]:
         """Read operands up to and with `close`."""

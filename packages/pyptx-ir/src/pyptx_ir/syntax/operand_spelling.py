@@ -21,6 +21,7 @@ from pyptx_ir.syntax.operands import (
     TensorAddress,
     Ternary,
     Unary,
+    Unified,
     Vector,
 )
 
@@ -121,6 +122,7 @@ _SPELLINGS: dict[type, Callable[[Any], str]] = {
     Index: lambda operand: f"{_within(operand.base, _PRIMARY)}[{spell_operand(operand.index)}]",
     Apply: lambda operand: f"{_within(operand.function, _PRIMARY)}({spell_operand(operand.operand)})",
     Address: _address,
+    Unified: lambda operand: f"{spell_operand(operand.address)}.unified",
     TensorAddress: lambda operand: f"[{spell_list(operand.elements)}]",
     Vector: lambda operand: f"{{{spell_list(operand.elements)}}}",
     Pair: lambda operand: f"{_within(operand.first, _PRIMARY)}|{_within(operand.second, _PRIMARY)}",

@@ -99,6 +99,13 @@ class Address(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Unified(Value):
+    """`[a].unified`: the address of a variable with the attribute `.unified`. Manual: "ld"."""
+
+    address: Operand
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TensorAddress(Value):
     """A bracket with several parts: `[map, {c0, c1}]`, `[texture, sampler, {u, v}]`."""
 
@@ -147,6 +154,7 @@ Operand: TypeAlias = (
     | Apply
     | Address
     | TensorAddress
+    | Unified
     | Vector
     | Pair
     | Negated

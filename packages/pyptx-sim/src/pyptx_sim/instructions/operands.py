@@ -17,6 +17,7 @@ from pyptx_ir.syntax.operands import (
     Sink,
     Symbol,
     Unary,
+    Unified,
     Vector,
 )
 from pyptx_sim.errors import ProgramError
@@ -194,6 +195,8 @@ class Operands:
 
     def address(self, operand: Operand) -> Address:
         """Return an operand that must be an address; a bare symbol or register stands for `[it]`."""
+        if isinstance(operand, Unified):
+            return self.address(operand.address)
         return operand if isinstance(operand, Address) else Address(operand)
 
 

@@ -18,6 +18,7 @@ from pyptx_ir.syntax.operands import (
     TensorAddress,
     Ternary,
     Unary,
+    Unified,
     Vector,
 )
 
@@ -41,7 +42,7 @@ def names_of(operand: Operand) -> tuple[str, ...]:
             return names_of(first) + names_of(second)
         case Binary(op, left, right):
             return () if op == "=" else names_of(left) + names_of(right)
-        case Negated(inner) | Unary(_, inner) | Parenthesized(inner):
+        case Unified(inner) | Negated(inner) | Unary(_, inner) | Parenthesized(inner):
             return names_of(inner)
         case Ternary(condition, then, otherwise):
             return names_of(condition) + names_of(then) + names_of(otherwise)
