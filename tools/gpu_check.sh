@@ -22,7 +22,7 @@ failed=0
 
 # Plugins are found as entry points of an installation; sources have none, so there they are named.
 python3 -c 'from importlib.metadata import distribution; distribution("pyptx-sim")' 2>/dev/null ||
-  export PYPTX_PLUGINS="${PYPTX_PLUGINS:-pyptx_dsl.plugin,pyptx_sim.plugin}"
+  export PYPTX_PLUGINS="${PYPTX_PLUGINS:-pyptx_dsl.plugin,pyptx_sim.plugin,pyptx_arch_hopper.plugin,pyptx_arch_blackwell.plugin}"
 
 python3 -m pytest --gpu -p no:cacheprovider -o "minversion=7" tests/gpu "$@" 2>&1 | tee "$OUT/tests.txt" || failed=1
 
