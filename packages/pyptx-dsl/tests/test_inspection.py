@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import reg, smem
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
-from pyptx_dsl.kernel import kernel
 from pyptx_dsl.operands import AddressOperand
 from pyptx_dsl.specs import Tile
 from pyptx_dsl.trace import active

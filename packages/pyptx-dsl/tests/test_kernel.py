@@ -9,6 +9,7 @@ import pytest
 
 from pyptx_dsl import arch as arch_module
 from pyptx_dsl import reg
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     ArchError,
     ArgumentCountError,
@@ -21,10 +22,11 @@ from pyptx_dsl.errors import (
     SpecError,
     UnboundDimensionsError,
 )
-from pyptx_dsl.kernel import Kernel, TensorSpec, TmaDescriptorHandle, kernel
+from pyptx_dsl.kernel import Kernel
 from pyptx_dsl.keys import freeze
 from pyptx_dsl.runtimes import differentiable_kernel
 from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
 from pyptx_dsl.trace import active
 from pyptx_dsl.types import bf16, f32, u32
 from pyptx_ir.plugins.rows import Argument

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import InstructionUseError
-from pyptx_dsl.kernel import kernel
 from pyptx_dsl.operands import PipeRef
 from pyptx_dsl.ptx.arithmetic import _MAD
 from pyptx_dsl.ptx.bits import _LOP3

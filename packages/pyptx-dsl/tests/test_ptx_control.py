@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError, UndefinedLabelError
-from pyptx_dsl.kernel import Kernel, kernel
 from pyptx_dsl.ptx.errors import ControlFlowError, RawTextError
 from pyptx_dsl.types import b32, f32, pred, s16, s32, s64, u32, u64
 
@@ -19,6 +19,7 @@ from .ptx_machine import Machine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_dsl.kernel import Kernel
     from pyptx_dsl.register import Reg
     from pyptx_dsl.types import PtxType
 

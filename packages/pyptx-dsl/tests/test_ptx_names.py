@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyptx_dsl import plugin, ptx, reg, smem
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     DuplicateNameError,
     InstructionUseError,
@@ -23,7 +24,6 @@ from pyptx_dsl.errors import (
     OperandError,
     RegisterTypeError,
 )
-from pyptx_dsl.kernel import kernel
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_dsl.operands import PipeRef
 from pyptx_dsl.ptx import names

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import reg, runtimes
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import RuntimeMissingError
-from pyptx_dsl.kernel import Kernel, kernel
 from pyptx_dsl.runtimes import differentiable_kernel
 from pyptx_dsl.types import u32
 from pyptx_ir.plugins.rows import Launchable, Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pyptx_dsl.kernel import Kernel
 
 
 @kernel
@@ -43,6 +45,7 @@ class Framework:
     name: str = "framework"
     priority: int = 1
     simulate: None = None
+    launcher: None = None
 
     def claims(self, arrays: Sequence[object]) -> bool:
         return bool(arrays)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pyptx_dsl import reg, smem
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     DuplicateNameError,
     ForeignRegisterError,
@@ -15,12 +17,14 @@ from pyptx_dsl.errors import (
     RegisterTypeError,
     SharedMemoryError,
 )
-from pyptx_dsl.kernel import Kernel, kernel
 from pyptx_dsl.operands import AddressOperand
 from pyptx_dsl.specialize import trace_kernel
 from pyptx_dsl.swizzle import SWIZZLES
 from pyptx_dsl.trace import active
 from pyptx_dsl.types import b16, b32, bf16, f32, pred, s4, u8, u16, u32, u64
+
+if TYPE_CHECKING:
+    from pyptx_dsl.kernel import Kernel
 
 
 def body(build: Kernel) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import reg, smem
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     DuplicateNameError,
     EmptyKernelWarning,
@@ -19,7 +20,6 @@ from pyptx_dsl.errors import (
     RegisterTypeError,
     UndefinedLabelError,
 )
-from pyptx_dsl.kernel import Kernel, kernel
 from pyptx_dsl.operands import AddressOperand, PipeRef
 from pyptx_dsl.trace import Trace, active, current, tracing
 from pyptx_dsl.types import b32, f32, f64, pred, u32, u64
@@ -30,9 +30,11 @@ from pyptx_ir.syntax.operands import Register
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyptx_dsl.kernel import Kernel
+
 EXAMPLE = """
 from pyptx_dsl import reg, smem
-from pyptx_dsl.kernel import kernel
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.trace import active
 from pyptx_dsl.types import f32, pred, u32, u64
 

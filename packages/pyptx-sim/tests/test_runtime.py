@@ -65,7 +65,14 @@ class Scale:
                 EntryParameter("n", "scalar", "u32", value=count),
                 EntryParameter("by", "scalar", "u32", value=by),
             ),
-            outputs=(Output("y", x.shape, self.ptx_type),),
+            outputs=(
+                Output(
+                    "y",
+                    x.shape,
+                    self.ptx_type,
+                    tuple(stride // (bits // 8) for stride in np.empty(x.shape, f"u{bits // 8}").strides),
+                ),
+            ),
         )
 
 
@@ -111,7 +118,7 @@ def test_out_takes_the_array_to_write_to() -> None:
     [
         (np.zeros(4, np.uint32), r"shape \(4,\) and dtype u32; the kernel writes \(5,\) of u32"),
         (np.zeros(5, np.float32), "dtype f32"),
-        (np.zeros(10, np.uint32)[::2], "not contiguous"),
+        (np.zeros(10, np.uint32)[::2], r"strides \(2,\); the kernel writes strides \(1,\)"),
         ((np.zeros(5, np.uint32),) * 2, "has 1 outputs, and out= has 2"),
         ([1, 2], "has 2 arrays"),
         ("y", "is str, not an array"),

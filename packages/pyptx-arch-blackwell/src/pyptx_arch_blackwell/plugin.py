@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
+    from pyptx_ir.plugins.rows import LaunchAttribute
 
 
 @hookimpl
@@ -22,5 +23,13 @@ def pyptx_api_version() -> int:
 def pyptx_instructions() -> Sequence[InstructionRow]:
     """Return the rows of every chapter."""
     from pyptx_arch_blackwell.table.chapters import ROWS
+
+    return ROWS
+
+
+@hookimpl
+def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
+    """Return the launch attributes that came with these devices."""
+    from pyptx_arch_blackwell.launch_attributes import ROWS
 
     return ROWS

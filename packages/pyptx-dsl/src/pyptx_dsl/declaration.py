@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from pyptx_dsl.arch import detect_arch
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
 from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid, three
+from pyptx_dsl.launch_attributes import encode_attributes
 from pyptx_dsl.operands import as_integer, as_items
 from pyptx_dsl.parameters import RawParameter, parse_raw_parameters
 from pyptx_dsl.specs import Tile
@@ -42,13 +43,16 @@ class Options:
     raw_directives: Sequence[tuple[str, Sequence[object]]] | None
     lineinfo: bool
     tma_slots: str
+    mutates: object = ()
+    launch: object = None
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """A kernel as declared: everything that does not depend on shapes or template values.
 
-    `templates` holds the template parameters' defaults; those in `required` have none.
+    `templates` holds the template parameters' defaults; those in `required` have none. `mutated` are the indices of
+    the inputs that the kernel writes to, `attributes` what it asks of the driver.
     """
 
     name: str
@@ -69,6 +73,8 @@ class Declaration:
     directives: tuple[HeaderDirective, ...]
     lineinfo: bool
     tma_slots: str
+    mutated: tuple[int, ...]
+    attributes: tuple[tuple[int, bytes], ...]
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
@@ -119,7 +125,22 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
         directives=_directives(options),
         lineinfo=options.lineinfo,
         tma_slots=options.tma_slots,
+        mutated=_mutated(name, tensors[: len(tensors) - len(out_specs)], options.mutates, writes=bool(out_specs)),
+        attributes=encode_attributes(options.launch, target),
     )
+
+
+def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: bool) -> tuple[int, ...]:
+    """Return the indices of the inputs that are written to: those named, or all where there is no output."""
+    named = [mutates] if isinstance(mutates, str) else as_items(mutates)
+    if named is None:
+        raise SpecError(f"mutates={mutates!r} is no list of names", hint='write mutates=("X",)')
+    for name in named:
+        if name not in inputs:
+            raise SpecError(
+                f"kernel {kernel!r}: mutates names {name!r}, which is no input", hint=f"inputs: {', '.join(inputs)}"
+            )
+    return tuple(index for index, name in enumerate(inputs) if name in named or not (named or writes))
 
 
 def _check_switches(options: Options) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.advice import advice_on
@@ -10,54 +11,78 @@ from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
 from pyptx_dsl.origin import definition, show
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyptx_dsl.declaration import Declaration
     from pyptx_dsl.specialize import Traced
-    from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.plugins.rows import Frame, Specialization
     from pyptx_ir.toolchain import Assembly, Diagnostic
 
 
-def assembled(declaration: Declaration, traced: Traced) -> Assembly:
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A kernel's text and where its lines come from; `place` is the file and line of its `def`."""
+
+    name: str
+    target: str
+    text: str
+    origins: Mapping[int, tuple[Frame, ...]]
+    place: tuple[str, int]
+
+    @staticmethod
+    def of_trace(declaration: Declaration, traced: Traced) -> Listing:
+        """Return the listing of a trace."""
+        code = declaration.function.__code__
+        place = (code.co_filename, definition(code))
+        return Listing(declaration.name, declaration.target.name, traced.text, traced.origins, place)
+
+    @staticmethod
+    def of(specialization: Specialization) -> Listing:
+        """Return the listing of a specialisation, whose first line of Python stands for its `def`."""
+        origins = specialization.origins
+        frame = next((frames[-1] for frames in origins.values() if frames), None)
+        place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)
+        return Listing(specialization.entry, specialization.target, specialization.text, origins, place)
+
+
+def assembled(listing: Listing) -> Assembly:
     """Run ptxas, through the cubin cache; warn of its advisories at the user's lines."""
     from pyptx_ir.toolchain import AssemblyError, CubinCache, assemble
 
     try:
-        assembly = assemble(traced.text, declaration.target.name, cache=CubinCache())
+        assembly = assemble(listing.text, listing.target, cache=CubinCache())
     except AssemblyError as error:
         first = next((remark for remark in error.diagnostics if remark.is_error), None)
-        raise _failure(declaration, traced, first, error) from None
+        raise _failure(listing, first, error) from None
     for remark in assembly.advisories:
-        _advise(declaration, traced, remark)
+        _advise(listing, remark)
     return assembly
 
 
-def _failure(
-    declaration: Declaration, traced: Traced, remark: Diagnostic | None, error: Exception
-) -> AssemblyFailed | Exception:
+def _failure(listing: Listing, remark: Diagnostic | None, error: Exception) -> AssemblyFailed | Exception:
     if remark is None:
         return error
-    frames = _frames(traced, remark)
-    line = traced.text.split("\n")[remark.line - 1].strip() if remark.line else ""
+    frames = _frames(listing, remark)
+    line = listing.text.split("\n")[remark.line - 1].strip() if remark.line else ""
     return AssemblyFailed(
-        f"ptxas refuses {declaration.name} for {declaration.target.name}: {remark.message}"
-        + (f"\n    {line}" if line else ""),
+        f"ptxas refuses {listing.name} for {listing.target}: {remark.message}" + (f"\n    {line}" if line else ""),
         where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames) or None,
-        hint=f"line {remark.line} of {declaration.name}.ptx(…)" if remark.line else None,
+        hint=f"line {remark.line} of {listing.name}.ptx(…)" if remark.line else None,
     )
 
 
-def _advise(declaration: Declaration, traced: Traced, remark: Diagnostic) -> None:
+def _advise(listing: Listing, remark: Diagnostic) -> None:
     """Warn at the line that a remark is about, or at the kernel's `def` if it names none."""
-    code = declaration.function.__code__
-    frames = _frames(traced, remark)
-    file, line = (frames[0].file, frames[0].line) if frames else (code.co_filename, definition(code))
+    frames = _frames(listing, remark)
+    file, line = (frames[0].file, frames[0].line) if frames else listing.place
     number = f" ({remark.code})" if remark.code else ""
     advice = advice_on(remark.message)
     hint = f"\nhint: {advice.remedy}" if advice else ""
-    warnings.warn_explicit(f"{declaration.name}: ptxas: {remark.message}{number}{hint}", PtxasAdvisory, file, line)
+    warnings.warn_explicit(f"{listing.name}: ptxas: {remark.message}{number}{hint}", PtxasAdvisory, file, line)
 
 
-def _frames(traced: Traced, remark: Diagnostic) -> tuple[Frame, ...]:
-    return traced.origins.get(remark.line, ()) if remark.line else ()
+def _frames(listing: Listing, remark: Diagnostic) -> tuple[Frame, ...]:
+    return listing.origins.get(remark.line, ()) if remark.line else ()
 
 
 def disassembled(cubin: bytes) -> str:

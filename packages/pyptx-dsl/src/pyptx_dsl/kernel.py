@@ -1,7 +1,4 @@
-"""`@kernel`: a Python function that is a PTX instruction stream, and the object that it becomes.
-
-@kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=lambda B, N: (B, 1, 1), block=(128, 1,
-1)) def double(X, Y, *, unroll=4): ...
+"""The object that `@kernel` makes of a function.
 
 print(double.ptx(B=16, N=512))     # trace, and look at the text
 y = double(x)                      # trace for x's shape, and run on whatever x's arrays run on
@@ -16,21 +13,18 @@ from typing import TYPE_CHECKING, Generic, overload
 
 from pyptx_dsl import runtimes
 from pyptx_dsl.results import OutSpecs_co
-from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.declaration import Declaration
     from pyptx_dsl.launch import Dims
-    from pyptx_dsl.results import Array, Given, Kind, NoOutput, OneOutput, Out, SeveralOutputs
+    from pyptx_dsl.results import Array, Kind, NoOutput, OneOutput, Out, SeveralOutputs
     from pyptx_dsl.specialize import Traced
     from pyptx_dsl.specs import Tile
     from pyptx_ir.plugins.rows import Argument, Simulation, Specialization
     from pyptx_ir.syntax.nodes import Module
-    from pyptx_ir.toolchain import Resources
-
-__all__ = ["Kernel", "TensorSpec", "TmaDescriptorHandle", "kernel"]
+    from pyptx_ir.toolchain import Assembly, Resources
 
 
 class Kernel(Generic[OutSpecs_co]):
@@ -61,6 +55,8 @@ class Kernel(Generic[OutSpecs_co]):
         *,
         lineinfo: bool = False,
         tma_slots: str = "value",
+        mutates: Sequence[str] = (),
+        launch: Mapping[str, object] | None = None,
     ) -> None:
         """Check the declaration; raise a KernelError for the first fault in it."""
         # Imported here and below, where they are first needed: `import pyptx` must cost next to nothing.
@@ -68,14 +64,21 @@ class Kernel(Generic[OutSpecs_co]):
 
         options = Options(
             arch, version, in_specs, out_specs, grid, block, cluster, smem, raw_params, extern_smem, reqntid,
-            raw_directives, lineinfo, tma_slots,
+            raw_directives, lineinfo, tma_slots, mutates, launch,
         )  # fmt: skip
         self._declaration: Declaration = declare(fn, options)
         self._traced: dict[object, Traced] = {}
         self._lock = threading.RLock()
+        self._launcher: Callable[..., object] | None = None
+        self._operator: Callable[..., object]  # once torch.compile has asked for it
         functools.update_wrapper(self, fn)
 
     # --- what was declared --------------------------------------------------------------------------
+
+    @property
+    def declaration(self) -> Declaration:
+        """All that the decorator was told, checked; for runtimes."""
+        return self._declaration
 
     @property
     def name(self) -> str:
@@ -91,6 +94,11 @@ class Kernel(Generic[OutSpecs_co]):
     def out_specs(self) -> tuple[Tile, ...]:
         """The tiles of the outputs."""
         return self._declaration.out_specs
+
+    @property
+    def mutates(self) -> tuple[str, ...]:
+        """The names of the inputs that the kernel writes to."""
+        return tuple(self._declaration.tensors[index] for index in self._declaration.mutated)
 
     @property
     def grid(self) -> Dims | Callable[..., object]:
@@ -151,9 +159,7 @@ class Kernel(Generic[OutSpecs_co]):
         What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise
         AssemblyFailed at the line that ptxas refuses, and ToolchainError when there is no ptxas.
         """
-        from pyptx_dsl import inspection
-
-        return inspection.assembled(self._declaration, self._trace(kwargs)).cubin
+        return self._assembled(kwargs).cubin
 
     def sass(self, **kwargs: object) -> str:
         """Return the disassembled cubin: what the GPU executes."""
@@ -163,9 +169,7 @@ class Kernel(Generic[OutSpecs_co]):
 
     def resources(self, **kwargs: object) -> Resources:
         """Return registers, spills, stack and shared memory, as ptxas reports them."""
-        from pyptx_dsl import inspection
-
-        return inspection.assembled(self._declaration, self._trace(kwargs)).resources[self.name]
+        return self._assembled(kwargs).resources[self.name]
 
     def explain(self, **kwargs: object) -> str:
         """Return what ptxas made of the kernel and what to do about it, then the PTX with the Python that wrote it.
@@ -176,6 +180,11 @@ class Kernel(Generic[OutSpecs_co]):
         from pyptx_dsl import inspection
 
         return inspection.explained(self._declaration, self._trace(kwargs))
+
+    def _assembled(self, kwargs: Mapping[str, object]) -> Assembly:
+        from pyptx_dsl.inspection import Listing, assembled
+
+        return assembled(Listing.of_trace(self._declaration, self._trace(kwargs)))
 
     # --- running it ---------------------------------------------------------------------------------
 
@@ -203,19 +212,34 @@ class Kernel(Generic[OutSpecs_co]):
     def __call__(self, /, *arrays: object, **kwargs: object) -> object:
         """Run the kernel on arrays (the inputs, in order) and return the output, a tuple of several, or None.
 
-        Keywords are template values, raw parameters and dimensions, and `out`, the array (or tuple of arrays) to write
-        to. The arrays' runtime does the work: a GPU's, or the simulator for NumPy arrays and CPU tensors. Raise
-        RuntimeMissingError when none is installed for them, and the ContractError that names the argument for arrays
-        that don't fit the Tiles.
+        Keywords are template values, raw parameters and dimensions; `out`, the array (or tuple of arrays) to write to;
+        and, for a call without arrays, `device`. The arrays' runtime does the work: a GPU's, or the simulator for NumPy
+        arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and the ContractError that
+        names the argument for arrays that don't fit the Tiles.
         """
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
-            # torch.compile must break its graph here: it would trace into the tracing of the kernel.
-            return torch.compiler.disable(self._run)(arrays, kwargs)
-        return self._run(arrays, kwargs)
+            self._ready_to_compile()
+            return self._operator(*arrays, **kwargs)
+        if self._launcher is not None:
+            return self._launcher(*arrays, **kwargs)
+        return self._run(*arrays, **kwargs)
 
-    def _run(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
-        return runtimes.call(self, arrays, keywords)
+    def _run(self, /, *arrays: object, **kwargs: object) -> object:
+        """Run the kernel the long way: find the runtime, let it check everything, and learn its short way."""
+        runtime, result = runtimes.call(self, arrays, kwargs)
+        if self._launcher is None and runtime.launcher is not None:
+            self._launcher = runtime.launcher(self, self._run)
+        return result
+
+    def _ready_to_compile(self) -> bool:
+        """Fetch what torch.compile traces instead of `_run`; it calls this while it traces, for its effect."""
+        if not hasattr(self, "_operator"):
+            # A graph breaks where no runtime has an operator: it would trace into the tracing of the kernel.
+            self._operator = runtimes.operator(self) or sys.modules["torch"].compiler.disable(self._run)
+        return True
+
+    _ready_to_compile._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001  torch.compiler.assume_constant_result, without importing torch
 
     @overload
     def simulate(
@@ -274,109 +298,3 @@ class Kernel(Generic[OutSpecs_co]):
             if key is not None:
                 self._traced[key] = traced
             return traced
-
-
-@overload
-def kernel(fn: Callable[..., object], /) -> Kernel[None]: ...
-
-
-@overload
-def kernel(
-    fn: None = None,
-    *,
-    arch: str = "sm_90a",
-    version: tuple[int, int] | None = None,
-    in_specs: Sequence[Tile] | None = None,
-    out_specs: Given,
-    grid: Callable[..., object] | Sequence[int] | int | None = None,
-    block: Sequence[int] | int = (1, 1, 1),
-    cluster: Sequence[int] | int = (1, 1, 1),
-    smem: int = 0,
-    raw_params: Sequence[tuple[str, str]] | None = None,
-    extern_smem: bool | str = False,
-    reqntid: Sequence[int] | None = None,
-    raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
-    lineinfo: bool = False,
-    tma_slots: str = "value",
-) -> Callable[[Callable[..., object]], Kernel[Given]]: ...
-
-
-@overload
-def kernel(
-    fn: None = None,
-    *,
-    arch: str = "sm_90a",
-    version: tuple[int, int] | None = None,
-    in_specs: Sequence[Tile] | None = None,
-    grid: Callable[..., object] | Sequence[int] | int | None = None,
-    block: Sequence[int] | int = (1, 1, 1),
-    cluster: Sequence[int] | int = (1, 1, 1),
-    smem: int = 0,
-    raw_params: Sequence[tuple[str, str]] | None = None,
-    extern_smem: bool | str = False,
-    reqntid: Sequence[int] | None = None,
-    raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
-    lineinfo: bool = False,
-    tma_slots: str = "value",
-) -> Callable[[Callable[..., object]], Kernel[None]]: ...
-
-
-def kernel(
-    fn: Callable[..., object] | None = None,
-    *,
-    arch: str = "sm_90a",
-    version: tuple[int, int] | None = None,
-    in_specs: Sequence[Tile] | None = None,
-    out_specs: Sequence[Tile] | None = None,
-    grid: Callable[..., object] | Sequence[int] | int | None = None,
-    block: Sequence[int] | int = (1, 1, 1),
-    cluster: Sequence[int] | int = (1, 1, 1),
-    smem: int = 0,
-    raw_params: Sequence[tuple[str, str]] | None = None,
-    extern_smem: bool | str = False,
-    reqntid: Sequence[int] | None = None,
-    raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
-    lineinfo: bool = False,
-    tma_slots: str = "value",
-) -> Kernel | Callable[[Callable[..., object]], Kernel]:
-    """Turn a function into a Kernel; works bare (`@kernel`) and with arguments.
-
-    The function's positional parameters are arrays (inputs, then outputs), its keyword-only ones template parameters
-    that are baked into the text. Nothing is traced until something is asked for.
-
-    Args:
-        fn: the function, when the decorator stands without arguments.
-        arch: the target (`"sm_90a"`), or `"auto"` for the machine's first GPU.
-        version: the PTX version; by default one that the target needs and ptxas accepts.
-        in_specs: a Tile for each input.
-        out_specs: a Tile for each output; outputs are allocated by the runtime.
-        grid: one to three sizes, or a callable that computes them from dimensions and template values by name.
-        block: one to three sizes; at most 1024 threads.
-        cluster: one to three sizes; blocks of a cluster.
-        smem: bytes of dynamic shared memory to ask for.
-        raw_params: further entry parameters, as `("u32", "n")` or `("u64.ptr.global.palign16", "p")`.
-        extern_smem: declare `.extern .shared .align 128 .b8 global_smem[]`, or the symbol named here.
-        reqntid: emit `.reqntid`; gives the block too, if that is left out.
-        raw_directives: header directives `(name, values)`, instead of `reqntid`.
-        lineinfo: emit `.file` and `.loc`, so that profilers and debuggers show Python lines.
-        tma_slots: `"value"` passes TMA descriptors by value, `"pointer"` as `.param .u64`.
-
-    """
-    build = functools.partial(
-        Kernel,
-        arch=arch,
-        version=version,
-        in_specs=in_specs,
-        out_specs=out_specs,
-        grid=grid,
-        block=block,
-        cluster=cluster,
-        smem=smem,
-        raw_params=raw_params,
-        extern_smem=extern_smem,
-        reqntid=reqntid,
-        raw_directives=raw_directives,
-        lineinfo=lineinfo,
-        tma_slots=tma_slots,
-    )
-    return build if fn is None else build(fn)

@@ -14,9 +14,9 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.rows import Command, LaunchAttribute
 
-__all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_namespaces"]
+__all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_launch_attributes", "pyptx_namespaces"]
 
 _NAMESPACES = (
     *("atom", "bar", "barrier", "createpolicy", "cvta", "inst", "match", "mbarrier", "mma", "red", "redux", "shfl"),
@@ -36,6 +36,14 @@ def pyptx_namespaces() -> Mapping[str, object]:
     from pyptx_dsl import ptx
 
     return {name: getattr(ptx, name) for name in _NAMESPACES}
+
+
+@hookimpl
+def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
+    """Return the launch attributes of every device."""
+    from pyptx_dsl.launch_attributes import ROWS
+
+    return ROWS
 
 
 @hookimpl

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
 from pyptx_dsl.errors import RuntimeMissingError, point_at_call
 from pyptx_ir.errors import PyptxError
@@ -24,10 +24,14 @@ _HOMES = {
 }
 
 
-def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """Run a kernel on the runtime of its arrays; what that complains about is shown at the user's call."""
+def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> tuple[Runtime, object]:
+    """Run a kernel on the runtime of its arrays; return that and what the kernel returns.
+
+    What the runtime complains about is shown at the user's call.
+    """
     try:
-        return runtime_for(kernel.name, arrays).call(kernel, arrays, keywords)
+        runtime = runtime_for(kernel.name, witnesses(kernel, arrays, keywords))
+        return runtime, runtime.call(kernel, arrays, keywords)
     except PyptxError as error:
         point_at_call(error)
         raise
@@ -40,6 +44,33 @@ def simulate(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, ob
     except PyptxError as error:
         point_at_call(error)
         raise
+
+
+def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
+    """Return what tells whose a call is: its arrays; without any, those of `out=`, or else the value of `device=`."""
+    if arrays:
+        return arrays
+    out = keywords.get("out")
+    if out is not None:
+        return tuple(cast("Sequence[object]", out)) if isinstance(out, tuple | list) else (out,)
+    own = {*kernel.declaration.templates, *kernel.declaration.dimensions}
+    return (keywords["device"],) if "device" in keywords and "device" not in own else ()
+
+
+def operator(kernel: Kernel) -> Callable[..., object] | None:
+    """Return what torch.compile traces in place of a call, if an installed runtime has it."""
+    return next((runtime.operator(kernel) for runtime in _runtimes() if runtime.operator is not None), None)
+
+
+def simulator(kernel: str) -> Runtime:
+    """Return the simulator's runtime; raise RuntimeMissingError, which names its package."""
+    for runtime in _runtimes():
+        if runtime.name == "sim":
+            return runtime
+    raise RuntimeMissingError(
+        f"{kernel}: arrays on the CPU run on the simulator, which is not installed",
+        hint="pip install pyptx-sim, or move the arrays to a GPU",
+    )
 
 
 def runtime_for(kernel: str, arrays: Sequence[object]) -> Runtime:

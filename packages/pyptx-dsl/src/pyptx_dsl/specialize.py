@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.contract import dense_strides
 from pyptx_dsl.errors import EmptyKernelWarning, SelfTraceError
 from pyptx_dsl.finish import Finished, Line, finish
 from pyptx_dsl.lineinfo import LineTable
 from pyptx_dsl.parameters import entry_parameters
+from pyptx_dsl.tensor_maps import tensor_map
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
 from pyptx_dsl.trace import Trace, current, tracing
 from pyptx_ir.plugins.rows import EntryParameter, Frame, Output, Specialization
@@ -141,6 +143,8 @@ def specialization(
             replace(row, value=scalars[row.name]) if row.kind == "scalar" else row for row in traced.parameters
         ),
         outputs=traced.outputs,
+        mutated=declaration.mutated,
+        attributes=declaration.attributes,
         origins=traced.origins,
     )
 
@@ -182,11 +186,8 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         text=text,
         origins=Origins(_line_sites(text, finished.lines, tail), trace.recorder),
         shared_bytes=finished.shared_bytes,
-        parameters=_entry_rows(declaration, maps),
-        outputs=tuple(
-            Output(name, tile.resolve_shape(env), tile.dtype.name)
-            for name, tile in zip(declaration.tensors[len(declaration.in_specs) :], declaration.out_specs, strict=False)
-        ),
+        parameters=_entry_rows(declaration, maps, env),
+        outputs=_outputs(declaration, env),
     )
 
 
@@ -217,11 +218,22 @@ def _line_sites(text: str, lines: Sequence[Line], tail: Sequence[nodes.Statement
     return sites
 
 
-def _entry_rows(declaration: Declaration, maps: Sequence[str]) -> tuple[EntryParameter, ...]:
+def _outputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output, ...]:
+    names = declaration.tensors[len(declaration.in_specs) :]
+    shapes = [tile.resolve_shape(env) for tile in declaration.out_specs]
+    return tuple(
+        Output(name, shape, tile.dtype.name, dense_strides(shape, tile.layout))
+        for name, tile, shape in zip(names, declaration.out_specs, shapes, strict=False)
+    )
+
+
+def _entry_rows(declaration: Declaration, maps: Sequence[str], env: Mapping[str, int]) -> tuple[EntryParameter, ...]:
     tensors = [EntryParameter(name, "tensor", "u64", index) for index, name in enumerate(declaration.tensors)]
     scalars = [EntryParameter(parameter.name, "scalar", parameter.type.name) for parameter in declaration.raw]
     kind = "u64" if declaration.tma_slots == "pointer" else "b8"
-    descriptors = [
-        EntryParameter(name + TMA_SUFFIX, "tensor_map", kind, declaration.tensors.index(name)) for name in maps
-    ]
+    descriptors = list[EntryParameter]()
+    for name in maps:
+        index = declaration.tensors.index(name)
+        described = tensor_map(declaration.tiles[index], env) if declaration.tiles else None
+        descriptors.append(EntryParameter(name + TMA_SUFFIX, "tensor_map", kind, index, tensor_map=described))
     return (*tensors, *scalars, *descriptors)

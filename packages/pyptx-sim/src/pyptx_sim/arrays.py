@@ -5,6 +5,7 @@ Torch is never imported: whoever has a tensor has imported it.
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -163,15 +164,23 @@ def _tensor_as_array(value: object) -> Array:
 
 
 def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
-    """Return an array for an output, of the callers' kind; zeros, so that runs repeat."""
+    """Return an array for an output, of the callers' kind and the output's layout; zeros, so that runs repeat."""
+    size = math.prod(output.shape)
     if any(is_tensor(value) for value in callers):
         torch = sys.modules["torch"]
-        return torch.zeros(output.shape, dtype=getattr(torch, _framework_name(output)))
+        flat = torch.zeros(size, dtype=getattr(torch, _framework_name(output)))
+        return flat.as_strided(output.shape, output.strides)
     for value in callers:
         array = _as_array(value)
         if array is not None and array.dtype.kind != "b" and dtype_name(array) == output.dtype:
-            return np.zeros(output.shape, array.dtype)
-    return np.zeros(output.shape, _numpy_dtype(output))
+            return _laid_out(np.zeros(size, array.dtype), output)
+    return _laid_out(np.zeros(size, _numpy_dtype(output)), output)
+
+
+def _laid_out(flat: Array, output: Output) -> Array:
+    """View a flat array in the shape and strides of an output, which is dense."""
+    strides = tuple(stride * flat.itemsize for stride in output.strides)
+    return np.lib.stride_tricks.as_strided(flat, output.shape, strides)
 
 
 def _framework_name(output: Output) -> str:
@@ -209,11 +218,10 @@ class Given:
                 f"out= for {output.name} has shape {argument.shape} and dtype {argument.dtype}; "
                 f"the kernel writes {tuple(output.shape)} of {output.dtype}"
             )
-        expected = 1
-        strides: list[int] = []
-        for extent in reversed(argument.shape):
-            strides.append(expected)
-            expected *= extent
-        if argument.strides != tuple(reversed(strides)) and expected > 1:
-            raise LaunchError(f"out= for {output.name} is not contiguous", hint="pass a contiguous array")
+        compared = zip(argument.shape, argument.strides, output.strides, strict=True)
+        if any(actual != wanted for extent, actual, wanted in compared if extent > 1):
+            raise LaunchError(
+                f"out= for {output.name} has strides {argument.strides}; the kernel writes strides {output.strides}",
+                hint="pass a dense array" if output.strides[-1:] == (1,) else "pass array.T of a dense array",
+            )
         return Given(array)

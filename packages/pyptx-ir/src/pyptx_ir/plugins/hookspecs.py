@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.targets import TargetRow
-    from pyptx_ir.plugins.rows import Command, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, LaunchAttribute, Runtime, Semantics
 
 hookspec = pluggy.HookspecMarker("pyptx")
 
@@ -51,6 +51,11 @@ class HookSpecs:
     @hookspec
     def pyptx_semantics(self) -> Sequence[Semantics]:
         """Return what instructions do, for the simulator."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_launch_attributes(self) -> Sequence[LaunchAttribute]:
+        """Return what `@kernel(launch={…})` may ask of the driver."""
         raise NotImplementedError
 
     @hookspec

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.targets import TargetRow
     from pyptx_ir.plugins.registry import Registry
-    from pyptx_ir.plugins.rows import Command, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, LaunchAttribute, Runtime, Semantics
 
 Row = TypeVar("Row")
 
@@ -150,6 +150,10 @@ class Plugins:
     def semantics(self) -> tuple[Semantics, ...]:
         """Return what plugins say instructions do."""
         return cast("tuple[Semantics, ...]", self._rows("pyptx_semantics"))
+
+    def launch_attributes(self) -> tuple[LaunchAttribute, ...]:
+        """Return the launch attributes that are known."""
+        return cast("tuple[LaunchAttribute, ...]", self._rows("pyptx_launch_attributes"))
 
     def runtimes(self) -> tuple[Runtime, ...]:
         """Return the runtimes, highest priority first."""

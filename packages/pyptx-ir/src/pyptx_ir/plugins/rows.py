@@ -48,11 +48,34 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorMap:
+    """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
+
+    Dimensions stand as in the array's shape, the innermost last; the driver wants them the other way round. `strides`
+    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `swizzle` is `"none"`, `"32B"`,
+    `"64B"`, `"128B"`, `"128B_atom_32B"`, `"128B_atom_32B_flip_8B"` or `"128B_atom_64B"`; `interleave` `"none"`, `"16B"`
+    or `"32B"`; `l2_promotion` `"none"`, `"64B"`, `"128B"` or `"256B"`; `fill` `"zeros"` or `"nan"`, for what lies out
+    of bounds.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: str = "none"
+    interleave: str = "none"
+    l2_promotion: str = "none"
+    fill: str = "zeros"
+
+
+@dataclass(frozen=True, slots=True)
 class EntryParameter:
     """One `.param` of the entry, in order.
 
     `kind` is `"tensor"` (a pointer; `index` counts inputs then outputs), `"scalar"` (`value` is what the call passed,
-    `type` its PTX type) or `"tensor_map"` (`index` names the tensor).
+    `type` its PTX type) or `"tensor_map"` (`index` names the tensor that `tensor_map` describes; of type `"b8"` it is
+    passed by value, of type `"u64"` as a pointer to device memory).
     """
 
     name: str
@@ -60,23 +83,26 @@ class EntryParameter:
     type: str
     index: int | None = None
     value: int | float | None = None
+    tensor_map: TensorMap | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One array that the runtime allocates, uninitialised, and returns."""
+    """One array that the runtime allocates, uninitialised, and returns; `strides` count elements."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    strides: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Specialization:
     """A kernel traced for given shapes and template values: all that a runtime needs to launch it.
 
-    `shared_bytes` is the dynamic shared memory to ask for at launch. `origins` maps a physical line of `text` (from 1)
-    to the user's frames, innermost first.
+    `shared_bytes` is the dynamic shared memory to ask for at launch. `mutated` are the indices of the inputs that the
+    kernel writes to. `attributes` are launch attributes beside the cluster, as pairs of a CUlaunchAttributeID and the
+    bytes of its value. `origins` maps a physical line of `text` (from 1) to the user's frames, innermost first.
     """
 
     entry: str
@@ -89,6 +115,8 @@ class Specialization:
     shared_bytes: int
     parameters: tuple[EntryParameter, ...]
     outputs: tuple[Output, ...]
+    mutated: tuple[int, ...] = ()
+    attributes: tuple[tuple[int, bytes], ...] = ()
     origins: Mapping[int, tuple[Frame, ...]] = field(
         default_factory=dict[int, tuple[Frame, ...]], compare=False, repr=False
     )
@@ -159,6 +187,12 @@ class Runtime:
     `checks` and `seed` beside the kernel's own, and returns outputs and findings as one value. `differentiable`, where
     a runtime has it, joins a forward and a backward kernel (and the keywords of `pyptx.differentiable_kernel`) into one
     function that the framework can differentiate.
+
+    `claims` gets the arrays of a call; of a call without any, the arrays of `out=`, or else the value of `device=`.
+
+    `operator(kernel)`, where a runtime has it, returns a function like the kernel's call that the framework's compiler
+    can trace through. `launcher(kernel, miss)` returns what a call goes to directly once this runtime has answered one:
+    it does what it knows at once and hands everything else to `miss`, with the same arguments.
     """
 
     name: str
@@ -167,6 +201,25 @@ class Runtime:
     call: Callable[[Launchable, Sequence[object], Mapping[str, object]], object]
     simulate: Callable[[Launchable, Sequence[object], Mapping[str, object]], Simulation] | None = None
     differentiable: Callable[..., Callable[..., object]] | None = None
+    operator: Callable[[Launchable], Callable[..., object]] | None = None
+    launcher: Callable[[Launchable, Callable[..., object]], Callable[..., object]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchAttribute:
+    """A launch attribute of the driver: `@kernel(launch={name: value})` sets it.
+
+    `number` is its CUlaunchAttributeID. `kind` says what a value is: `"flag"` (a bool), `"int"`, `"size"` (one to three
+    sizes) or `"choice"` (one of `choices`, passed as its position). `capability` is the least compute capability.
+    CUDA driver API: "CUlaunchAttribute".
+    """
+
+    name: str
+    number: int
+    kind: str
+    summary: str
+    capability: tuple[int, int] = (0, 0)
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

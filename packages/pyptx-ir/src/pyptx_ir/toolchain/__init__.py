@@ -6,7 +6,7 @@ from pyptx_ir.toolchain.assembler import Assembly, assemble, resources
 from pyptx_ir.toolchain.cache import CubinCache
 from pyptx_ir.toolchain.diagnostics import Diagnostic
 from pyptx_ir.toolchain.disassembler import disassemble
-from pyptx_ir.toolchain.errors import AssemblyError, CacheWarning, ToolchainError
+from pyptx_ir.toolchain.errors import AssemblyError, CacheWarning, MissingToolError, ToolchainError
 from pyptx_ir.toolchain.finder import Tool, find_tool
 from pyptx_ir.toolchain.resources import Resources
 
@@ -16,6 +16,7 @@ __all__ = [
     "CacheWarning",
     "CubinCache",
     "Diagnostic",
+    "MissingToolError",
     "Resources",
     "Tool",
     "ToolchainError",

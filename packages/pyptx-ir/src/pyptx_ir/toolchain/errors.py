@@ -14,6 +14,10 @@ class ToolchainError(PyptxError):
     """A tool that is missing, too old, or crashed."""
 
 
+class MissingToolError(ToolchainError):
+    """A tool that is not installed."""
+
+
 class AssemblyError(ToolchainError):
     """PTX that ptxas refuses; `diagnostics` holds all that it said, in its order."""
 

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.toolchain.errors import ToolchainError
+from pyptx_ir.toolchain.errors import MissingToolError, ToolchainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def release_for(version: tuple[int, int]) -> tuple[int, int]:
 
 
 def find_tool(name: str) -> Tool:
-    """Find a tool; raise ToolchainError that says what to install.
+    """Find a tool; raise MissingToolError that says what to install.
 
     Looked for, in this order: the environment variable `PYPTX_<NAME>` (a path); NVIDIA's wheels, through
     cuda-pathfinder if that is installed; `PATH`; `CUDA_HOME` and `CUDA_PATH`.
@@ -97,7 +97,7 @@ def _find(name: str, override: str, searched: tuple[str, str, str]) -> Tool:
             return Tool(name, path, tool_version(path))
     wheel = WHEELS.get(name)
     install = f"pip install {wheel}" if wheel else "install the CUDA toolkit"
-    raise ToolchainError(
+    raise MissingToolError(
         f"{name} is not installed", hint=f"{install}, put it on PATH, or set PYPTX_{name.upper()} to its path"
     )
 

@@ -1,0 +1,48 @@
+"""What the TMA descriptor of a Tile says, for arrays of given sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.specs import Layout
+from pyptx_ir.plugins.rows import TensorMap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_dsl.specs import Tile
+
+# The width of a slab of the `{0, row, column / 64}` convention, and of its rows in shared memory when they are padded
+# to spread over the banks: one swizzle row, and 16 bytes more.
+_SLAB_BYTES = 128
+_PADDED_BYTES = 144
+
+
+def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
+    """Return the descriptor of a tensor that lies densely, as the tile's layout says.
+
+    A matrix whose tile asks for `tma_rank=3` becomes slabs of 128-byte rows: `{0, row, column / 64}` for 2-byte types.
+    """
+    shape, box = tile.resolve_shape(sizes), tile.resolve_box(sizes)
+    if tile.layout is Layout.COL:
+        shape, box = shape[::-1], box[::-1]
+    width = tile.dtype.bytes
+    pitches = _dense(shape, width)
+    if tile.tma_rank == 3 and len(shape) == 2:
+        (rows, columns), (box_rows, box_columns) = shape, box
+        slab, slabs = _SLAB_BYTES // width, max(1, box_columns * width // _SLAB_BYTES)
+        shape = (max(1, columns // slab), rows, slab)
+        box = (slabs, box_rows, (_PADDED_BYTES if tile.tma_padding else _SLAB_BYTES) // width)
+        pitches = (_SLAB_BYTES, pitches[0], width)
+    interleave = "16B" if tile.layout is Layout.INTERLEAVED else "none"
+    return TensorMap(
+        tile.dtype.name, shape, pitches, box, (1,) * len(shape), tile.swizzle or "none", interleave=interleave
+    )
+
+
+def _dense(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
+    """Return the strides in bytes of a dense array, the last dimension innermost."""
+    strides = [width]
+    for size in reversed(shape[1:]):
+        strides.append(strides[-1] * size)
+    return tuple(reversed(strides))

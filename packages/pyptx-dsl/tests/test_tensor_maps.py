@@ -1,0 +1,41 @@
+"""What the TMA descriptor of a Tile says."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.tensor_maps import tensor_map
+from pyptx_dsl.types import bf16, f32
+from pyptx_ir.plugins.rows import TensorMap
+
+SIZES = {"M": 512, "K": 256}
+
+
+@pytest.mark.parametrize(
+    ("tile", "described"),
+    [
+        (
+            Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(128, 64)),
+            TensorMap("bf16", (512, 256), (512, 2), (128, 64), (1, 1), "128B"),
+        ),
+        (
+            Tile("M", "K", f32, Layout.COL, tma_box=(64, 32)),
+            TensorMap("f32", (256, 512), (2048, 4), (32, 64), (1, 1)),
+        ),
+        (
+            Tile(2, "M", "K", f32, Layout.INTERLEAVED, tma_box=(1, 8, 4)),
+            TensorMap("f32", (2, 512, 256), (524288, 1024, 4), (1, 8, 4), (1, 1, 1), interleave="16B"),
+        ),
+        (
+            Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(128, 128), tma_rank=3),
+            TensorMap("bf16", (4, 512, 64), (128, 512, 2), (2, 128, 64), (1, 1, 1), "128B"),
+        ),
+        (
+            Tile("M", "K", bf16, tma_box=(128, 128), tma_rank=3, tma_padding=True),
+            TensorMap("bf16", (4, 512, 64), (128, 512, 2), (2, 128, 72), (1, 1, 1)),
+        ),
+    ],
+)
+def test_a_tile_describes_its_tensor(tile: Tile, described: TensorMap) -> None:
+    assert tensor_map(tile, SIZES) == described
