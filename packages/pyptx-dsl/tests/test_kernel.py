@@ -10,6 +10,7 @@ import pytest
 from pyptx_dsl import arch as arch_module
 from pyptx_dsl import reg
 from pyptx_dsl.decorator import kernel
+from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import (
     ArchError,
     ArgumentCountError,
@@ -24,7 +25,6 @@ from pyptx_dsl.errors import (
 )
 from pyptx_dsl.kernel import Kernel
 from pyptx_dsl.keys import freeze
-from pyptx_dsl.runtimes import differentiable_kernel
 from pyptx_dsl.specs import Layout, Tile
 from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
 from pyptx_dsl.trace import active
@@ -388,8 +388,8 @@ def test_nothing_installed_runs_a_list() -> None:
 
 
 def test_a_differentiable_kernel_needs_a_framework() -> None:
-    with pytest.raises(RuntimeMissingError, match="pyptx\\[torch\\]"):
-        differentiable_kernel(scale, scale, save_for_backward=[0])
+    with pytest.raises(RuntimeMissingError, match="float"):
+        differentiable_kernel(scale, scale, save_for_backward=[0])(1.0)
 
 
 def test_the_arch_of_a_compute_capability() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from pyptx_dsl import reg, runtimes
 from pyptx_dsl.decorator import kernel
+from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import RuntimeMissingError
-from pyptx_dsl.runtimes import differentiable_kernel
 from pyptx_dsl.types import u32
 from pyptx_ir.plugins.rows import Launchable, Runtime
 
@@ -54,7 +54,7 @@ class Framework:
         return "framework"
 
     def differentiable(self, forward: Kernel, backward: Kernel, **keywords: object) -> object:
-        return (forward.name, backward.name, keywords)
+        return lambda *arrays, **given: (forward.name, backward.name, keywords, arrays, given)
 
 
 WORDS = Runtime("words", 10, claims_words, call, simulate)
@@ -73,12 +73,14 @@ def test_the_runtime_that_claims_the_arrays_runs_them(monkeypatch: pytest.Monkey
         one.simulate(3)
 
 
-def test_the_first_runtime_that_differentiates_makes_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runtime_of_the_arrays_differentiates_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtimes, "_runtimes", lambda: (WORDS, Framework()))
-    assert differentiable_kernel(one, one, num_grad_inputs=1) == ("one", "one", {"num_grad_inputs": 1})
+    function = differentiable_kernel(one, one, num_grad_inputs=1)
+    assert (function.forward_kernel, function.backward_kernel) == (one, one)
+    assert function("a", value=2) == ("one", "one", {"num_grad_inputs": 1}, ("a",), {"value": 2})
     monkeypatch.setattr(runtimes, "_runtimes", lambda: (WORDS,))
-    with pytest.raises(RuntimeMissingError, match="differentiates one"):
-        differentiable_kernel(one, one)
+    with pytest.raises(RuntimeMissingError, match="differentiates arguments of type str"):
+        function("a")
 
 
 def test_a_missing_runtime_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,14 +232,13 @@ class Kernel(Generic[OutSpecs_co]):
             self._launcher = runtime.launcher(self, self._run)
         return result
 
+    @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
         """Fetch what torch.compile traces instead of `_run`; it calls this while it traces, for its effect."""
         if not hasattr(self, "_operator"):
             # A graph breaks where no runtime has an operator: it would trace into the tracing of the kernel.
             self._operator = runtimes.operator(self) or sys.modules["torch"].compiler.disable(self._run)
         return True
-
-    _ready_to_compile._dynamo_marked_constant = True  # type: ignore[attr-defined]  # noqa: SLF001  torch.compiler.assume_constant_result, without importing torch
 
     @overload
     def simulate(

@@ -46,29 +46,3 @@ class Array(Protocol[Kind_co]):
     def cumsum(self, axis: int, /) -> Kind_co:
         """Return running sums along an axis; never called here."""
         ...
-
-
-class ReturnsOne(Protocol):
-    """A function of arrays that returns one of their kind."""
-
-    def __call__(self, first: Array[Kind], /, *arrays: Array[Kind], **keywords: object) -> Kind:
-        """Run it and return the output."""
-        ...
-
-
-class ReturnsSeveral(Protocol):
-    """A function of arrays that returns several of their kind."""
-
-    def __call__(self, first: Array[Kind], /, *arrays: Array[Kind], **keywords: object) -> tuple[Kind, ...]:
-        """Run it and return the outputs."""
-        ...
-
-
-class Returns(Protocol):
-    """A function of arrays that returns as many of their kind as it has outputs."""
-
-    def __call__(
-        self, first: Array[Kind], /, *arrays: Array[Kind], **keywords: object
-    ) -> Kind | tuple[Kind, ...] | None:
-        """Run it and return the output, a tuple of several, or None."""
-        ...

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_dsl.errors import RuntimeMissingError, point_at_call
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernel import Kernel
-    from pyptx_dsl.results import OneOutput, Returns, ReturnsOne, ReturnsSeveral, SeveralOutputs
     from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
 
+Method = TypeVar("Method", bound=Callable[..., object])
 Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
 
 # What to install for arrays of a framework, by the first word of their type's module.
@@ -57,6 +57,12 @@ def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, o
     return (keywords["device"],) if "device" in keywords and "device" not in own else ()
 
 
+def called_while_compiling(method: Method) -> Method:
+    """Have torch.compile call a method while it traces, not trace into it: as torch.compiler.assume_constant_result."""
+    vars(method)["_dynamo_marked_constant"] = True
+    return method
+
+
 def operator(kernel: Kernel) -> Callable[..., object] | None:
     """Return what torch.compile traces in place of a call, if an installed runtime has it."""
     return next((runtime.operator(kernel) for runtime in _runtimes() if runtime.operator is not None), None)
@@ -89,35 +95,21 @@ def simulator_for(kernel: str, arrays: Sequence[object]) -> Simulate:
     raise _missing(kernel, arrays, "simulates")
 
 
-@overload
-def differentiable_kernel(
-    forward_kernel: Kernel[OneOutput], backward_kernel: Kernel, **kwargs: object
-) -> ReturnsOne: ...
-
-
-@overload
-def differentiable_kernel(
-    forward_kernel: Kernel[SeveralOutputs], backward_kernel: Kernel, **kwargs: object
-) -> ReturnsSeveral: ...
-
-
-@overload
-def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwargs: object) -> Returns: ...
-
-
-def differentiable_kernel(forward_kernel: Kernel, backward_kernel: Kernel, **kwargs: object) -> Callable[..., object]:
-    """Join a forward and a backward kernel into one differentiable function.
-
-    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input.
-    Keywords go to the runtime (`save_for_backward=[0, 1]`, `num_grad_inputs=2`). Raise RuntimeMissingError when no
-    installed runtime differentiates.
-    """
+def differentiable_runtime(kernel: str, arrays: Sequence[object]) -> Runtime:
+    """Return the runtime that runs and differentiates these arrays; raise RuntimeMissingError if there is none."""
     for runtime in _runtimes():
-        if runtime.differentiable is not None:
-            return runtime.differentiable(forward_kernel, backward_kernel, **kwargs)
+        if runtime.differentiable is not None and runtime.claims(arrays):
+            return runtime
+    raise _missing(kernel, arrays, "differentiates")
+
+
+def compilable_runtime(kernel: str) -> Runtime:
+    """Return the runtime that differentiates in torch.compile's graphs; raise RuntimeMissingError if there is none."""
+    for runtime in _runtimes():
+        if runtime.differentiable is not None and runtime.operator is not None:
+            return runtime
     raise RuntimeMissingError(
-        f"no installed runtime differentiates {forward_kernel.name}",
-        hint="pip install 'pyptx[torch]' or 'pyptx[jax]': gradients are the framework's",
+        f"{kernel}: no installed runtime differentiates in torch.compile", hint="pip install 'pyptx[torch]'"
     )
 
 
@@ -129,6 +121,11 @@ def _runtimes() -> Sequence[Runtime]:
 
 def _missing(kernel: str, arrays: Sequence[object], verb: str) -> RuntimeMissingError:
     types = ", ".join(dict.fromkeys(type(array).__name__ for array in arrays)) or "no arrays"
+    if verb == "differentiates" and types == "ndarray":
+        return RuntimeMissingError(
+            f"{kernel}: NumPy arrays have no gradients",
+            hint="pass torch tensors or jax arrays",
+        )
     roots = ["" if _is_scalar(array) else type(array).__module__.partition(".")[0] for array in arrays]
     hints = dict.fromkeys(_HOMES[root] for root in roots if root in _HOMES)
     if not all(root in _HOMES for root in roots):

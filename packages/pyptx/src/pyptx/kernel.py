@@ -2,12 +2,13 @@
 
 from pyptx_dsl.arch import detect_arch
 from pyptx_dsl.decorator import kernel
+from pyptx_dsl.differentiable import DifferentiableKernel, differentiable_kernel
 from pyptx_dsl.intrinsic import intrinsic
 from pyptx_dsl.kernel import Kernel
-from pyptx_dsl.runtimes import differentiable_kernel
 from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
 
 __all__ = [
+    "DifferentiableKernel",
     "Kernel",
     "TensorSpec",
     "TmaDescriptorHandle",

@@ -1,0 +1,94 @@
+"""`differentiable_kernel`: a kernel and the kernel of its gradients as one differentiable function."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Generic, overload
+
+from pyptx_dsl import runtimes
+from pyptx_dsl.errors import point_at_call
+from pyptx_dsl.results import OutSpecs_co
+from pyptx_ir.errors import PyptxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.results import Array, Kind, NoOutput, OneOutput, SeveralOutputs, Specs
+    from pyptx_ir.plugins.rows import Runtime
+
+
+class DifferentiableKernel(Generic[OutSpecs_co]):
+    """A kernel and the kernel of its gradients; call it like the first."""
+
+    def __init__(
+        self, forward_kernel: Kernel[OutSpecs_co], backward_kernel: Kernel[Specs], keywords: Mapping[str, object]
+    ) -> None:
+        """Keep both; nothing is traced before a call."""
+        self.forward_kernel = forward_kernel
+        self.backward_kernel = backward_kernel
+        self._keywords = dict(keywords)
+        self._functions: dict[str, Callable[..., object]] = {}
+        self._compiled: Callable[..., object]  # once torch.compile has asked for it
+
+    def __repr__(self) -> str:
+        """Return the names of both kernels."""
+        return f"differentiable_kernel({self.forward_kernel.name}, {self.backward_kernel.name})"
+
+    @overload
+    def __call__(self: DifferentiableKernel[NoOutput], /, *arrays: Array[object], **keywords: object) -> None: ...
+    @overload
+    def __call__(
+        self: DifferentiableKernel[OneOutput], first: Array[Kind], /, *arrays: Array[Kind], **keywords: object
+    ) -> Kind: ...
+    @overload
+    def __call__(
+        self: DifferentiableKernel[SeveralOutputs], first: Array[Kind], /, *arrays: Array[Kind], **keywords: object
+    ) -> tuple[Kind, ...]: ...
+    @overload
+    def __call__(
+        self, first: Array[Kind], /, *arrays: Array[Kind], **keywords: object
+    ) -> Kind | tuple[Kind, ...] | None: ...
+
+    def __call__(self, /, *arrays: object, **keywords: object) -> object:
+        """Run the forward kernel, and have the framework run the backward kernel for gradients.
+
+        Raise RuntimeMissingError when no installed runtime differentiates these arrays.
+        """
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling():
+            self._ready_to_compile()
+            return self._compiled(*arrays, **keywords)
+        try:
+            return self._function(runtimes.differentiable_runtime(repr(self), arrays))(*arrays, **keywords)
+        except PyptxError as error:
+            point_at_call(error)
+            raise
+
+    def _function(self, runtime: Runtime) -> Callable[..., object]:
+        """Return the framework's function, made once."""
+        known = self._functions.get(runtime.name)
+        if known is None and runtime.differentiable is not None:
+            made = runtime.differentiable(self.forward_kernel, self.backward_kernel, **self._keywords)
+            known = self._functions.setdefault(runtime.name, made)
+        assert known is not None  # noqa: S101  the runtime was chosen because it differentiates
+        return known
+
+    @runtimes.called_while_compiling
+    def _ready_to_compile(self) -> bool:
+        """Fetch what torch.compile traces; it calls this while it traces, for its effect."""
+        if not hasattr(self, "_compiled"):
+            self._compiled = self._function(runtimes.compilable_runtime(repr(self)))
+        return True
+
+
+def differentiable_kernel(
+    forward_kernel: Kernel[OutSpecs_co], backward_kernel: Kernel[Specs], **kwargs: object
+) -> DifferentiableKernel[OutSpecs_co]:
+    """Join a forward and a backward kernel into one differentiable function.
+
+    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input.
+    Keywords go to the arrays' runtime: `save_for_backward=[0, 1]` names the inputs to save (all of them by default),
+    `num_grad_inputs=2` how many of the inputs have gradients.
+    """
+    return DifferentiableKernel(forward_kernel, backward_kernel, kwargs)
