@@ -116,8 +116,13 @@ def dense_strides(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
+def alignment_of(tile: Tile) -> int:
+    """Return what the address of an array must be a multiple of."""
+    return _TMA_ALIGNMENT if tile.layout.swizzle_bytes else tile.dtype.bytes
+
+
 def _check_alignment(kernel: str, name: str, tile: Tile, argument: Argument) -> None:
-    wanted = _TMA_ALIGNMENT if tile.layout.swizzle_bytes else tile.dtype.bytes
+    wanted = alignment_of(tile)
     if argument.address % wanted:
         raise AlignmentError(
             f"{kernel}: {name} starts at address {argument.address:#x}, which is not a multiple of {wanted} bytes",

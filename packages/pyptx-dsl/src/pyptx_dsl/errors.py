@@ -31,7 +31,8 @@
         │   ├── LayoutError         strides other than the layout says (also ValueError)
         │   ├── AlignmentError      (also ValueError)
         │   └── DeviceError         arrays on several devices (also ValueError)
-        └── AssemblyFailed          ptxas refused the text; the first line that it names, in Python
+        ├── AssemblyFailed          ptxas refused the text; the first line that it names, in Python
+        └── BundleError             kernels compiled ahead of time: a bundle that is damaged, or can't be made
 
 Warnings: `EmptyKernelWarning` (a body that emits nothing) and `PtxasAdvisory` (what ptxas has to say about a line).
 The location is added here and nowhere else: `DslError` looks for the innermost frame outside this project.
@@ -211,6 +212,10 @@ class DeviceError(ContractError, ValueError):
 
 class AssemblyFailed(DslError):  # noqa: N818  named like ptxas's own word for it
     """ptxas refused the text of a kernel."""
+
+
+class BundleError(DslError):
+    """A bundle that is damaged or untrue, or one that cannot be made."""
 
 
 class EmptyKernelWarning(UserWarning):

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 def image_of(specialization: Specialization) -> bytes:
     """Return the cubin, cached on disk; where no compiler is installed, the PTX itself, which the driver compiles.
 
-    What ptxas refuses is an AssemblyFailed at the line of Python that wrote it.
+    A specialisation out of a bundle brings its cubin along. What ptxas refuses is an AssemblyFailed at the line of
+    Python that wrote it.
     """
+    if specialization.image is not None:
+        return specialization.image
     from pyptx_dsl.inspection import Listing, assembled
     from pyptx_ir.toolchain import MissingToolError
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.contract import dense_strides
+from pyptx_dsl.contract import alignment_of, dense_strides
 from pyptx_dsl.errors import EmptyKernelWarning, SelfTraceError
 from pyptx_dsl.finish import Finished, Line, finish
 from pyptx_dsl.lineinfo import LineTable
@@ -17,7 +17,7 @@ from pyptx_dsl.parameters import entry_parameters
 from pyptx_dsl.tensor_maps import tensor_map
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
 from pyptx_dsl.trace import Trace, current, tracing
-from pyptx_ir.plugins.rows import EntryParameter, Frame, Output, Specialization
+from pyptx_ir.plugins.rows import EntryParameter, Frame, Input, Output, Specialization
 from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Traced:
     shared_bytes: int
     parameters: tuple[EntryParameter, ...]
     outputs: tuple[Output, ...]
+    inputs: tuple[Input, ...]
 
 
 def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
@@ -145,6 +146,7 @@ def specialization(
         outputs=traced.outputs,
         mutated=declaration.mutated,
         attributes=declaration.attributes,
+        inputs=traced.inputs,
         origins=traced.origins,
     )
 
@@ -188,6 +190,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         shared_bytes=finished.shared_bytes,
         parameters=_entry_rows(declaration, maps, env),
         outputs=_outputs(declaration, env),
+        inputs=_inputs(declaration, env),
     )
 
 
@@ -216,6 +219,14 @@ def _line_sites(text: str, lines: Sequence[Line], tail: Sequence[nodes.Statement
                 sites[physical] = line.site
         number += line.within
     return sites
+
+
+def _inputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:
+    shapes = [tile.resolve_shape(env) for tile in declaration.in_specs]
+    return tuple(
+        Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))
+        for name, tile, shape in zip(declaration.tensors, declaration.in_specs, shapes, strict=False)
+    )
 
 
 def _outputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output, ...]:

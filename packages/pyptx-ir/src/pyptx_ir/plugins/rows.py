@@ -87,6 +87,17 @@ class EntryParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Input:
+    """One array that a call passes; `strides` count elements, `alignment` is what its address must be a multiple of."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...]
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """One array that the runtime allocates, uninitialised, and returns; `strides` count elements."""
 
@@ -102,7 +113,9 @@ class Specialization:
 
     `shared_bytes` is the dynamic shared memory to ask for at launch. `mutated` are the indices of the inputs that the
     kernel writes to. `attributes` are launch attributes beside the cluster, as pairs of a CUlaunchAttributeID and the
-    bytes of its value. `origins` maps a physical line of `text` (from 1) to the user's frames, innermost first.
+    bytes of its value. `inputs` are what the contract asks of the arrays; empty for a kernel without one. `image` is
+    machine code that was made ahead of time. `origins` maps a physical line of `text` (from 1) to the user's frames,
+    innermost first.
     """
 
     entry: str
@@ -117,6 +130,8 @@ class Specialization:
     outputs: tuple[Output, ...]
     mutated: tuple[int, ...] = ()
     attributes: tuple[tuple[int, bytes], ...] = ()
+    inputs: tuple[Input, ...] = ()
+    image: bytes | None = field(default=None, compare=False, repr=False)
     origins: Mapping[int, tuple[Frame, ...]] = field(
         default_factory=dict[int, tuple[Frame, ...]], compare=False, repr=False
     )

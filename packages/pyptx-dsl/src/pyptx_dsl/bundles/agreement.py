@@ -1,0 +1,90 @@
+"""Holding a record against its own text: the entry is there, and takes the parameters that the record says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.tensors import TMA_ALIGNMENT, TMA_BYTES
+from pyptx_ir.syntax.nodes import Function, Parameter, Target
+from pyptx_ir.syntax.operands import Immediate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.bundles.fields import Field
+    from pyptx_ir.plugins.rows import EntryParameter, Specialization
+
+_POINTER: Final = "u64"
+
+
+def check_agreement(field: Field, special: Specialization) -> None:
+    """Raise BundleError where the rows of a specialisation do not fit each other, or not the text."""
+    _check_target(field, special)
+    function = _entry(field, special)
+    declared, rows = function.parameters or (), special.parameters
+    if len(declared) != len(rows):
+        raise field.wrong(f"the entry takes {len(declared)} parameters in the text, and {len(rows)} in the record")
+    for parameter, row in zip(declared, rows, strict=True):
+        if not _fits(parameter, row):
+            raise field.wrong(
+                f"the parameter {row.name} ({row.kind}, {row.type}) is declared otherwise in the text: "
+                f"{parameter.name} (.{parameter.type})"
+            )
+    _check_tensors(field, special)
+
+
+def _check_target(field: Field, special: Specialization) -> None:
+    targets = [statement.names for statement in special.module.body if isinstance(statement, Target)]
+    if len(targets) != 1 or special.target not in targets[0]:
+        found = "; ".join(", ".join(names) for names in targets) or "nothing"
+        raise field.wrong(f"the text is for {found[:60]}, and the record for {special.target}")
+
+
+def _entry(field: Field, special: Specialization) -> Function:
+    found = [
+        statement
+        for statement in special.module.body
+        if isinstance(statement, Function) and statement.kind == "entry" and statement.name == special.entry
+    ]
+    if len(found) != 1 or found[0].body is None:
+        raise field.wrong(f"the text defines {len(found)} entries called {special.entry[:60]}")
+    return found[0]
+
+
+def _fits(parameter: Parameter, row: EntryParameter) -> bool:
+    if parameter.name != row.name or parameter.vector is not None:
+        return False
+    if row.kind == "tensor_map" and row.type == "b8":
+        size = (Immediate(str(TMA_BYTES)),)
+        return parameter.type == "b8" and parameter.dimensions == size and (parameter.alignment or 1) >= TMA_ALIGNMENT
+    if row.kind != "scalar" and row.type != _POINTER:
+        return False
+    return parameter.type == row.type and not parameter.dimensions
+
+
+def _check_tensors(field: Field, special: Specialization) -> None:
+    """Hold the indices of tensors against the inputs and outputs; without a contract, against each other."""
+    named = [row.index for row in special.parameters if row.kind == "tensor"]
+    arrays = [row.name for row in special.inputs] + [row.name for row in special.outputs]
+    count = len(arrays) if special.inputs else len(named)
+    if named != list(range(count)):
+        raise field.wrong(f"its pointers belong to the arrays {named[:8]}, and there are {count} arrays")
+    _unique(field, arrays, "array")
+    _unique(field, [row.name for row in special.parameters], "parameter")
+    for row in special.parameters:
+        if row.kind == "tensor_map" and (row.index is None or row.index >= count):
+            raise field.wrong(f"the parameter {row.name} describes an array that is not there")
+        if row.kind == "tensor_map" and row.tensor_map is None and arrays:
+            raise field.wrong(f"the parameter {row.name} has no tensor map")
+    inputs = count - len(special.outputs)
+    if sorted(set(special.mutated)) != list(special.mutated) or any(each >= inputs for each in special.mutated):
+        raise field.wrong(f"mutated is {list(special.mutated)[:8]}, and there are {inputs} inputs")
+    numbers = [number for number, _ in special.attributes]
+    if sorted(set(numbers)) != numbers:
+        raise field.wrong("its launch attributes are out of order, or one is there twice")
+
+
+def _unique(field: Field, names: Sequence[str], what: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise field.wrong(f"two {what}s are called {name[:60]}")

@@ -1,0 +1,91 @@
+"""Reading values out of JSON that nobody vouches for: each is checked as it is taken, and named where it is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pyptx_dsl.errors import BundleError
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Collection
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value and the path that names it: `entries[0].grid[1]`. What is read from it is checked, or a BundleError."""
+
+    path: str
+    value: object
+
+    def wrong(self, problem: str) -> BundleError:
+        """Return the error that says what is wrong with this value."""
+        return BundleError(
+            f"{self.path} is {self._shown()}: {problem}", hint="the bundle is damaged; export the kernel again"
+        )
+
+    def _shown(self) -> str:
+        """Return the value for a message: short, and no more than the kind of what is nested."""
+        match self.value:
+            case str(text) if len(text) > _SHOWN:
+                return f"{text[:_SHOWN]!r}…"
+            case int(number) if abs(number) >> 64:
+                return "an enormous integer"
+            case str() | int() | float() | None:
+                return repr(self.value)
+            case list():
+                return "a list"
+            case _:
+                return "an object"
+
+    def members(self, names: Collection[str]) -> dict[str, Field]:
+        """Return the members of an object, which are exactly these."""
+        value = self.value
+        if not isinstance(value, dict):
+            raise self.wrong("it must be an object")
+        found = cast("dict[str, object]", value)
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise self.wrong(f"it lacks {', '.join(missing)}")
+        unknown = sorted(str(name) for name in found if name not in names)
+        if unknown:
+            raise self.wrong(f"it has members that mean nothing: {', '.join(unknown)[:_SHOWN]}")
+        return {name: Field(f"{self.path}.{name}".lstrip("."), found[name]) for name in names}
+
+    def items(self, most: int, least: int = 0) -> list[Field]:
+        """Return the items of a list of that length."""
+        value = self.value
+        if not isinstance(value, list):
+            raise self.wrong("it must be a list")
+        found = cast("list[object]", value)
+        if not least <= len(found) <= most:
+            raise self.wrong(f"it has {len(found)} items, and may have {least} to {most}")
+        return [Field(f"{self.path}[{index}]", item) for index, item in enumerate(found)]
+
+    def integer(self, low: int, high: int) -> int:
+        """Return an integer in that range, ends included."""
+        value = self.value
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.wrong("it must be an integer")
+        if not low <= value <= high:
+            raise self.wrong(f"it must be {low} to {high}")
+        return value
+
+    def text(self, most: int, pattern: re.Pattern[str] | None = None) -> str:
+        """Return a string of at most that many characters that the whole pattern fits."""
+        if not isinstance(self.value, str):
+            raise self.wrong("it must be a string")
+        if len(self.value) > most:
+            raise self.wrong(f"it has {len(self.value)} characters, and may have {most}")
+        if pattern is not None and not pattern.fullmatch(self.value):
+            raise self.wrong("it has characters that have no place there, or lacks some")
+        return self.value
+
+    def choice(self, words: Collection[str]) -> str:
+        """Return one of these words."""
+        if not isinstance(self.value, str) or self.value not in words:
+            raise self.wrong(f"it must be one of {', '.join(words)}")
+        return self.value

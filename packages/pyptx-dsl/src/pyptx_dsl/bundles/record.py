@@ -1,0 +1,257 @@
+"""A specialisation as plain data for JSON, and back: `restore(record(s)) == s`.
+
+A record says all that a launch needs, but for the origins of its lines: they belong to the machine that traced it. It
+may have gone through anybody's hands, so nothing in it is believed: `restore` checks every field, and then all of them
+against the text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, cast
+
+from pyptx_dsl.bundles.agreement import check_agreement
+from pyptx_dsl.bundles.fields import Field
+from pyptx_dsl.contract import dense_strides
+from pyptx_dsl.errors import LaunchError
+from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid
+from pyptx_dsl.specs import Layout
+from pyptx_dsl.types import TYPES, from_name
+from pyptx_ir.isa.targets import TargetError, find_target
+from pyptx_ir.plugins.rows import EntryParameter, Input, Output, Specialization, TensorMap
+from pyptx_ir.syntax import PtxSyntaxError, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.syntax.nodes import Module
+
+_MEMBERS: Final = (
+    *("entry", "text", "target", "grid", "block", "cluster", "shared_bytes", "parameters", "inputs", "outputs"),
+    *("mutated", "attributes"),
+)
+_PARAMETER: Final = ("name", "kind", "type", "index", "value", "tensor_map")
+_INPUT: Final = ("name", "shape", "dtype", "strides", "alignment")
+_OUTPUT: Final = ("name", "shape", "dtype", "strides")
+_TENSOR_MAP: Final = (
+    *("dtype", "shape", "strides", "box", "element_strides", "swizzle", "interleave", "l2_promotion", "fill"),
+)
+
+_TYPES: Final = tuple(row.name for row in TYPES)
+_NAME: Final = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
+_TARGET: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_FLOAT: Final = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)|nan", re.ASCII)
+_HEX: Final = re.compile(r"([0-9a-f]{2})*")
+
+# Far beyond any kernel, far below what hurts: a name of C++ is rarely longer, NVIDIA's largest text has 60 MB.
+_LONGEST_NAME: Final = 4096
+_LONGEST_TEXT: Final = 1 << 27
+_LONGEST_NUMBER: Final = 32
+_MOST_ROWS: Final = 4096
+_MOST_DIMENSIONS: Final = 32
+_MOST_MAP_RANK: Final = 5
+# No device addresses more (CUDA programming guide, "Unified Memory": 49 bits of virtual addresses).
+_MOST_BYTES: Final = 1 << 49
+_MOST_SIZE: Final = 2**31 - 1
+# CUDA driver API, CUlaunchAttributeValue: 64 bytes. Identifiers are small; the driver judges them.
+_ATTRIBUTE_BYTES: Final = 64
+_MOST_ATTRIBUTE: Final = 255
+_ALIGNMENTS: Final = (1, 2, 4, 8, 16)
+
+_SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
+_INTERLEAVES: Final = ("none", "16B", "32B")
+_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
+_FILLS: Final = ("zeros", "nan")
+
+
+def record(specialization: Specialization) -> dict[str, object]:
+    """Return a specialisation as objects, lists, strings and integers; floating-point values as strings."""
+    row = specialization
+    return {
+        "entry": row.entry,
+        "text": row.text,
+        "target": row.target,
+        "grid": list(row.grid),
+        "block": list(row.block),
+        "cluster": list(row.cluster),
+        "shared_bytes": row.shared_bytes,
+        "parameters": [_plain(parameter, _PARAMETER) for parameter in row.parameters],
+        "inputs": [_plain(each, _INPUT) for each in row.inputs],
+        "outputs": [_plain(each, _OUTPUT) for each in row.outputs],
+        "mutated": list(row.mutated),
+        "attributes": [[number, value.hex()] for number, value in row.attributes],
+    }
+
+
+def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
+    return {name: _plain_value(getattr(row, name)) for name in members}
+
+
+def _plain_value(value: object) -> object:
+    match value:
+        case TensorMap():
+            return _plain(value, _TENSOR_MAP)
+        case tuple():
+            return list(cast("tuple[object, ...]", value))
+        case float():
+            return repr(value)
+        case _:
+            return value
+
+
+def restore(record: object) -> Specialization:
+    """Return the specialisation of a record; raise the BundleError that names the first field that is wrong."""
+    return restore_field(Field("record", record))
+
+
+def restore_field(field: Field) -> Specialization:
+    """Return the specialisation of a record that lies at some path."""
+    found = field.members(_MEMBERS)
+    target = _target(found["target"])
+    grid, block, cluster = _geometry(found, target)
+    special = Specialization(
+        entry=found["entry"].text(_LONGEST_NAME, _NAME),
+        text=found["text"].text(_LONGEST_TEXT),
+        module=_module(found["text"]),
+        target=target.name,
+        grid=grid,
+        block=block,
+        cluster=cluster,
+        shared_bytes=found["shared_bytes"].integer(0, target.shared_optin),
+        parameters=tuple(_parameter(item) for item in found["parameters"].items(_MOST_ROWS)),
+        outputs=tuple(_output(item) for item in found["outputs"].items(_MOST_ROWS)),
+        mutated=tuple(item.integer(0, _MOST_ROWS) for item in found["mutated"].items(_MOST_ROWS)),
+        attributes=tuple(_attribute(item) for item in found["attributes"].items(_MOST_ATTRIBUTE)),
+        inputs=tuple(_input(item) for item in found["inputs"].items(_MOST_ROWS)),
+    )
+    check_agreement(field, special)
+    return special
+
+
+def _target(field: Field) -> TargetRow:
+    name = field.text(_LONGEST_NUMBER, _TARGET)
+    try:
+        return find_target(name)
+    except TargetError as error:
+        raise field.wrong(error.message) from None
+
+
+def _geometry(found: Mapping[str, Field], target: TargetRow) -> tuple[Dims, Dims, Dims]:
+    grid, block, cluster = _dims(found["grid"]), _dims(found["block"]), _dims(found["cluster"])
+    try:
+        check_block(block, target)
+        check_cluster(cluster, target)
+        check_grid(grid, cluster)
+    except LaunchError as error:
+        raise found["grid"].wrong(error.message) from None
+    return grid, block, cluster
+
+
+def _dims(field: Field) -> Dims:
+    x, y, z = (item.integer(1, _MOST_SIZE) for item in field.items(3, 3))
+    return x, y, z
+
+
+def _module(field: Field) -> Module:
+    text = field.text(_LONGEST_TEXT)
+    if "\0" in text:
+        raise field.wrong("it holds a NUL, where the driver would stop reading")
+    try:
+        text.encode("utf-8", "surrogateescape")
+        return parse(text)
+    except UnicodeEncodeError:
+        raise field.wrong("it holds half a surrogate pair") from None
+    except PtxSyntaxError as error:
+        raise field.wrong(f"it is no PTX: {error.message}") from None
+    except RecursionError:
+        raise field.wrong("its blocks or expressions nest too deeply") from None
+
+
+def _parameter(field: Field) -> EntryParameter:
+    found = field.members(_PARAMETER)
+    kind = found["kind"].choice(("tensor", "scalar", "tensor_map"))
+    dtype = found["type"].choice(_TYPES)
+    index = found["index"].value if kind == "scalar" else found["index"].integer(0, _MOST_ROWS)
+    if kind == "scalar" and index is not None:
+        raise found["index"].wrong("a scalar is no tensor's")
+    if kind != "scalar" and found["value"].value is not None:
+        raise found["value"].wrong("only a scalar has a value")
+    if kind != "tensor_map" and found["tensor_map"].value is not None:
+        raise found["tensor_map"].wrong("only a parameter of kind tensor_map has one")
+    return EntryParameter(
+        found["name"].text(_LONGEST_NAME, _NAME),
+        kind,
+        dtype,
+        index if isinstance(index, int) else None,
+        _value(found["value"], dtype),
+        None if found["tensor_map"].value is None else _tensor_map(found["tensor_map"]),
+    )
+
+
+def _value(field: Field, dtype: str) -> int | float | None:
+    """Return the value of a scalar parameter, None for one that the call passes."""
+    if field.value is None:
+        return None
+    row = from_name(dtype)
+    if row.is_float:
+        return float(field.text(_LONGEST_NUMBER, _FLOAT))
+    low = 0 if row.kind == "unsigned" else -(1 << (row.bits - 1))
+    return field.integer(low, (1 << (row.bits - 1 if row.kind == "signed" else row.bits)) - 1)
+
+
+def _tensor_map(field: Field) -> TensorMap:
+    """Return a tensor map of whole numbers; its many rules are those of whoever encodes it."""
+    found = field.members(_TENSOR_MAP)
+    shape, strides, box, steps = (_whole(found[name]) for name in ("shape", "strides", "box", "element_strides"))
+    if len({len(each) for each in (shape, strides, box, steps)}) > 1:
+        raise field.wrong("its shape, strides, box and element_strides differ in length")
+    return TensorMap(
+        found["dtype"].choice(_TYPES),
+        shape,
+        strides,
+        box,
+        steps,
+        found["swizzle"].choice(_SWIZZLES),
+        found["interleave"].choice(_INTERLEAVES),
+        found["l2_promotion"].choice(_PROMOTIONS),
+        found["fill"].choice(_FILLS),
+    )
+
+
+def _whole(field: Field) -> tuple[int, ...]:
+    return tuple(item.integer(1, _MOST_BYTES) for item in field.items(_MOST_MAP_RANK, 1))
+
+
+def _input(field: Field) -> Input:
+    found = field.members(_INPUT)
+    array = _array(found)
+    alignment = found["alignment"].integer(_ALIGNMENTS[0], _ALIGNMENTS[-1])
+    if alignment not in _ALIGNMENTS:
+        raise found["alignment"].wrong("it must be a power of two")
+    return Input(array.name, array.shape, array.dtype, array.strides, alignment)
+
+
+def _output(field: Field) -> Output:
+    return _array(field.members(_OUTPUT))
+
+
+def _array(found: Mapping[str, Field]) -> Output:
+    """Return the common part of an input and an output: an array that lies densely, by rows or by columns."""
+    name, dtype = found["name"].text(_LONGEST_NAME, _NAME), found["dtype"].choice(_TYPES)
+    shape = tuple(item.integer(1, _MOST_BYTES) for item in found["shape"].items(_MOST_DIMENSIONS, 1))
+    strides = tuple(item.integer(1, _MOST_BYTES) for item in found["strides"].items(_MOST_DIMENSIONS, 1))
+    by_columns, size = list[int](), 1
+    for extent in shape:
+        by_columns.append(size)
+        size *= extent
+    if size * from_name(dtype).bytes > _MOST_BYTES:
+        raise found["shape"].wrong("no device addresses so much")
+    if strides not in {dense_strides(shape, Layout.ROW), dense_strides(shape, Layout.COL)}:
+        raise found["strides"].wrong(f"an array of shape {shape} does not lie densely with these")
+    return Output(name, shape, dtype, strides)
+
+
+def _attribute(field: Field) -> tuple[int, bytes]:
+    number, value = field.items(2, 2)
+    return number.integer(0, _MOST_ATTRIBUTE), bytes.fromhex(value.text(2 * _ATTRIBUTE_BYTES, _HEX))

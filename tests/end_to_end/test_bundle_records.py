@@ -1,0 +1,190 @@
+"""Records of specialisations: what JSON carries comes back equal, for every example; anything else is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyptx import Tile, kernel, ptx
+from pyptx_dsl.bundles import BundleError, record, restore
+from pyptx_dsl.types import f32
+from pyptx_ir.plugins.rows import Argument
+
+from .gallery import EXAMPLE_LIST, Example
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_ir.plugins.rows import Specialization
+
+
+def argument(array: np.ndarray[Any, Any]) -> Argument:
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    return Argument(array.shape, {"float32": "f32", "float64": "f64"}[array.dtype.name], strides)
+
+
+def specialize(example: Example) -> Specialization:
+    special: Specialization = example.launch().specialize(
+        [argument(array) for array in example.inputs(np.random.default_rng(0))], {}
+    )
+    return special
+
+
+@kernel(
+    in_specs=(Tile("M", 64, f32, tma_box=(8, 32)),),
+    out_specs=(Tile("M", f32),),
+    raw_params=[("f32", "alpha"), ("u64", "n"), ("s32", "shift")],
+    cluster=(2, 1, 1),
+    grid=(4, 1, 1),
+    block=(128, 1, 1),
+    smem=1024,
+    launch={"cooperative": True, "priority": -1},
+)
+def everything(X, Y):  # noqa: ARG001  the entry takes it
+    """Take a tensor map, scalars, a cluster and launch attributes."""
+    X.tma_desc()
+    ptx.ret()
+
+
+def full() -> Specialization:
+    return everything.specialize([Argument((16, 64), "f32", (64, 1))], {"alpha": 0.1, "n": 2**64 - 1, "shift": -3})
+
+
+def through_json(special: Specialization) -> Specialization:
+    return restore(json.loads(json.dumps(record(special), allow_nan=False)))
+
+
+@pytest.mark.parametrize("example", EXAMPLE_LIST, ids=lambda example: example.file)
+def test_a_specialisation_comes_back_equal(example: Example) -> None:
+    special = specialize(example)
+    assert special.inputs
+    restored = through_json(special)
+    assert restored == special
+    assert record(restored) == record(special)
+
+
+@given(
+    alpha=st.floats(allow_nan=False),
+    n=st.integers(0, 2**64 - 1),
+    grid=st.integers(1, 2**20),
+    attribute=st.binary(max_size=64),
+)
+def test_every_value_comes_back_exactly(alpha: float, n: int, grid: int, attribute: bytes) -> None:
+    rows = [replace(row, value={"alpha": alpha, "n": n}.get(row.name, row.value)) for row in full().parameters]
+    special = replace(full(), parameters=tuple(rows), grid=(2 * grid, 1, 1), attributes=((7, attribute),))
+    assert through_json(special) == special
+
+
+def test_a_value_that_is_no_number_stays_none() -> None:
+    rows = [replace(row, value=math.nan) if row.name == "alpha" else row for row in full().parameters]
+    (value,) = [
+        row.value for row in through_json(replace(full(), parameters=tuple(rows))).parameters if row.name == "alpha"
+    ]
+    assert value is not None
+    assert math.isnan(value)
+
+
+def text(change: Callable[[str], str]) -> Callable[[dict[str, Any]], None]:
+    def apply(plain: dict[str, Any]) -> None:
+        plain["text"] = change(plain["text"])
+
+    return apply
+
+
+def put(value: object, *path: str | int) -> Callable[[dict[str, Any]], None]:
+    def apply(plain: dict[str, Any]) -> None:
+        inner: Any = plain
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = value
+
+    return apply
+
+
+def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
+    def apply(plain: dict[str, Any]) -> None:
+        inner: Any = plain
+        for step in path[:-1]:
+            inner = inner[step]
+        del inner[path[-1]]
+
+    return apply
+
+
+# What is done to the record of `everything`, and what the error says.
+WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
+    "a member is missing": (without("grid"), "it lacks grid"),
+    "a member is unknown": (put(1, "extra"), "mean nothing: extra"),
+    "a name is no name": (put("a b", "entry"), "record.entry is 'a b'"),
+    "a name is endless": (put("a" * 5000, "entry"), "5000 characters"),
+    "a name is no string": (put(7, "entry"), "must be a string"),
+    "the entry is not in the text": (put("other", "entry"), "defines 0 entries called other"),
+    "the entry is in the text twice": (text(lambda ptx: ptx + ptx[ptx.index(".visible") :]), "defines 2 entries"),
+    "the entry has no body": (text(lambda ptx: ptx[: ptx.index("{")] + ";"), "defines 1 entries"),
+    "the text is no PTX": (text(lambda ptx: ptx + "}"), "it is no PTX"),
+    "the text nests too deeply": (text(lambda ptx: ptx.replace("ret;", "{" * 20000)), "nest too deeply|no PTX"),
+    "the text holds a NUL": (text(lambda ptx: ptx + "\0"), "a NUL"),
+    "the text holds half a character": (text(lambda ptx: ptx + "//\ud800"), "half a surrogate"),
+    "the text is for another target": (text(lambda ptx: ptx.replace("sm_90a", "sm_80")), "the text is for sm_80"),
+    "the text names no target": (text(lambda ptx: ptx.replace(".target sm_90a", "")), "the text is for nothing"),
+    "the target is unknown": (put("sm_91", "target"), "sm_91"),
+    "the grid is too large": (put([2**31, 1, 1], "grid"), r"record.grid\[0\] is 2147483648"),
+    "the grid is empty": (put([0, 1, 1], "grid"), "must be 1 to"),
+    "the grid has two sizes": (put([4, 1], "grid"), "has 2 items"),
+    "the grid is fractional": (put([4.0, 1, 1], "grid"), "must be an integer"),
+    "the grid is a bool": (put([True, 1, 1], "grid"), "must be an integer"),
+    "the grid is enormous": (put([10**400, 1, 1], "grid"), "an enormous integer"),
+    "clusters do not divide the grid": (put([3, 1, 1], "grid"), "clusters of 2 don't divide"),
+    "the block is too large": (put([1024, 2, 1], "block"), "2048 threads"),
+    "the cluster is too large": (put([32, 1, 1], "cluster"), "32 blocks"),
+    "there is not so much shared memory": (put(300_000, "shared_bytes"), "must be 0 to 232448"),
+    "a parameter is missing": (without("parameters", 4), "takes 6 parameters in the text, and 5"),
+    "a parameter is called otherwise": (put("Z", "parameters", 0, "name"), "declared otherwise"),
+    "a parameter has another type": (put("s64", "parameters", 3, "type"), "must be -9223|declared otherwise"),
+    "a pointer has the type of a number": (put("f32", "parameters", 0, "type"), "declared otherwise"),
+    "a parameter has no type": (put("q32", "parameters", 2, "type"), "must be one of"),
+    "a parameter is of no kind": (put("magic", "parameters", 2, "kind"), "tensor, scalar, tensor_map"),
+    "a value is out of range": (put(2**64, "parameters", 3, "value"), "an enormous integer: it must be 0 to"),
+    "a value is no number": (put("0x1", "parameters", 2, "value"), "no place there"),
+    "a value belongs to a tensor": (put(1, "parameters", 0, "value"), "only a scalar has a value"),
+    "a scalar is a tensor's": (put(0, "parameters", 2, "index"), "a scalar is no tensor's"),
+    "a pointer is to no array": (put(5, "parameters", 1, "index"), "belong to the arrays"),
+    "a map is of no array": (put(2, "parameters", 5, "index"), "an array that is not there"),
+    "a map is missing": (put(None, "parameters", 5, "tensor_map"), "has no tensor map"),
+    "a map is a pointer's": (put({}, "parameters", 0, "tensor_map"), "only a parameter of kind tensor_map"),
+    "a map has another rank": (put([1], "parameters", 5, "tensor_map", "box"), "differ in length"),
+    "a map swizzles strangely": (put("8B", "parameters", 5, "tensor_map", "swizzle"), "must be one of none, 32B"),
+    "an array is not dense": (put([65, 1], "inputs", 0, "strides"), "does not lie densely"),
+    "an array is larger than memory": (put([2**40, 2**40], "inputs", 0, "shape"), "no device addresses"),
+    "an array is empty": (put([0, 64], "inputs", 0, "shape"), "must be 1 to"),
+    "an array is strangely aligned": (put(3, "inputs", 0, "alignment"), "power of two"),
+    "two arrays share a name": (put("X", "outputs", 0, "name"), "two arrays are called X"),
+    "an output is written as an input": (put([1], "mutated"), "there are 1 inputs"),
+    "an attribute is too long": (put([[2, "00" * 65]], "attributes"), "130 characters"),
+    "an attribute is no hex": (put([[2, "0g"]], "attributes"), "no place there"),
+    "an attribute is there twice": (put([[2, "00"], [2, "01"]], "attributes"), "twice"),
+    "an attribute is no pair": (put([[2]], "attributes"), "has 1 items"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_field_that_is_wrong_is_named(name: str) -> None:
+    change, message = WRONG[name]
+    plain = copy.deepcopy(record(full()))
+    change(plain)
+    with pytest.raises(BundleError, match=message):
+        restore(plain)
+
+
+@pytest.mark.parametrize("value", [None, 1, "x", [], math.nan])
+def test_what_is_no_record_is_refused(value: object) -> None:
+    with pytest.raises(BundleError, match="must be an object"):
+        restore(value)
