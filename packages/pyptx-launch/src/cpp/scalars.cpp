@@ -1,5 +1,6 @@
 #include "scalars.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

@@ -1,0 +1,28 @@
+"""Launch CUDA kernels: modules, plans, launchers, tensor maps. Opens the driver at first need, and needs no toolkit."""
+
+from pyptx_launch import driver
+from pyptx_launch.errors import CompileError, DriverError, DriverMissingError, LaunchError, TensorMapError
+from pyptx_launch.modules import Attributes, Module
+from pyptx_launch.parameters import Map, MapPointer, Pointer, Scalar
+from pyptx_launch.plans import Plan, plan_for
+from pyptx_launch.tensor_map_rules import Im2col
+from pyptx_launch.tensor_maps import TensorMap
+
+__all__ = [
+    "Attributes",
+    "CompileError",
+    "DriverError",
+    "DriverMissingError",
+    "Im2col",
+    "LaunchError",
+    "Map",
+    "MapPointer",
+    "Module",
+    "Plan",
+    "Pointer",
+    "Scalar",
+    "TensorMap",
+    "TensorMapError",
+    "driver",
+    "plan_for",
+]

@@ -1,0 +1,348 @@
+"""The rules of tensor maps, a row each: cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col in the driver API's manual.
+
+The driver answers whatever breaks one with CUDA_ERROR_INVALID_VALUE; here each is told by name, with the numbers.
+Inside this module dimensions stand as the driver has them, the innermost first, and messages count them so that
+dimension -1 is the innermost, as in an array's shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyptx_launch.errors import TensorMapError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pyptx_launch.tensor_maps import TensorMapLike
+
+
+@dataclass(frozen=True, slots=True)
+class Im2col:
+    """Columns of pixels in place of a box; corners stand as the tensor's spatial dimensions, the innermost last.
+
+    `lower` and `upper` move the corners of the bounding box in from the tensor's; `channels` are the elements that a
+    copy takes of each pixel, `pixels` how many pixels it takes.
+    """
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    channels: int
+    pixels: int
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """CUtensorMapDataType; `padded` types are unpacked to 16-byte chunks, with gaps, on their way to shared memory."""
+
+    number: int
+    bits: int
+    floating: bool = False
+    padded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """CUtensorMapSwizzle, and the bytes within which it moves chunks."""
+
+    number: int
+    span: int
+
+
+_BYTE: Final = ElementType(0, 8)
+_U16: Final = ElementType(1, 16)
+_U32: Final = ElementType(2, 32)
+_U64: Final = ElementType(4, 64)
+_B6: Final = ElementType(15, 6, padded=True)
+
+TYPES: Final = {
+    **dict.fromkeys(("u8", "s8", "b8", "e4m3", "e5m2", "ue8m0"), _BYTE),
+    **dict.fromkeys(("u16", "s16", "b16"), _U16),
+    **dict.fromkeys(("u32", "b32"), _U32),
+    "s32": ElementType(3, 32),
+    **dict.fromkeys(("u64", "b64"), _U64),
+    "s64": ElementType(5, 64),
+    "f16": ElementType(6, 16, floating=True),
+    "f32": ElementType(7, 32, floating=True),
+    "f64": ElementType(8, 64, floating=True),
+    "bf16": ElementType(9, 16, floating=True),
+    "f32.ftz": ElementType(10, 32, floating=True),
+    "tf32": ElementType(11, 32, floating=True),
+    "tf32.ftz": ElementType(12, 32, floating=True),
+    "b4x16": ElementType(13, 4),
+    "b4x16_p64": ElementType(14, 4, padded=True),
+    "b6x16_p32": _B6,
+    "b6p2x16": _B6,
+}
+SWIZZLES: Final = {
+    "none": Swizzle(0, 0),
+    "32B": Swizzle(1, 32),
+    "64B": Swizzle(2, 64),
+    "128B": Swizzle(3, 128),
+    "128B_atom_32B": Swizzle(4, 128),
+    "128B_atom_32B_flip_8B": Swizzle(5, 128),
+    "128B_atom_64B": Swizzle(6, 128),
+}
+INTERLEAVES: Final = {"none": 0, "16B": 1, "32B": 2}
+PROMOTIONS: Final = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
+FILLS: Final = {"zeros": 0, "nan": 1}
+
+# By the number of the padded type, the swizzles that unpack it.
+_PADDED_SWIZZLES: Final = {
+    14: ("none", "128B", "128B_atom_32B"),
+    15: ("none", "128B", "128B_atom_32B", "128B_atom_64B"),
+}
+# By rank, the least and greatest offset of a corner: 16, 8 and 5 signed bits.
+_CORNERS: Final = {3: (-(2**15), 2**15 - 1), 4: (-(2**7), 2**7 - 1), 5: (-(2**4), 2**4 - 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A map whose words are known, innermost dimension first."""
+
+    dtype: str
+    type: ElementType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: str
+    interleave: str
+    l2_promotion: str
+    fill: str
+    im2col: Im2col | None
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def alignment(self) -> int:
+        """What the address and the strides must be multiples of, in bytes."""
+        return 32 if self.interleave == "32B" or self.type.padded else 16
+
+    @property
+    def innermost(self) -> int:
+        """The elements that a copy takes along the innermost dimension."""
+        return self.im2col.channels if self.im2col else self.box[0]
+
+    @property
+    def row_bits(self) -> int:
+        """Their size."""
+        return self.innermost * self.type.bits
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its name, the manual's parameter that it is listed under, and what a map that breaks it is told."""
+
+    name: str
+    parameter: str
+    broken: Callable[[View], str | None]
+
+
+def _first(values: Iterable[int], what: str, holds: Callable[[int], bool], wanted: str, *, skip: int = 0) -> str | None:
+    """Return the complaint about the first value, from dimension `skip` on, for which `holds` is false."""
+    for dimension, value in enumerate(values):
+        if dimension >= skip and not holds(value):
+            return f"{what} of dimension {-1 - dimension} is {value}; it must be {wanted}"
+    return None
+
+
+def _rank(map_: View) -> str | None:
+    least = 3 if map_.im2col or map_.interleave != "none" else 1
+    if least <= map_.rank <= 5:
+        return None
+    why = " for im2col" if map_.im2col else f" with interleave {map_.interleave}" if least == 3 else ""
+    return f"rank is {map_.rank}; it must be {least} to 5{why}"
+
+
+def _lengths(map_: View) -> str | None:
+    for what, values, length in (
+        ("strides", map_.strides, map_.rank),
+        ("element_strides", map_.element_strides, map_.rank),
+        ("box", map_.box, 0 if map_.im2col else map_.rank),
+    ):
+        if len(values) != length:
+            return f"{what} has {len(values)} values; it must have {length} for a shape of rank {map_.rank}"
+    return None
+
+
+def _packed(map_: View) -> str | None:
+    unit = 128 if map_.type.padded else 2 if map_.type.bits == 4 else 1
+    if map_.shape[0] % unit == 0:
+        return None
+    return f"extent of dimension -1 is {map_.shape[0]}; it must be a multiple of {unit} for {map_.dtype}"
+
+
+def _element(map_: View) -> str | None:
+    size = max(1, map_.type.bits // 8)
+    if map_.strides[0] == size:
+        return None
+    return f"stride of dimension -1 is {map_.strides[0]} bytes; it must be {size}, the size of {map_.dtype}"
+
+
+def _strides(map_: View) -> str | None:
+    unit = map_.alignment
+    why = "" if unit == 16 else f" for {map_.dtype}" if map_.type.padded else " with interleave 32B"
+    wanted = f"a multiple of {unit} bytes{why}"
+    return _first(map_.strides, "stride", lambda value: value % unit == 0, wanted, skip=1)
+
+
+def _row(map_: View) -> str | None:
+    if map_.im2col or map_.interleave != "none" or map_.row_bits % 128 == 0:
+        return None
+    return (
+        f"a row of the box has {map_.row_bits / 8:g} bytes ({map_.innermost} elements of {map_.dtype});"
+        " it must have a multiple of 16"
+    )
+
+
+def _padded_row(map_: View) -> str | None:
+    if not map_.type.padded or map_.innermost == 128:
+        return None
+    what = "channels" if map_.im2col else "box of dimension -1"
+    return f"{what} is {map_.innermost}; it must be 128 for {map_.dtype}"
+
+
+def _steps(map_: View) -> str | None:
+    if map_.interleave == "none" and map_.element_strides[0] != 1:
+        return (
+            f"element stride of dimension -1 is {map_.element_strides[0]}; it must be 1,"
+            " since without interleave the hardware ignores it"
+        )
+    return _first(map_.element_strides, "element stride", lambda value: 1 <= value <= 8, "1 to 8")
+
+
+def _interleaved_swizzle(map_: View) -> str | None:
+    if map_.interleave != "32B" or map_.swizzle == "32B":
+        return None
+    return f"swizzle is {map_.swizzle}; it must be 32B with interleave 32B"
+
+
+def _span(map_: View) -> str | None:
+    span = SWIZZLES[map_.swizzle].span
+    if map_.interleave != "none" or span == 0 or map_.row_bits <= 8 * span:
+        return None
+    what = "a pixel's channels have" if map_.im2col else "a row of the box has"
+    return (
+        f"{what} {map_.row_bits / 8:g} bytes ({map_.innermost} elements of {map_.dtype});"
+        f" swizzle {map_.swizzle} takes {span} at most"
+    )
+
+
+def _padded_interleave(map_: View) -> str | None:
+    if map_.type.number != _B6.number or map_.interleave == "none":
+        return None
+    return f"interleave is {map_.interleave}; it must be none for {map_.dtype}"
+
+
+def _padded_swizzle(map_: View) -> str | None:
+    allowed = _PADDED_SWIZZLES.get(map_.type.number, ())
+    if not allowed or map_.swizzle in allowed:
+        return None
+    return f"swizzle is {map_.swizzle}; it must be one of {', '.join(allowed)} for {map_.dtype}"
+
+
+def _nan(map_: View) -> str | None:
+    if map_.fill == "zeros" or map_.type.floating:
+        return None
+    return f"fill is nan; it must be zeros for {map_.dtype}, which is no floating-point type to the hardware"
+
+
+def _corners(map_: View) -> str | None:
+    if map_.im2col is None:
+        return None
+    low, high = _CORNERS[map_.rank]
+    for name, corner in (("lower", map_.im2col.lower), ("upper", map_.im2col.upper)):
+        if len(corner) != map_.rank - 2:
+            return f"the {name} corner has {len(corner)} offsets; it must have {map_.rank - 2} for rank {map_.rank}"
+        if not all(low <= offset <= high for offset in corner):
+            return f"the {name} corner is {corner}; its offsets must be {low} to {high} for rank {map_.rank}"
+    return None
+
+
+def _area(map_: View) -> str | None:
+    if map_.im2col is None:
+        return None
+    spatial = map_.shape[-2:0:-1]  # without the channels and the batch, outermost first
+    extents = [n + up - low for n, low, up in zip(spatial, map_.im2col.lower, map_.im2col.upper, strict=True)]
+    if all(extent > 0 for extent in extents):
+        return None
+    return (
+        f"the corners {map_.im2col.lower} and {map_.im2col.upper} leave {extents} of {spatial};"
+        " the bounding box must not be empty"
+    )
+
+
+def _counts(map_: View) -> str | None:
+    if map_.im2col is None:
+        return None
+    for name, count, most in (("channels", map_.im2col.channels, 256), ("pixels", map_.im2col.pixels, 1024)):
+        if not 1 <= count <= most:
+            return f"{name} is {count}; it must be 1 to {most}"
+    return None
+
+
+# In an order in which each may rely on those before it.
+RULES: Final = (
+    Rule("rank", "tensorRank", _rank),
+    Rule("lengths", "tensorRank", _lengths),
+    Rule(
+        "extents",
+        "globalDim",
+        lambda map_: _first(map_.shape, "extent", lambda value: 1 <= value <= 2**32, "1 to 2^32"),
+    ),
+    Rule("packed-extent", "globalDim", _packed),
+    Rule("element-size", "globalStrides", _element),
+    Rule("stride-alignment", "globalStrides", _strides),
+    Rule(
+        "stride-size",
+        "globalStrides",
+        lambda map_: _first(map_.strides, "stride", lambda value: 0 <= value < 2**40, "less than 2^40 bytes", skip=1),
+    ),
+    Rule("box", "boxDim", lambda map_: _first(map_.box, "box", lambda value: 1 <= value <= 256, "1 to 256")),
+    Rule("im2col-counts", "channelsPerPixel, pixelsPerColumn", _counts),
+    Rule("im2col-corners", "pixelBoxLowerCorner, pixelBoxUpperCorner", _corners),
+    Rule("im2col-area", "pixelBoxUpperCorner", _area),
+    Rule("row-size", "boxDim", _row),
+    Rule("padded-row", "boxDim, channelsPerPixel", _padded_row),
+    Rule("element-strides", "elementStrides", _steps),
+    Rule("interleave-swizzle", "swizzle", _interleaved_swizzle),
+    Rule("swizzle-span", "interleave", _span),
+    Rule("padded-interleave", "interleave", _padded_interleave),
+    Rule("padded-swizzle", "swizzle", _padded_swizzle),
+    Rule("nan-fill", "oobFill", _nan),
+)
+
+
+def checked(map_: TensorMapLike, im2col: Im2col | None) -> View:
+    """Return a map as the driver sees it; raises TensorMapError for the first rule that it breaks."""
+    for field, word, known in (
+        ("dtype", map_.dtype, TYPES),
+        ("swizzle", map_.swizzle, SWIZZLES),
+        ("interleave", map_.interleave, INTERLEAVES),
+        ("l2_promotion", map_.l2_promotion, PROMOTIONS),
+        ("fill", map_.fill, FILLS),
+    ):
+        if word not in known:
+            raise TensorMapError(f"tensor map: {field} is {word!r}; it must be one of {', '.join(known)}", rule="words")
+    view = View(
+        map_.dtype,
+        TYPES[map_.dtype],
+        map_.shape[::-1],
+        map_.strides[::-1],
+        map_.box[::-1],
+        map_.element_strides[::-1],
+        map_.swizzle,
+        map_.interleave,
+        map_.l2_promotion,
+        map_.fill,
+        im2col,
+    )
+    for rule in RULES:
+        if complaint := rule.broken(view):
+            raise TensorMapError(f"tensor map: {complaint}", rule=rule.name)
+    return view

@@ -1,0 +1,137 @@
+"""Tensor maps: how the tensor memory accelerator reads a tensor, for any address. Driver API, "Tensor Map Object"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from pyptx_launch._shim import MapArguments
+from pyptx_launch.tensor_map_rules import FILLS, INTERLEAVES, PROMOTIONS, SWIZZLES, TYPES, Im2col, checked
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class TensorMapLike(Protocol):
+    """A tiled tensor map, shaped like `pyptx_ir.plugins.rows.TensorMap`; see `TensorMap` for the fields."""
+
+    @property
+    def dtype(self) -> str:
+        """The element type."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        ...
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in bytes."""
+        ...
+
+    @property
+    def box(self) -> tuple[int, ...]:
+        """The extents of a copy."""
+        ...
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        """The steps of a copy."""
+        ...
+
+    @property
+    def swizzle(self) -> str:
+        """The pattern in shared memory."""
+        ...
+
+    @property
+    def interleave(self) -> str:
+        """The layout of channels."""
+        ...
+
+    @property
+    def l2_promotion(self) -> str:
+        """The size of fetches."""
+        ...
+
+    @property
+    def fill(self) -> str:
+        """What lies out of bounds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor of one to five dimensions and the box that a copy moves, innermost dimension last, as an array's shape.
+
+    `dtype` is a PTX name (`f32`, `bf16`, `e4m3`, `tf32`, `f32.ftz`, `b4x16`, …); `strides` are bytes, one for each
+    dimension, the innermost that of an element; `box` and `element_strides` count elements. `swizzle` is `none`,
+    `32B`, `64B`, `128B`, `128B_atom_32B`, `128B_atom_32B_flip_8B` or `128B_atom_64B`; `interleave` `none`, `16B` or
+    `32B`; `l2_promotion` `none`, `64B`, `128B` or `256B`; `fill` `zeros` or `nan`. With `im2col`, the copy moves
+    columns of pixels instead of a box, and `box` is empty.
+
+    A map that breaks a rule of the hardware raises TensorMapError when it is made.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: str = "none"
+    interleave: str = "none"
+    l2_promotion: str = "none"
+    fill: str = "zeros"
+    im2col: Im2col | None = None
+
+    def __post_init__(self) -> None:
+        """Check the rules."""
+        checked(self, self.im2col)
+
+    @classmethod
+    def dense(
+        cls,
+        dtype: str,
+        shape: tuple[int, ...],
+        box: tuple[int, ...],
+        *,
+        swizzle: str = "none",
+        l2_promotion: str = "none",
+        fill: str = "zeros",
+    ) -> Self:
+        """Return the map of a contiguous tensor, with a box of neighbours."""
+        bits = TYPES[dtype].bits if dtype in TYPES else 8  # an unknown type is refused below, by its name
+        strides = [max(1, bits // 8)]
+        for step in range(1, len(shape)):
+            strides.append(bits * shape[-1] // 8 if step == 1 else strides[-1] * shape[-step])
+        return cls(dtype, shape, tuple(reversed(strides)), box, (1,) * len(shape), swizzle, "none", l2_promotion, fill)
+
+    @property
+    def alignment(self) -> int:
+        """What the tensor's address must be a multiple of."""
+        return checked(self, self.im2col).alignment
+
+    def encode(self, address: int) -> bytes:
+        """Return the 128 bytes that the driver makes of it for a tensor at `address`; they must lie on 64 bytes."""
+        return arguments_of(self).encode(address)
+
+
+def arguments_of(map_: TensorMapLike) -> MapArguments:
+    """Check the rules of a map and return it as the driver takes it: by numbers, innermost dimension first."""
+    im2col = map_.im2col if isinstance(map_, TensorMap) else None
+    view = checked(map_, im2col)
+    return MapArguments(
+        view.type.number,
+        list(view.shape),
+        list(view.strides[1:]),
+        list(view.box),
+        list(view.element_strides),
+        INTERLEAVES[view.interleave],
+        SWIZZLES[view.swizzle].number,
+        PROMOTIONS[view.l2_promotion],
+        FILLS[view.fill],
+        view.alignment,
+        # The corners of the innermost dimension first, as the sizes: CUTLASS orders them so (W, H, D) too.
+        im2col and (list(im2col.lower[::-1]), list(im2col.upper[::-1]), im2col.channels, im2col.pixels),
+    )

@@ -1,0 +1,125 @@
+"""The null driver, from Python: build it, let the shim open it, tell it what to do, read what it was asked to do.
+
+Other packages' tests load this file by its path. There is one null driver in a process, whoever asks for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).with_name("null_driver.c")
+LIVE = {"memory": 0, "libraries": 1, "streams": 2}
+DEFAULTS = {
+    "devices": 2,
+    "capability": 90,
+    "shared_optin": 232448,
+    "static_shared": 0,
+    "max_threads": 1024,
+    "cluster_launch": 1,
+    "version": 13000,
+    "registers": 32,
+    "init": 0,
+}
+
+
+def build() -> Path:
+    """Compile the null driver with the system's C compiler, once for its text, and return the shared library."""
+    folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    library = folder / f"{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
+    if not library.exists():
+        compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or "clang"
+        fresh = folder / f"{library.stem}-{os.getpid()}.so"
+        subprocess.run(
+            [compiler, "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE], check=True
+        )
+        fresh.replace(library)
+    return library
+
+
+class NullDriver:
+    """What a test may ask of the null driver."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._library = ctypes.CDLL(str(path))
+        self._library.null_driver_take.restype = ctypes.c_void_p
+        self._library.null_driver_free.argtypes = [ctypes.c_void_p]
+        self._library.null_driver_set.argtypes = [ctypes.c_char_p, ctypes.c_long]
+        self._library.null_driver_live.restype = ctypes.c_long
+        self._library.null_driver_launches.restype = ctypes.c_long
+        self._library.cuCtxSetCurrent.argtypes = [ctypes.c_void_p]
+
+    def take(self, call: str | None = None) -> list[dict[str, Any]]:
+        """Return the calls since the last time (of that name), and forget them all."""
+        pointer = self._library.null_driver_take()
+        text = ctypes.string_at(pointer).decode()
+        self._library.null_driver_free(pointer)
+        lines = [json.loads(line) for line in text.splitlines()]
+        return [line for line in lines if call in (None, line["call"])]
+
+    def launches(self) -> list[dict[str, Any]]:
+        """Return the launches since the last time; their parameters as bytes."""
+        found = self.take("cuLaunchKernelEx")
+        for launch in found:
+            launch["parameters"] = [bytes.fromhex(each) for each in launch["parameters"]]
+            launch["attributes"] = [(number, bytes.fromhex(value)) for number, value in launch["attributes"]]
+        return found
+
+    def fail(self, call: str, result: int, *, after: int = 0, times: int = 1) -> None:
+        """Let the next calls of a function (its symbol, with `_v2`) fail, after so many that succeed."""
+        self._library.null_driver_fail(call.encode(), result, after, times)
+
+    def set(self, **settings: int) -> None:
+        """Change what the driver and its devices are; see DEFAULTS."""
+        for name, value in settings.items():
+            assert self._library.null_driver_set(name.encode(), value), name
+
+    def record(self, on: bool) -> None:  # noqa: FBT001 - it is a switch
+        """Write calls down, or do not: for measuring."""
+        self._library.null_driver_record(int(on))
+
+    def count(self) -> int:
+        """Return how many launches there ever were, written down or not."""
+        return int(self._library.null_driver_launches())
+
+    def live(self) -> dict[str, int]:
+        """Return what was made and not yet given back."""
+        return {name: self._library.null_driver_live(number) for name, number in LIVE.items()}
+
+    def context(self, device: int | None) -> None:
+        """Make a device's primary context, or none, current in this thread."""
+        pointer = ctypes.c_void_p()
+        if device is not None:
+            self._library.cuDevicePrimaryCtxRetain(ctypes.byref(pointer), device)
+        self._library.cuCtxSetCurrent(pointer)
+
+    def current(self) -> int | None:
+        """Return the device whose context is current in this thread."""
+        found, first = ctypes.c_void_p(), ctypes.c_void_p()
+        self._library.cuCtxGetCurrent(ctypes.byref(found))
+        self._library.cuDevicePrimaryCtxRetain(ctypes.byref(first), 0)
+        return None if found.value is None else found.value - (first.value or 0)
+
+    def reset(self) -> None:
+        """Forget calls, failures and settings; no context is current."""
+        self.record(on=True)
+        self._library.null_driver_fail_nothing()
+        self.set(**DEFAULTS)
+        self.context(None)
+        self.take()
+
+
+def install() -> NullDriver:
+    """Return the null driver, and let the shim open it in place of NVIDIA's: before it has opened any."""
+    path = build()
+    os.environ["PYPTX_LIBCUDA"] = str(path)
+    return NullDriver(path)
