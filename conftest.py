@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +21,9 @@ UNMEASURED = (
     "tests/test_instruction_table.py",
     "tests/wild/",
 )
+
+# These record which forms they have run, and one of them asks whether all were: they belong in one process.
+SEMANTICS = "pyptx-sim/tests/test_semantics_"
 
 settings.register_profile("long", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -41,3 +44,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Pause coverage where it says nothing new."""
     if item.config.pluginmanager.hasplugin("_cov") and item.nodeid.startswith(UNMEASURED):
         item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:  # noqa: ANN401 - xdist's own
+    """Deal out whole files to the processes of `pytest -n`, and the files of SEMANTICS as one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Files(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return SEMANTICS if SEMANTICS in file else file
+
+    return Files(config, log)

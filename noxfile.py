@@ -30,9 +30,15 @@ PACKAGES = (  # lowest first
     "pyptx-arch-blackwell",
     "pyptx-dsl",
     "pyptx-sim",
+    "pyptx-launch",
+    "pyptx-torch",
+    "pyptx-jax",
     "pyptx",
 )
+COMPILED = ("pyptx-launch",)  # installed from a wheel, which every session of one Python shares
+FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the dependency group that brings the framework
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
+PARALLEL = ("-n", "auto", "--maxprocesses=4")
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
@@ -79,25 +85,35 @@ def toolchain() -> list[str]:
     return ["cuda-pathfinder>=1.2", *missing]
 
 
-def install(session: nox.Session, *requirements: str) -> None:
-    """Install all local packages, editable, and whatever else, in one installer call."""
-    local = [word for name in PACKAGES for word in ("-e", f"packages/{name}")]
-    session.install(*local, *requirements)
+def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
+    """Install the local packages, editable, and whatever else, in one installer call.
+
+    The runtimes of frameworks, and the frameworks, only with `frameworks`; the compiled package with either switch.
+    """
+    left_out = () if frameworks else tuple(FRAMEWORKS)
+    pure = [name for name in PACKAGES if name not in (*COMPILED, *left_out)]
+    if frameworks:
+        install_frameworks(session)
+    wheels = [compiled_wheel(session, name) for name in COMPILED] if compiled or frameworks else []
+    session.install(*wheels, *(word for name in pure for word in ("-e", f"packages/{name}")), *requirements)
 
 
-def install_frameworks(session: nox.Session) -> None:
-    """Install torch and jax, for the CPU.
+def install_frameworks(session: nox.Session, *names: str) -> None:
+    """Install torch and jax (or those named), for the CPU.
 
     torch comes through pip, whose configuration may name a CPU build on disk; uv does not read it.
     """
-    session.install("pip", *group("jax"))
-    session.run("python", "-m", "pip", "install", "--quiet", *group("torch"), silent=True)
+    wanted = names or tuple(FRAMEWORKS.values())
+    session.install("pip", *(group("jax") if "jax" in wanted else ()))
+    if "torch" in wanted:
+        session.run("python", "-m", "pip", "install", "--quiet", *group("torch"), silent=True)
 
 
-def install_for_tests(session: nox.Session) -> None:
+def install_for_tests(session: nox.Session, *, frameworks: bool = False) -> None:
     """Install the packages, the third-party plugin of the contract tests, and what the tests need."""
     plugin = [str(ACME)] if ACME.is_dir() else []
-    install(session, *plugin, *group("test", "editor"), *test_needs(*PACKAGES), *toolchain())
+    needs = (*plugin, *group("test", "editor"), *test_needs(*PACKAGES), *toolchain())
+    install(session, *needs, frameworks=frameworks, compiled=True)
 
 
 def build_wheels(session: nox.Session, *packages: str) -> list[str]:
@@ -105,9 +121,27 @@ def build_wheels(session: nox.Session, *packages: str) -> list[str]:
     house = temporary(session, "wheels")
     session.install("hatchling>=1.27")
     for name in packages:
+        if name in COMPILED:
+            continue
         with session.chdir(ROOT / "packages" / name):
             session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(house), silent=True)
-    return [str(path) for path in sorted(house.iterdir())]
+    compiled = [compiled_wheel(session, name) for name in packages if name in COMPILED]
+    return [*compiled, *(str(path) for path in sorted(house.glob("*.whl")))]
+
+
+def compiled_wheel(session: nox.Session, package: str) -> str:
+    """Return the wheel of a compiled package for the session's Python, built anew only when a source has changed."""
+    folder = ROOT / "packages" / package
+    sources = (*folder.glob("src/**/*"), folder / "pyproject.toml", folder / "CMakeLists.txt")
+    newest = max(path.stat().st_mtime for path in sources if path.is_file() and "__pycache__" not in path.parts)
+    version = session.run("python", "-c", "import sys; print(sys.implementation.cache_tag)", silent=True)
+    house = ROOT / ".nox" / "wheels" / str(version).strip()
+    built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
+    if not built or built[-1].stat().st_mtime < newest:
+        session.install("build>=1.2")
+        session.run("python", "-m", "build", "--wheel", "--outdir", str(house), str(folder), silent=True)
+        built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
+    return str(built[-1])
 
 
 def temporary(session: nox.Session, name: str) -> Path:
@@ -130,12 +164,11 @@ def interpreter(version: str) -> str:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test that needs no GPU, and hold the coverage gates; words behind `--` go to pytest instead."""
-    install_for_tests(session)
-    install_frameworks(session)
+    install_for_tests(session, frameworks=True)
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
-    session.run("pytest", "--hypothesis-profile=ci", "--cov", "--cov-report=")
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "--cov", "--cov-report=")
     for package, floor in GATED.items():
         session.run("coverage", "report", f"--include=*/{package}/*", f"--fail-under={floor}", "--skip-covered")
 
@@ -144,14 +177,14 @@ def tests(session: nox.Session) -> None:
 def tests_312(session: nox.Session) -> None:
     """Run the tests on Python 3.12, but for those that need torch or jax."""
     install_for_tests(session)
-    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
 
 
 @nox.session(name="tests-3.13", python=interpreter("3.13"))
 def tests_313(session: nox.Session) -> None:
     """Run the tests on Python 3.13, but for those that need torch or jax."""
     install_for_tests(session)
-    session.run("pytest", "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
 
 
 @nox.session
@@ -165,7 +198,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check the types of everything that ships, and of tests/typing, with mypy and pyright, both strict."""
-    install(session, *group("types"), *test_needs(*PACKAGES))
+    install(session, *group("types"), *test_needs(*PACKAGES), frameworks=True)
     session.run("mypy")
     session.run("pyright")
 
@@ -174,13 +207,17 @@ def types(session: nox.Session) -> None:
 def arrows(session: nox.Session) -> None:
     """Check who imports whom: the contracts of import-linter in pyproject.toml."""
     install(session, *group("arrows"))
-    session.run("lint-imports")
+    # What is compiled or needs a framework is only read.
+    unbuilt = os.pathsep.join(str(ROOT / "packages" / name / "src") for name in (*COMPILED, *FRAMEWORKS))
+    session.run("lint-imports", env={"PYTHONPATH": unbuilt})
 
 
 @nox.session(reuse_venv=False)
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def alone(session: nox.Session, package: str) -> None:
     """Install one package from its wheel, with nothing but what it declares, and run its own tests elsewhere."""
+    if package in FRAMEWORKS:
+        install_frameworks(session, FRAMEWORKS[package])
     built = build_wheels(session, *closure(package))
     session.install(*built, *test_needs(package), *toolchain())
     strangers = [name.replace("-", "_") for name in PACKAGES if name not in closure(package)]
@@ -188,13 +225,15 @@ def alone(session: nox.Session, package: str) -> None:
     away = temporary(session, "away")
     shutil.copytree(ROOT / "packages" / package / "tests", away / "tests")
     options = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(away), "-p", "no:cacheprovider")
-    selection = ("-m", "not hopper and not torch and not jax and not gpu", str(away / "tests"))
+    foreign = [framework for runtime, framework in FRAMEWORKS.items() if runtime != package]
+    absent = " and ".join(f"not {name}" for name in ("hopper", "gpu", "sim", *foreign))
+    selection = ("-m", absent, str(away / "tests"))
     session.run("pytest", *options, "--hypothesis-profile=ci", *selection)
 
 
 @nox.session(reuse_venv=False)
 def build(session: nox.Session) -> None:
-    """Build every sdist and wheel with hatch, check them, install them from a wheelhouse alone, and run a kernel."""
+    """Build every sdist and wheel with hatch, check them, install them from a wheelhouse alone, and run kernels."""
     house = ROOT / "dist"
     shutil.rmtree(house, ignore_errors=True)
     session.install("pip", *group("build"))
@@ -205,16 +244,21 @@ def build(session: nox.Session) -> None:
             session.run("hatch", "build", str(house), env=own_environment, silent=True)
     session.run("twine", "check", "--strict", *map(str, house.iterdir()))
     session.run("python", "tools/check_distributions.py", str(house))
-    foreign = [need for name in PACKAGES for need in dependencies(name) if requirement_name(need) not in PACKAGES]
+    for wheel in (path for name in COMPILED for path in house.glob(f"{name.replace('-', '_')}-*.whl")):
+        session.run("auditwheel", "show", str(wheel))
+    at_hand = {*PACKAGES, *FRAMEWORKS.values()}
+    foreign = [need for name in PACKAGES for need in dependencies(name) if requirement_name(need) not in at_hand]
     session.run("python", "-m", "pip", "download", "--quiet", "--dest", str(house), *foreign, silent=True)
     fresh = temporary(session, "fresh")
     session.run("python", "-m", "venv", "--clear", str(fresh))
     python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
     wheelhouse_only = ("--no-index", "--find-links", str(house))
-    everything = "pyptx[hopper,blackwell,sim]"
+    everything = "pyptx[hopper,blackwell,sim,torch,jax]"
+    session.run(python, "-m", "pip", "install", "--quiet", *group("torch", "jax"), external=True)
     session.run(python, "-m", "pip", "install", "--quiet", *wheelhouse_only, everything, external=True)
     session.run(python, "-m", "pip", "check", external=True)
     session.run(python, "tools/check_alone.py", "pyptx", external=True)
+    session.run(python, "-m", "pyptx", "doctor", external=True)
     session.run(python, "examples/ampere/vector_add.py", env={"PYPTX_CPU": "quiet"}, external=True)
 
 
