@@ -75,8 +75,18 @@ def group(*names: str) -> list[str]:
 
 
 def test_needs(*packages: str) -> list[str]:
-    """Return what the packages' own tests need beside the packages."""
-    return [need for name in packages for need in nox.project.dependency_groups(package_table(name), "test")]
+    """Return what the packages' own tests need beside the packages, of others' packages."""
+    return [need for name in packages for need in test_group(name) if requirement_name(need) not in PACKAGES]
+
+
+def test_companions(package: str) -> tuple[str, ...]:
+    """Return the local packages that a package's own tests need beside it."""
+    return tuple(name for name in map(requirement_name, test_group(package)) if name in PACKAGES)
+
+
+def test_group(package: str) -> tuple[str, ...]:
+    """Return a package's dependency group `test`."""
+    return nox.project.dependency_groups(package_table(package), "test")
 
 
 def toolchain() -> list[str]:
@@ -218,15 +228,15 @@ def alone(session: nox.Session, package: str) -> None:
     """Install one package from its wheel, with nothing but what it declares, and run its own tests elsewhere."""
     if package in FRAMEWORKS:
         install_frameworks(session, FRAMEWORKS[package])
-    built = build_wheels(session, *closure(package))
-    session.install(*built, *test_needs(package), *toolchain())
-    strangers = [name.replace("-", "_") for name in PACKAGES if name not in closure(package)]
+    beside = dict.fromkeys(low for name in (package, *test_companions(package)) for low in closure(name))
+    session.install(*build_wheels(session, *beside), *test_needs(package), *toolchain())
+    strangers = [name.replace("-", "_") for name in PACKAGES if name not in beside]
     session.run("python", "tools/check_alone.py", package.replace("-", "_"), *strangers)
     away = temporary(session, "away")
     shutil.copytree(ROOT / "packages" / package / "tests", away / "tests")
     options = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(away), "-p", "no:cacheprovider")
     foreign = [framework for runtime, framework in FRAMEWORKS.items() if runtime != package]
-    absent = " and ".join(f"not {name}" for name in ("hopper", "gpu", "sim", *foreign))
+    absent = " and ".join(f"not {name}" for name in ("hopper", "gpu", *foreign))
     selection = ("-m", absent, str(away / "tests"))
     session.run("pytest", *options, "--hypothesis-profile=ci", *selection)
 
