@@ -249,12 +249,19 @@ def test_raw_parameters_take_their_values_from_keywords_dimensions_and_templates
         with pytest.raises(KeywordError, match="declared"):
             k.specialize([row(7)], wrong)
 
-    @kernel(raw_params=[("u64.ptr", "p")])
+    @kernel(raw_params=[("u64.ptr", "p"), ("b8.align64.array128", "map")])
+    def bare() -> None:
+        ret()
+
+    with pytest.raises(KeywordError, match="an array of bytes"):
+        bare.specialize([], {"p": 1})
+
+    @kernel(raw_params=[("u64.ptr.global", "p")])
     def pointer() -> None:
         ret()
 
-    with pytest.raises(KeywordError, match="no scalar"):
-        pointer.specialize([], {"p": 1})
+    (address,) = pointer.specialize([], {"p": 0x7F00_0000_0100}).parameters
+    assert (address.kind, address.type, address.value) == ("scalar", "u64", 0x7F00_0000_0100)
 
 
 def test_header_directives() -> None:

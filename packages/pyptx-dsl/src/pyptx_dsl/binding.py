@@ -93,8 +93,8 @@ def scalar_of(kernel: str, parameter: RawParameter, keywords: Keywords, bound: M
     name = parameter.name
     if not parameter.is_scalar:
         raise KeywordError(
-            f"{kernel}: the raw parameter {name!r} is no scalar, so a call cannot pass it",
-            hint="declare arrays by in_specs and out_specs, or launch the cubin yourself",
+            f"{kernel}: the raw parameter {name!r} is an array of bytes, which a call cannot pass",
+            hint="tensor maps come from Tiles: A.tma_desc(); else launch the cubin yourself",
         )
     for values in (keywords.raw, bound, keywords.templates):
         if values.get(name) is not None:

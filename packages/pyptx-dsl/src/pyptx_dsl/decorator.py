@@ -102,7 +102,8 @@ def kernel(
         block: one to three sizes; at most 1024 threads.
         cluster: one to three sizes; blocks of a cluster.
         smem: bytes of dynamic shared memory to ask for.
-        raw_params: further entry parameters, as `("u32", "n")` or `("u64.ptr.global.palign16", "p")`.
+        raw_params: further entry parameters, as `("u32", "n")` or `("u64.ptr.global.palign16", "p")`; a call passes
+            numbers for them by name, for a pointer the address.
         extern_smem: declare `.extern .shared .align 128 .b8 global_smem[]`, or the symbol named here.
         reqntid: emit `.reqntid`; gives the block too, if that is left out.
         raw_directives: header directives `(name, values)`, instead of `reqntid`.

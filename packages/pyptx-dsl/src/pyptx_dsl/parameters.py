@@ -37,8 +37,8 @@ class RawParameter:
 
     @property
     def is_scalar(self) -> bool:
-        """Tell whether a call passes it as one number."""
-        return self.pointer is None and self.array is None
+        """Tell whether a call passes it as one number; a pointer is one, the address that it points to."""
+        return self.array is None
 
     def declaration(self) -> Parameter:
         """Return the parameter of the entry."""
