@@ -12,7 +12,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from nanobind.stubgen import StubGen
+from nanobind.stubgen import StubGen  # type: ignore[import-untyped] # nanobind ships no types
 
 ROOT = Path(__file__).resolve().parents[1]
 STUB = Path("packages/pyptx-launch/src/pyptx_launch/_shim.pyi")
@@ -29,7 +29,8 @@ def stub() -> str:
     module = importlib.import_module("pyptx_launch._shim")
     generator = StubGen(module, include_docstrings=False)
     generator.put(module)
-    return HEADER + generator.get().strip() + "\n"
+    text: str = generator.get()
+    return HEADER + text.strip() + "\n"
 
 
 def main() -> int:

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "bindings.h"
+#include "launcher.h"
 #include "plan.h"
 
 namespace nb = nanobind;
@@ -237,6 +238,7 @@ NB_MODULE(_shim, shim) {
   pyptx::bind_module(shim);
   pyptx::bind_map(shim);
   pyptx::bind_plan(shim);
+  pyptx::bind_launcher(shim);
 #ifdef PYPTX_XLA
   pyptx::bind_xla(shim);
 #endif

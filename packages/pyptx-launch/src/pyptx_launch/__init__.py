@@ -2,6 +2,7 @@
 
 from pyptx_launch import driver
 from pyptx_launch.errors import CompileError, DriverError, DriverMissingError, LaunchError, TensorMapError
+from pyptx_launch.launchers import Launcher, Signature
 from pyptx_launch.modules import Attributes, Module
 from pyptx_launch.parameters import Map, MapPointer, Pointer, Scalar
 from pyptx_launch.plans import Plan, plan_for
@@ -15,12 +16,14 @@ __all__ = [
     "DriverMissingError",
     "Im2col",
     "LaunchError",
+    "Launcher",
     "Map",
     "MapPointer",
     "Module",
     "Plan",
     "Pointer",
     "Scalar",
+    "Signature",
     "TensorMap",
     "TensorMapError",
     "driver",

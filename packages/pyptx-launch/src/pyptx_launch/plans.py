@@ -118,12 +118,16 @@ class Plan(_shim.Plan):
         attributes: Sequence[tuple[int, bytes]] = (),
     ) -> None:
         for name, extents in (("grid", grid), ("block", block), ("cluster", cluster)):
-            if len(extents) != 3 or not all(0 <= extent < 2**32 for extent in extents):
-                raise LaunchError(f"{entry}: {name} must be three extents of 32 bits, not {extents}")
+            _check_extents(entry, name, extents)
         if not 0 <= shared_bytes < 2**31:
             raise LaunchError(f"{entry}: shared_bytes cannot be {shared_bytes}")
         rows = [row_of(parameter) for parameter in parameters]
         super().__init__(module, entry, grid, block, cluster, shared_bytes, rows, list(attributes))
+
+
+def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
+    if len(extents) != 3 or not all(0 <= extent < 2**32 for extent in extents):
+        raise LaunchError(f"{entry}: {name} must be three extents of 32 bits, not {extents}")
 
 
 def plan_for(specialization: SpecializationLike, module: Module) -> Plan:

@@ -123,15 +123,15 @@ def arguments_of(map_: TensorMapLike) -> MapArguments:
     view = checked(map_, im2col)
     return MapArguments(
         view.type.number,
-        list(view.shape),
-        list(view.strides[1:]),
-        list(view.box),
-        list(view.element_strides),
+        view.shape,
+        view.strides[1:],
+        view.box,
+        view.element_strides,
         INTERLEAVES[view.interleave],
         SWIZZLES[view.swizzle].number,
         PROMOTIONS[view.l2_promotion],
         FILLS[view.fill],
         view.alignment,
         # The corners of the innermost dimension first, as the sizes: CUTLASS orders them so (W, H, D) too.
-        im2col and (list(im2col.lower[::-1]), list(im2col.upper[::-1]), im2col.channels, im2col.pixels),
+        None if im2col is None else (im2col.lower[::-1], im2col.upper[::-1], im2col.channels, im2col.pixels),
     )
