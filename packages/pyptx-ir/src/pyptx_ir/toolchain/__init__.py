@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.toolchain.assembler import Assembly, assemble, resources
+from pyptx_ir.toolchain.assembler import Assembly, assemble, find_compiler, resources
 from pyptx_ir.toolchain.cache import CubinCache
 from pyptx_ir.toolchain.diagnostics import Diagnostic
 from pyptx_ir.toolchain.disassembler import disassemble
@@ -22,6 +22,7 @@ __all__ = [
     "ToolchainError",
     "assemble",
     "disassemble",
+    "find_compiler",
     "find_tool",
     "resources",
 ]

@@ -1,4 +1,4 @@
-"""PTX to cubin."""
+"""PTX to cubin, by ptxas or by nvJitLink."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.toolchain.diagnostics import Diagnostic, locate, parse_log
-from pyptx_ir.toolchain.errors import AssemblyError, ToolchainError
-from pyptx_ir.toolchain.finder import Tool, find_tool, release_for
+from pyptx_ir.toolchain.errors import AssemblyError, MissingToolError, ToolchainError
+from pyptx_ir.toolchain.finder import WHEELS, Tool, find_tool, release_for
+from pyptx_ir.toolchain.jitlink import NAME as NVJITLINK
+from pyptx_ir.toolchain.jitlink import find_nvjitlink, link
 from pyptx_ir.toolchain.resources import Resources, parse_resources
 from pyptx_ir.toolchain.runner import Outcome, run
 
@@ -18,12 +20,15 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain.cache import CubinCache
 
 _TOO_NEW = re.compile(r"Unsupported \.version (\d+)\.(\d+); current version is '([\d.]+)'")
-_UNKNOWN_TARGET = re.compile(r"Value '(\S+)' is not defined for option 'gpu-name'|Unsupported \.target '(\S+)'")
+_UNKNOWN_TARGET = re.compile(
+    r"Value '(\S+)' is not defined for option 'gpu-name'|Unsupported \.target '(\S+)'"
+    r"|(?<=NVJITLINK_ERROR_UNRECOGNIZED_ARCH: )unrecognized architecture"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A cubin and what ptxas said while making it."""
+    """A cubin and what ptxas, or nvJitLink in its words, said while making it."""
 
     cubin: bytes
     log: str
@@ -39,6 +44,17 @@ class Assembly:
         return parse_resources(self.log)
 
 
+def find_compiler() -> Tool:
+    """Return ptxas, or nvJitLink where there is no ptxas; raise MissingToolError where there is neither."""
+    try:
+        return find_tool("ptxas")
+    except MissingToolError as missing:
+        try:
+            return find_nvjitlink()
+        except MissingToolError:
+            raise missing from None
+
+
 def assemble(
     text: str,
     target: str,
@@ -49,17 +65,18 @@ def assemble(
 ) -> Assembly:
     """Run ptxas on `text` for `target`, with further `options`; take the result from `cache` if it is there.
 
-    Raises AssemblyError for text that ptxas refuses, with every remark in `diagnostics`, and ToolchainError when ptxas
-    is missing, too old for the text's `.version` or target, or crashes.
+    Where there is no ptxas, nvJitLink does the same work in this process. Raises AssemblyError for text that is
+    refused, with every remark in `diagnostics`, and ToolchainError when there is neither of the two, or the one that is
+    there is too old for the text's `.version` or target, or crashes.
     """
-    ptxas = tool or find_tool("ptxas")
+    compiler = tool or find_compiler()
     if cache is None:
-        return _assemble(ptxas, text, target, tuple(options))
-    key = cache.key(text, target, options, f"{ptxas.name} {ptxas.version}")
+        return _assemble(compiler, text, target, tuple(options))
+    key = cache.key(text, target, options, compiler.identity)
     stored = cache.get(key)
     assembly = _unpack(stored) if stored is not None else None
     if assembly is None:
-        assembly = _assemble(ptxas, text, target, tuple(options))
+        assembly = _assemble(compiler, text, target, tuple(options))
         cache.put(key, _pack(assembly))
     return assembly
 
@@ -69,55 +86,60 @@ def resources(text: str, target: str, *, options: Sequence[str] = ()) -> Mapping
     return assemble(text, target, options=options).resources
 
 
-def _assemble(ptxas: Tool, text: str, target: str, options: tuple[str, ...]) -> Assembly:
+def _assemble(compiler: Tool, text: str, target: str, options: tuple[str, ...]) -> Assembly:
+    work = link if compiler.name == NVJITLINK else _run_ptxas
+    cubin, outcome = work(compiler, text, target, options)
+    if outcome.status:
+        raise refusal(compiler, text, target, outcome)
+    return Assembly(cubin, outcome.output)
+
+
+def _run_ptxas(ptxas: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[bytes, Outcome]:
     import tempfile
     from pathlib import Path
 
     with tempfile.TemporaryDirectory(prefix="pyptx-") as name:
         folder = Path(name)
         (folder / "module.ptx").write_bytes(text.encode("utf-8", "surrogateescape"))
-        arguments = ["-v", f"-arch={target}", *options, "module.ptx", "-o", "module.cubin"]
-        outcome = run(ptxas, arguments, folder)
-        if outcome.status:
-            raise refusal(ptxas, text, target, outcome)
-        return Assembly((folder / "module.cubin").read_bytes(), outcome.output)
+        outcome = run(ptxas, ["-v", f"-arch={target}", *options, "module.ptx", "-o", "module.cubin"], folder)
+        return b"" if outcome.status else (folder / "module.cubin").read_bytes(), outcome
 
 
-def refusal(ptxas: Tool, text: str, target: str, outcome: Outcome) -> ToolchainError:
+def refusal(tool: Tool, text: str, target: str, outcome: Outcome) -> ToolchainError:
     """Compose the error for a run that failed."""
-    log = outcome.output
+    log, wheel = outcome.output, WHEELS.get(tool.name, "nvidia-cuda-nvcc")
     too_new = _TOO_NEW.search(log)
     if too_new:
-        return _too_new(ptxas, (int(too_new[1]), int(too_new[2])), too_new[3])
+        return _too_new(tool, wheel, (int(too_new[1]), int(too_new[2])), too_new[3])
     unknown = _UNKNOWN_TARGET.search(log)
     if unknown:
         return ToolchainError(
-            f"ptxas {ptxas.version} does not know the target {unknown[1] or unknown[2]}",
-            hint="pip install --upgrade nvidia-cuda-nvcc, or choose another arch (CUDA 13 dropped those before sm_75)",
+            f"{tool.name} {tool.version} does not know the target {unknown[1] or unknown[2] or target}",
+            hint=f"pip install --upgrade {wheel}, or choose another arch (CUDA 13 dropped those before sm_75)",
         )
     remarks = parse_log(log)
     errors = [remark for remark in remarks if remark.is_error]
     if not errors and outcome.signal:
         return ToolchainError(
-            f"ptxas {ptxas.version} crashed ({outcome.signal}) and did not say why",
+            f"{tool.name} {tool.version} crashed ({outcome.signal}) and did not say why",
             hint="some malformed instructions make it do so: halve the text to find the line",
         )
     if not errors:
-        return AssemblyError(f"ptxas {ptxas.version} failed for {target}", where=log.strip() or None, log=log)
+        return AssemblyError(f"{tool.name} {tool.version} failed for {target}", where=log.strip() or None, log=log)
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return AssemblyError(
-        f"ptxas refuses this for {target}: {errors[0].message}{more}",
+        f"{tool.name} refuses this for {target}: {errors[0].message}{more}",
         where=locate(text, errors[0]),
         diagnostics=remarks,
         log=log,
     )
 
 
-def _too_new(ptxas: Tool, wanted: tuple[int, int], newest: str) -> ToolchainError:
+def _too_new(tool: Tool, wheel: str, wanted: tuple[int, int], newest: str) -> ToolchainError:
     major, minor = release_for(wanted)
     return ToolchainError(
-        f"the text says .version {wanted[0]}.{wanted[1]}; ptxas {ptxas.version} reads PTX up to {newest}",
-        hint=f'pip install --upgrade "nvidia-cuda-nvcc>={major}.{minor}", or ask for .version {newest}',
+        f"the text says .version {wanted[0]}.{wanted[1]}; {tool.name} {tool.version} reads PTX up to {newest}",
+        hint=f'pip install --upgrade "{wheel}>={major}.{minor}", or ask for .version {newest}',
     )
 
 

@@ -74,8 +74,7 @@ class CubinCache:
     def put(self, key: str, payload: bytes) -> None:
         """Store an entry; warn with CacheWarning, and go on, if the folder can't be written."""
         try:
-            self._write(self._path(key), payload)
-            self._prune_daily()
+            self.store(key, payload)
         except OSError as error:
             import warnings
 
@@ -84,6 +83,11 @@ class CubinCache:
                 CacheWarning,
                 stacklevel=2,
             )
+
+    def store(self, key: str, payload: bytes) -> None:
+        """Store an entry; raise OSError if the folder can't be written."""
+        self._write(self._path(key), payload)
+        self._prune_daily()
 
     def prune(self, max_bytes: int) -> int:
         """Remove the entries used longest ago until at most `max_bytes` are left; return the bytes removed."""

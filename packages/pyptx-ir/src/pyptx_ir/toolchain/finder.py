@@ -1,4 +1,8 @@
-"""Finding NVIDIA's tools: an override, NVIDIA's wheels, PATH, an installed toolkit."""
+"""Finding NVIDIA's tools: an override, NVIDIA's wheels, PATH, an installed toolkit.
+
+A cubin that lies in the cache should cost a process next to nothing. So what takes long comes last or is remembered:
+cuda-pathfinder (150 ms) is asked for what nothing else has, and the answer to `--version` (25 ms) is kept on disk.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ WHEELS: dict[str, str] = {
     "fatbinary": "nvidia-cuda-nvcc",
     "nvdisasm": "nvidia-cuda-nvdisasm",
     "cuobjdump": "nvidia-cuda-cuobjdump",
+    "nvJitLink": "nvidia-nvjitlink",
 }
 
 # Where the wheels put them below a site-packages folder: CUDA 13's share one folder, CUDA 12's have one each.
@@ -41,11 +46,20 @@ _PTX_MAJOR: dict[int, int] = {11: 7, 12: 8, 13: 9}
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An executable and its version, `"13.0.88"` (empty if it does not say)."""
+    """An executable, or a library that does a tool's work, and its version, `"13.0.88"` (empty if it does not say).
+
+    `build` tells apart releases of one version, where the tool does not say which it is.
+    """
 
     name: str
     path: Path
     version: str
+    build: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Return what its results depend on, for the key of a cache."""
+        return f"{self.name} {self.version} {self.build}".rstrip()
 
     @property
     def release(self) -> tuple[int, int]:
@@ -74,14 +88,20 @@ def release_for(version: tuple[int, int]) -> tuple[int, int]:
 def find_tool(name: str) -> Tool:
     """Find a tool; raise MissingToolError that says what to install.
 
-    Looked for, in this order: the environment variable `PYPTX_<NAME>` (a path); NVIDIA's wheels, through
-    cuda-pathfinder if that is installed; `PATH`; `CUDA_HOME` and `CUDA_PATH`.
+    Looked for, in this order: the environment variable `PYPTX_<NAME>` (a path); NVIDIA's wheels; `PATH`; `CUDA_HOME`
+    and `CUDA_PATH`; wherever else cuda-pathfinder looks, if that is installed.
     """
     import os
 
     override = os.environ.get(f"PYPTX_{name.upper()}", "")
-    searched = (os.environ.get("PATH", ""), os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""))
-    return _find(name, override, searched)
+    return _find(name, override, searched_places())
+
+
+def searched_places() -> tuple[str, str, str]:
+    """Return what the environment says about where tools are: PATH, CUDA_HOME, CUDA_PATH."""
+    import os
+
+    return os.environ.get("PATH", ""), os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", "")
 
 
 @functools.cache
@@ -109,9 +129,6 @@ def _candidates(name: str, searched: tuple[str, str, str]) -> Iterator[Path]:
     from pathlib import Path
 
     executable = f"{name}.exe" if os.name == "nt" else name
-    pathfinder = _pathfinder(name)
-    if pathfinder:
-        yield Path(pathfinder)
     for site in sys.path:
         for folder in WHEEL_FOLDERS:
             yield Path(site) / folder / executable
@@ -121,6 +138,9 @@ def _candidates(name: str, searched: tuple[str, str, str]) -> Iterator[Path]:
     for home in searched[1:]:
         if home:
             yield Path(home) / "bin" / executable
+    pathfinder = _pathfinder(name)
+    if pathfinder:
+        yield Path(pathfinder)
 
 
 def _pathfinder(name: str) -> str | None:
@@ -136,7 +156,27 @@ def _pathfinder(name: str) -> str | None:
 
 @functools.cache
 def tool_version(path: Path) -> str:
-    """Return what `path --version` says behind "release …, V"; run once per path."""
+    """Return what `path --version` says behind "release …, V"; asked once per file, remembered beside the cubins."""
+    import contextlib
+
+    from pyptx_ir.toolchain.cache import CubinCache, default_folder
+
+    known = CubinCache(default_folder() / "tools")
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise ToolchainError(f"{path} can't be run: {error}") from error
+    key = known.key(str(path.resolve()), "", (str(status.st_size), str(status.st_mtime_ns)), "--version")
+    stored = known.get(key)
+    if stored is not None:
+        return stored.decode()
+    version = _asked_version(path)
+    with contextlib.suppress(OSError):  # whoever writes a cubin next says that the folder can't be written
+        known.store(key, version.encode())
+    return version
+
+
+def _asked_version(path: Path) -> str:
     import re
     import subprocess
 

@@ -1,4 +1,4 @@
-"""What a kernel costs, as ptxas reports it with `-v`."""
+"""What a kernel costs, as ptxas reports it with `-v`; nvJitLink writes the same with more in front of one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 _ENTRY = re.compile(r"^ptxas info *: Compiling entry function '(?P<name>[^']*)' for '(?P<target>[^']*)'")
 _PROPERTIES = re.compile(r"^ptxas info *: Function properties for (?P<name>\S+)")
 _STACK = re.compile(
-    r"^ +(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
+    r"^(?:ptxas +\.)? +(?P<stack>\d+) bytes stack frame, "
+    r"(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
 )
 _USED = re.compile(r"^ptxas info *: Used (?P<registers>\d+) registers(?P<rest>.*)$")
 _AMOUNT = re.compile(r"(\d+) bytes (smem|lmem|cumulative stack size|cmem\[\d+\])")

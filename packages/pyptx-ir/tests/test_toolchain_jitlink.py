@@ -1,0 +1,145 @@
+"""nvJitLink: the same cubins, resources and complaints as ptxas, where there is no ptxas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_ir.toolchain import (
+    AssemblyError,
+    CubinCache,
+    MissingToolError,
+    ToolchainError,
+    assemble,
+    disassemble,
+    find_compiler,
+    find_tool,
+)
+from pyptx_ir.toolchain.jitlink import find_nvjitlink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KERNEL = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+\t.reg .b32 %r<4>;
+\t.reg .b64 %rd<4>;
+\t.shared .b8 s[1024];
+\tld.param.u64 %rd1, [p];
+\tmov.u32 %r1, %tid.x;
+\tbar.sync 0;
+\tst.global.u32 [%rd1], %r1;
+\tret;
+}
+"""
+
+pytestmark = pytest.mark.ptxas  # the wheels of pyptx-ir[toolchain] hold both
+
+
+@pytest.fixture
+def without_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide ptxas wherever it is, and leave nvJitLink."""
+    monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
+    monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
+    monkeypatch.delenv("PYPTX_PTXAS", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path))
+
+
+@pytest.fixture
+def without_nvjitlink(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._pathfinder", lambda: None)
+    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._WHEEL_FOLDERS", ())
+
+
+def test_both_compilers_report_the_same_resources() -> None:
+    linked = assemble(KERNEL, "sm_90a", tool=find_nvjitlink())
+    assert linked.resources == assemble(KERNEL, "sm_90a", tool=find_tool("ptxas")).resources
+    assert linked.resources["k"].shared == 1024
+    assert linked.advisories == ()
+    assert "STG" in disassemble(linked.cubin)
+
+
+def test_advice_is_kept() -> None:
+    text = KERNEL.replace("bar.sync 0;", "setmaxnreg.inc.sync.aligned.u32 232;")
+    advisories = assemble(text, "sm_90a", tool=find_nvjitlink()).advisories
+    assert any("'setmaxnreg' ignored" in remark.message and remark.code for remark in advisories)
+
+
+def test_options_reach_it() -> None:
+    tool = find_nvjitlink()
+    plain = assemble(KERNEL, "sm_90a", tool=tool)
+    assert len(assemble(KERNEL, "sm_90a", tool=tool, options=["-lineinfo"]).cubin) > len(plain.cubin)
+
+
+def test_a_refusal_points_at_the_line_that_ptxas_would_point_at() -> None:
+    text = KERNEL.replace("bar.sync 0", "bar.synk 0").replace("%tid.x", "%tid.q")
+    errors = []
+    for tool in (find_nvjitlink(), find_tool("ptxas")):
+        with pytest.raises(AssemblyError, match=f"{tool.name} refuses this for sm_90a: Unknown") as caught:
+            assemble(text, "sm_90a", tool=tool)
+        errors.append(caught.value)
+    assert errors[0].where == errors[1].where
+    assert [one.line for one in errors[0].diagnostics] == [one.line for one in errors[1].diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "message"),
+    [
+        (KERNEL.replace("8.5", "99.9"), "sm_90a", r"the text says \.version 99\.9; nvJitLink .* reads PTX up to"),
+        (KERNEL, "sm_99", "nvJitLink .* does not know the target sm_99"),
+        (KERNEL, "sm_80", r"\.target is higher"),
+    ],
+)
+def test_what_it_cannot_do_is_said_as_ptxas_would_say_it(text: str, target: str, message: str) -> None:
+    with pytest.raises(ToolchainError, match=message):
+        assemble(text, target, tool=find_nvjitlink())
+
+
+def test_an_option_that_it_does_not_know_is_an_error() -> None:
+    with pytest.raises(AssemblyError, match=r"nvJitLink .* failed for sm_90a"):
+        assemble(KERNEL, "sm_90a", tool=find_nvjitlink(), options=["--no-such-thing"])
+
+
+def test_ptxas_is_asked_first() -> None:
+    assert find_compiler() == find_tool("ptxas")
+
+
+@pytest.mark.usefixtures("without_ptxas")
+def test_without_ptxas_it_does_the_work_and_caches_under_its_own_name(tmp_path: Path) -> None:
+    tool = find_compiler()
+    assert (tool.name, tool.newest_ptx >= (9, 0)) == ("nvJitLink", True)
+    cache = CubinCache(tmp_path / "cache")
+    first = assemble(KERNEL, "sm_90a", cache=cache)
+    assert cache.key(KERNEL, "sm_90a", (), tool.identity) in cache
+    assert assemble(KERNEL, "sm_90a", cache=cache) == first
+
+
+@pytest.mark.usefixtures("without_ptxas", "without_nvjitlink")
+def test_without_both_the_error_names_ptxas_and_what_to_install() -> None:
+    with pytest.raises(MissingToolError, match="ptxas is not installed") as caught:
+        assemble(KERNEL, "sm_90a")
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("pip install nvidia-cuda-nvcc")
+    with pytest.raises(MissingToolError, match="nvJitLink is not installed"):
+        find_nvjitlink()
+
+
+def test_an_override_is_taken_and_a_wrong_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = find_nvjitlink()
+    monkeypatch.setenv("PYPTX_NVJITLINK", str(found.path))
+    assert find_nvjitlink() == found
+    monkeypatch.setenv("PYPTX_NVJITLINK", str(tmp_path / "nowhere"))
+    with pytest.raises(ToolchainError, match=r"PYPTX_NVJITLINK names .* no file"):
+        find_nvjitlink()
+    broken = tmp_path / "libnvJitLink.so.13"
+    broken.write_bytes(b"no library")
+    monkeypatch.setenv("PYPTX_NVJITLINK", str(broken))
+    with pytest.raises(ToolchainError, match="can't be loaded"):
+        find_nvjitlink()
