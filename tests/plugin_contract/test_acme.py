@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +17,7 @@ from typing import Protocol
 import pytest
 
 ACME = Path(__file__).parent / "acme_arch"
+PACKAGES = Path(__file__).resolve().parents[2] / "packages"
 
 KERNEL = """
 import numpy as np
@@ -130,6 +132,12 @@ assert frob(x).tolist() == expected
     run(script)
 
 
+def test_its_launch_attribute_reaches_the_driver(run: Run) -> None:
+    script = KERNEL.replace("arch=ARCH", 'arch="acme_1", launch={"acme_zeal": "much"}')
+    printed = run(f"{script}\nprint(frob.declaration.attributes)")
+    assert printed.strip() == repr(((63, b"\1\0\0\0"),))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -236,15 +244,17 @@ assert not hasattr(ptx, "acme")
 
 
 def shipped() -> list[str]:
-    """Return the modules of all plugins of this repository."""
-    points = {point.value for point in metadata.entry_points(group="pyptx")}
-    return sorted(points - {"acme_arch.plugin"})
+    """Return the modules of all plugins of this repository, installed or not."""
+    tables = [tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in PACKAGES.glob("*/pyproject.toml")]
+    return sorted(module for table in tables for module in table.get("entry-points", {}).get("pyptx", {}).values())
 
 
 @pytest.mark.parametrize("module", shipped())
 def test_every_shipped_plugin_loads_without_a_framework(module: str) -> None:
     script = f"import sys, {module}; print(*sorted({{'numpy', 'torch', 'jax'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    sources = os.pathsep.join(str(path) for path in PACKAGES.glob("*/src"))
+    environment = {**os.environ, "PYTHONPATH": sources}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
 
@@ -254,5 +264,7 @@ def test_the_shipped_plugins_are_the_ones_we_know() -> None:
         "pyptx_arch_hopper.plugin",
         "pyptx_dsl.plugin",
         "pyptx_ir.isa.plugin",
+        "pyptx_jax.plugin",
         "pyptx_sim.plugin",
+        "pyptx_torch.plugin",
     ]

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 from pyptx_ir.plugins.marker import hookimpl
-from pyptx_ir.plugins.rows import Command, Runtime, Semantics
+from pyptx_ir.plugins.rows import Command, LaunchAttribute, Runtime, Semantics
 from pyptx_ir.plugins.version import API_VERSION
 
-__all__ = ["API_VERSION", "Command", "MissingPluginError", "PluginError", "Runtime", "Semantics", "hookimpl"]
+__all__ = [
+    "API_VERSION",
+    "Command",
+    "LaunchAttribute",
+    "MissingPluginError",
+    "PluginError",
+    "Runtime",
+    "Semantics",
+    "hookimpl",
+]

@@ -14,7 +14,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_ir.plugins import Semantics
+    from pyptx_ir.plugins import LaunchAttribute, Semantics
 
 ACME_1 = TargetRow("acme_1", 1, since=ptx(8, 0), extends=("sm_90",), shared_optin=64 * 1024)
 
@@ -53,3 +53,11 @@ def pyptx_semantics() -> Sequence[Semantics]:
     from acme_arch.semantics import FROB_SEMANTICS
 
     return (FROB_SEMANTICS,)
+
+
+@hookimpl
+def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
+    """Return the attribute that sets how hard acme_1 frobs."""
+    from pyptx_ir.plugins import LaunchAttribute
+
+    return (LaunchAttribute("acme_zeal", 63, "choice", "how hard to frob", choices=("little", "much")),)
