@@ -7,6 +7,8 @@
     ├── PluginError         a plugin that clashes, fails to import or speaks another API version
     └── ToolchainError      ptxas, nvdisasm, … missing, or refusing their input
 
+A warning of whatever runs kernels on a CPU: SimulatedExecution.
+
 Every error says what is wrong, shows the user's line with a caret where there is one, and ends with what to do.
 """
 
@@ -27,3 +29,7 @@ class PyptxError(Exception):
         if hint:
             parts.append(f"hint: {hint}")
         super().__init__("\n".join(parts))
+
+
+class SimulatedExecution(UserWarning):
+    """A kernel runs on the simulator because its arrays are on the CPU."""

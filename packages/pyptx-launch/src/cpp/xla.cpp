@@ -276,9 +276,11 @@ void make_launch(XlaLaunch* launch, std::shared_ptr<Plan> plan, nb::object run,
 void bind_xla(nb::module_& shim) {
   nb::class_<XlaLaunch>(shim, "XlaLaunch")
       .def("__init__", &make_launch, "plan"_a.none(), "run"_a.none(), "items"_a, "inputs"_a, "mutated"_a,
-           nb::sig("def __init__(self, plan: Plan | None, run: Callable[[list[memoryview]], None] | None, "
-                   "items: Sequence[tuple[int, int]], inputs: int, mutated: Sequence[int]) -> None"));
+           nb::sig("def __init__(self, plan: Plan | None, run: "
+                   "collections.abc.Callable[[list[memoryview]], None] | None, items: collections.abc.Sequence[tuple[int, "
+                   "int]], inputs: int, mutated: collections.abc.Sequence[int]) -> None"));
   shim.def("xla_targets", [] {
+    nb::set_leak_warnings(false);  // programs that jax has compiled, and what they hold, outlive Python
     return nb::make_tuple(target<Cpu>(kInstantiateOnCpu, kExecuteOnCpu),
                           target<Cuda>(kInstantiateOnCuda, kExecuteOnCuda));
   }, nb::sig("def xla_targets() -> tuple[tuple[str, dict[str, object], dict[str, object]], ...]"),
@@ -286,7 +288,8 @@ void bind_xla(nb::module_& shim) {
   shim.def("set_xla_resolver", [](nb::callable function) {
     PyObject* previous = std::exchange(resolver, function.release().ptr());
     Py_XDECREF(previous);
-  }, "resolver"_a, nb::sig("def set_xla_resolver(resolver: Callable[[str, bytes], XlaLaunch]) -> None"),
+  }, "resolver"_a, nb::sig("def set_xla_resolver(resolver: collections.abc.Callable[[str, bytes], "
+             "XlaLaunch]) -> None"),
      "Set what makes a launch of the name of a platform and a record.");
 }
 

@@ -17,6 +17,7 @@ UserWarning
 from __future__ import annotations
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.errors import SimulatedExecution as SimulatedExecution  # noqa: PLC0414  filters of warnings name it here
 
 
 class SimulationError(PyptxError):
@@ -63,7 +64,3 @@ class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happe
 
 class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
     """`trap`, or a failed device assertion."""
-
-
-class SimulatedExecution(UserWarning):
-    """A kernel runs on the simulator because its tensors are on the CPU."""

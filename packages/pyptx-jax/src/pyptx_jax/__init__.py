@@ -1,0 +1,15 @@
+"""Run pyptx kernels on jax arrays: jit, vmap, grad, shard_map, export.
+
+Nothing here has to be imported to call a kernel with jax arrays; `register` is for programs that were exported.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.front_door import late_names
+
+if TYPE_CHECKING:
+    from pyptx_jax.targets import register
+else:
+    __getattr__, __dir__ = late_names(__name__, {"register": "targets"})
+
+__all__ = ["register"]

@@ -1,0 +1,89 @@
+"""A kernel's call as a custom call of XLA: what is traced by jit, vmap, scan, shard_map and the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn, cast
+
+import jax
+
+from pyptx_dsl.origin import locate, user_frame
+from pyptx_ir.plugins.rows import Input
+from pyptx_jax.arguments import dimension_order, result_of
+from pyptx_jax.batching import vmap_method
+from pyptx_jax.errors import NotDifferentiableError
+from pyptx_jax.framework import scope, struct, vary, varying, with_tangents
+from pyptx_jax.records import RECORDS
+from pyptx_jax.targets import register
+from pyptx_launch import xla
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from pyptx_dsl.kernel import Kernel
+    from pyptx_ir.plugins.rows import Argument, Specialization
+
+    Call: TypeAlias = Callable[..., Sequence[jax.Array]]
+
+
+def specialized(kernel: Kernel, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+    """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays as they come."""
+    special = kernel.specialize(arguments, keywords)
+    if special.inputs or not arguments:
+        return special
+    named = zip(kernel.declaration.tensors, arguments, strict=False)
+    return replace(special, inputs=tuple(Input(name, row.shape, row.dtype, row.strides, 1) for name, row in named))
+
+
+def bind(special: Specialization, arrays: Sequence[jax.Array]) -> object:
+    """Call a kernel on arrays or tracers, and return its outputs, then the new values of the inputs that it mutates.
+
+    One array is returned as it is, several as a tuple, none as None.
+    """
+    register()
+    # Inside shard_map: results vary over the mesh wherever an input does, and jax wants inputs that agree.
+    axes = frozenset[str]().union(*map(varying, arrays))
+    agreeing = [vary(array, axes - varying(array)) for array in arrays]
+    results = _not_differentiable(special.entry, _custom_call(special, agreeing, axes))(*agreeing)
+    return results[0] if len(results) == 1 else tuple(results) or None
+
+
+def _custom_call(special: Specialization, arrays: Sequence[jax.Array], axes: frozenset[str]) -> Call:
+    """Return the call for arrays like these, under the kernel's name."""
+    outputs = [result_of(special.entry, row, axes) for row in special.outputs]
+    mutated = [struct(arrays[index].shape, arrays[index].dtype, axes) for index in special.mutated]
+    orders = [dimension_order(row) for row in special.inputs]
+    call = jax.ffi.ffi_call(
+        xla.NAME,
+        [*outputs, *mutated],
+        vmap_method=vmap_method(special),
+        has_side_effect=not (outputs or mutated),
+        input_layouts=orders,
+        output_layouts=[*map(dimension_order, special.outputs), *(orders[index] for index in special.mutated)],
+        input_output_aliases={index: len(outputs) + number for number, index in enumerate(special.mutated)},
+    )
+    frame = user_frame()
+    record = RECORDS.write(special, (frame.f_code.co_filename, frame.f_lineno) if frame else None)
+
+    def named(*arrays: jax.Array) -> Sequence[jax.Array]:
+        with scope(special.entry):
+            return call(*arrays, record=record)
+
+    named.__name__ = special.entry
+    return named
+
+
+def _not_differentiable(name: str, call: Call) -> Call:
+    """Have the derivative of a call be an error that points at the call."""
+    place = locate(user_frame())
+
+    def refuse(_primals: object, _tangents: object) -> NoReturn:
+        raise NotDifferentiableError(
+            f"{name} is a plain kernel, and has no derivative",
+            where=place,
+            hint="join it with the kernel of its gradients by pyptx.differentiable_kernel, or wrap its inputs in "
+            "jax.lax.stop_gradient",
+        )
+
+    return cast("Call", with_tangents(call, refuse))

@@ -1,0 +1,105 @@
+"""Kernels on the CPU: the simulator's runtime, behind the same custom call as the GPU's."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from pyptx_dsl.errors import KeywordError
+from pyptx_dsl.runtimes import simulator
+from pyptx_ir.errors import PyptxError, SimulatedExecution
+from pyptx_jax import framework
+from pyptx_jax.arguments import DTYPES
+from pyptx_jax.failures import FAILURES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_ir.plugins.rows import Argument, Input, Launchable, Output, Simulation, Specialization
+
+Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A kernel that was specialised before: a Launchable that asks no questions."""
+
+    special: Specialization
+
+    @property
+    def name(self) -> str:
+        """The name of the entry."""
+        return self.special.entry
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        """Return the specialisation."""
+        del arguments, keywords
+        return self.special
+
+
+def run_of(special: Specialization, place: tuple[str, int] | None) -> Callable[[list[memoryview]], None]:
+    """Return what simulates a kernel in the memory of its arrays; warn at `place`, where it is called.
+
+    Raise RuntimeMissingError without a simulator.
+    """
+    runtime = simulator(special.entry)
+    announce(special.entry, place)
+    kernel = Restored(special)
+    inputs = len(special.inputs)
+
+    def run(memory: list[memoryview]) -> None:
+        rows: tuple[Input | Output, ...] = (*special.inputs, *special.outputs)
+        arrays = [_array(row, view) for row, view in zip(rows, memory, strict=True)]
+        for index in range(inputs):
+            arrays[index].flags.writeable = index in special.mutated
+        with FAILURES.kept():
+            runtime.call(kernel, arrays[:inputs], {"out": tuple(arrays[inputs:])})
+
+    return run
+
+
+def _array(row: Input | Output, memory: memoryview) -> Array:
+    element = framework.dtype(DTYPES[row.dtype])
+    return np.ndarray(row.shape, element, memory, strides=[stride * element.itemsize for stride in row.strides])
+
+
+def simulate(kernel: Launchable, arrays: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
+    """Run a kernel on the simulator and return its outputs, as jax arrays, and findings."""
+    for name, array in enumerate(arrays):
+        if framework.is_traced(array):
+            raise KeywordError(
+                f"{kernel.name}: array {name} has no values while jax traces, so nothing can be simulated",
+                hint="simulate outside of jit, vmap and grad; inside, call the kernel",
+            )
+    simulation = simulator(kernel.name).simulate
+    assert simulation is not None  # noqa: S101  it is what a simulator is for
+    result = cast("Any", simulation(kernel, [np.array(array) for array in arrays], keywords))
+    return cast("Simulation", replace(result, outputs=tuple(map(framework.as_array, result.outputs))))
+
+
+# --- telling the user -------------------------------------------------------------------------------------------------
+
+_ANNOUNCED: Final[
+    dict[str | tuple[str, type[Warning], int], int]
+] = {}  # what Python's warnings remember of a place, here of all places
+
+
+def announce(name: str, place: tuple[str, int] | None) -> None:
+    """Warn that a kernel is simulated, because its arrays are on the CPU: a forgotten GPU must not become slowness.
+
+    The environment's PYPTX_CPU says `quiet`, `warn` or `error`.
+    """
+    policy = os.environ.get("PYPTX_CPU", "warn")
+    message = f"{name} runs on the simulator, because its arrays are on the CPU"
+    if policy == "error":
+        raise PyptxError(message, hint="move the arrays to a GPU, or set PYPTX_CPU=quiet")
+    if policy not in {"quiet", "warn"}:
+        raise PyptxError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
+    if policy == "warn":
+        file, line = place or (f"<{name}>", 1)
+        text = f"{message} (PYPTX_CPU=quiet silences this)"
+        warnings.warn_explicit(text, SimulatedExecution, file, line, registry=_ANNOUNCED)

@@ -1,0 +1,122 @@
+"""Calls with arrays in the hand, outside of jit: through functions that jax has compiled, so that they cost little."""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Final, cast
+
+from pyptx_dsl.errors import KeywordError, point_at_call
+from pyptx_ir.errors import PyptxError
+from pyptx_jax.arguments import arguments_of
+from pyptx_jax.calls import bind, specialized
+from pyptx_jax.errors import ExecutionError
+from pyptx_jax.failures import FAILURES
+from pyptx_jax.framework import compiled, concrete_type, is_device, is_traced, on_device
+from pyptx_jax.keywords import constants, known_to
+from pyptx_jax.wrappers import Wrappers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import jax
+
+    from pyptx_dsl.kernel import Kernel
+    from pyptx_ir.plugins.rows import Launchable
+
+
+def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
+    """Check a call in full, at the user's line; then run it, or add it to the program being traced."""
+    kernel = cast("Kernel", launchable)
+    own, device = _sorted(kernel, keywords)
+    special = specialized(kernel, arguments_of(kernel, arrays), own)
+    given = cast("Sequence[jax.Array]", arrays)
+    if any(map(is_traced, given)):
+        return bind(special, given)
+    try:
+        with nullcontext() if device is None else on_device(device):
+            return _wrappers(kernel).get(own)(*given)
+    except (RuntimeError, ValueError) as error:
+        failure = _failure(error)
+    raise failure
+
+
+def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+    """Return what answers calls with concrete jax arrays at once; everything else goes to `miss`.
+
+    jax's compiled functions check shapes, dtypes and devices; what does not fit is worded better the long way.
+    """
+    kernel = cast("Kernel", launchable)
+    concrete = concrete_type()
+    plain = _wrappers(kernel).get({})
+
+    def launch(*arrays: object, **keywords: object) -> object:
+        if keywords or not arrays:
+            return miss(*arrays, **keywords)
+        for array in arrays:
+            if type(array) is not concrete:
+                return miss(*arrays)
+        try:
+            return plain(*arrays)
+        except PyptxError:
+            return miss(*arrays)
+        except (RuntimeError, ValueError) as error:
+            failure = _failure(error)
+        raise failure
+
+    return launch
+
+
+def _sorted(kernel: Kernel, keywords: Mapping[str, object]) -> tuple[dict[str, object], object]:
+    """Return the kernel's own keywords, and the device that a call without arrays runs on."""
+    own, known = dict(keywords), known_to(kernel)
+    if "out" in own and "out" not in known:
+        raise KeywordError(
+            f"{kernel.name}: jax arrays cannot be written to", hint="leave out=… away; use what is returned"
+        )
+    device = None if "device" in known else own.pop("device", None)
+    if device is not None and not is_device(device):
+        raise KeywordError(f"{kernel.name}: device={device!r} is no jax.Device", hint="pass one of jax.devices()")
+    return constants(kernel.name, own), device
+
+
+# --- functions that jax compiles --------------------------------------------------------------------------------------
+
+_WRAPPERS: Final[weakref.WeakKeyDictionary[Kernel, Wrappers]] = weakref.WeakKeyDictionary()
+
+
+def _wrappers(kernel: Kernel) -> Wrappers:
+    known = _WRAPPERS.get(kernel)
+    return known if known is not None else _WRAPPERS.setdefault(kernel, _made(kernel))
+
+
+def _made(kernel: Kernel) -> Wrappers:
+    """Return the compiled functions of a kernel, which do not keep it alive: whoever calls them has it in hand."""
+    reference, name = weakref.ref(kernel), kernel.name
+
+    def make(keywords: Mapping[str, object]) -> Callable[..., object]:
+        def function(*arrays: jax.Array) -> object:
+            alive = reference()
+            assert alive is not None  # noqa: S101  see above
+            return bind(specialized(alive, arguments_of(alive, arrays), keywords), arrays)
+
+        return compiled(function, name)
+
+    return Wrappers(make)
+
+
+# --- what goes wrong while they run -----------------------------------------------------------------------------------
+
+_FAILED: Final = "INTERNAL: "  # XLA puts the code of an error in front of its text; our handlers use this one
+
+
+def _failure(error: RuntimeError | ValueError) -> Exception:
+    """Return what a handler said, at the user's line; or what jax says, as it is."""
+    text = str(error)
+    if not text.startswith(_FAILED):
+        return error
+    text = text.removeprefix(_FAILED)
+    failure = FAILURES.take(text) or ExecutionError(text)
+    if isinstance(failure, PyptxError):
+        point_at_call(failure)
+    return failure

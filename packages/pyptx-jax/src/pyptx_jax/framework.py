@@ -1,0 +1,123 @@
+"""What is used of jax where its own annotations say nothing, with types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.extend import backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+# Typed as what they are used for: jax's annotations are partly unknown to checkers that ask for all of them.
+_JAX: Final[Any] = jax
+_BACKEND: Final[Any] = backend
+
+
+def concrete_type() -> type[object]:
+    """Return the type of arrays that have values; jax has no public name for it."""
+    return cast("type[object]", type(_JAX.numpy.zeros(())))
+
+
+def is_traced(value: object) -> bool:
+    """Tell whether a value is known only when the program that is being traced runs."""
+    return isinstance(value, Tracer)
+
+
+def is_device(value: object) -> bool:
+    """Tell whether a value is a device of jax."""
+    return isinstance(value, _JAX.Device)
+
+
+def dtype(name: str) -> np.dtype[Any]:
+    """Return an element type by jax's name for it, NumPy's or an extension's."""
+    return cast("np.dtype[Any]", _JAX.numpy.dtype(name))
+
+
+def shape_and_dtype(value: object) -> tuple[tuple[object, ...], np.dtype[Any] | None]:
+    """Return them of an array of jax or NumPy, which jax takes alike; no dtype for anything else."""
+    if not isinstance(value, jax.Array | np.ndarray):
+        return (), None
+    array = cast("Any", value)
+    return tuple(array.shape), array.dtype
+
+
+def as_array(array: object) -> jax.Array:
+    """Return an array of jax with the values of another's."""
+    return cast("jax.Array", _JAX.numpy.asarray(array))
+
+
+def is_array(value: object) -> TypeGuard[jax.Array]:
+    """Tell whether a value is an array of jax, traced or not."""
+    return isinstance(value, jax.Array)
+
+
+def on_device(device: object) -> AbstractContextManager[None]:
+    """Put what has no home yet on a device, in a block."""
+    return cast("AbstractContextManager[None]", _JAX.default_device(device))
+
+
+def compiled(function: Callable[..., object], name: str) -> Callable[..., object]:
+    """Return what jax compiles of a function, under a name that profiles show."""
+    function.__name__ = function.__qualname__ = name
+    return cast("Callable[..., object]", _JAX.jit(function))
+
+
+def wide_types() -> bool:
+    """Tell whether jax makes arrays of 64 bits."""
+    return bool(_JAX.config.jax_enable_x64) or str(_JAX.config.jax_explicit_x64_dtypes) == "allow"
+
+
+def platforms() -> frozenset[str]:
+    """Return the platforms that jax has devices of; initialises them."""
+    return frozenset(_BACKEND.backends())
+
+
+def scope(name: str) -> AbstractContextManager[None]:
+    """Put a name on what is traced in a block; profilers show it."""
+    return cast("AbstractContextManager[None]", _JAX.named_scope(name))
+
+
+def differentiable(
+    function: Callable[..., object], forwards: Callable[..., object], backwards: Callable[..., object]
+) -> Callable[..., object]:
+    """Return a function with its own reverse-mode derivative, as `jax.custom_vjp` says."""
+    made = _JAX.custom_vjp(function)
+    made.defvjp(forwards, backwards)
+    return cast("Callable[..., object]", made)
+
+
+def with_tangents(function: Callable[..., object], rule: Callable[..., object]) -> Callable[..., object]:
+    """Return a function with its own forward-mode derivative, as `jax.custom_jvp` says."""
+    made = _JAX.custom_jvp(function)
+    made.defjvp(rule)
+    return cast("Callable[..., object]", made)
+
+
+def register(name: str, stages: Mapping[str, object], state: str, kind: Mapping[str, object], platform: str) -> None:
+    """Register the handlers of a custom call, and the type of what they keep, for a platform."""
+    _JAX.ffi.register_ffi_type(state, dict(kind), platform)
+    _JAX.ffi.register_ffi_target(name, dict(stages), platform)
+
+
+# --- jax.shard_map: along which axes of the mesh an array's values vary -----------------------------------------------
+
+
+def struct(shape: tuple[int, ...], dtype: object, varying: frozenset[str] = frozenset()) -> jax.ShapeDtypeStruct:
+    """Return the description of an array whose values vary along these axes."""
+    kind = _JAX.sharding.ManualAxisType(varying=varying) if varying else None
+    return cast("jax.ShapeDtypeStruct", _JAX.ShapeDtypeStruct(shape, dtype, manual_axis_type=kind))
+
+
+def varying(array: jax.Array) -> frozenset[str]:
+    """Return the axes along which an array's values vary."""
+    return cast("frozenset[str]", _JAX.typeof(array).manual_axis_type.varying)
+
+
+def vary(array: jax.Array, axes: frozenset[str]) -> jax.Array:
+    """Return an array that jax takes to vary along more axes."""
+    return cast("jax.Array", _JAX.lax.pcast(array, tuple(sorted(axes)), to="varying")) if axes else array

@@ -1,0 +1,33 @@
+"""The keywords of a call: constants of the launch, because a kernel is traced for their values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import KeywordError
+from pyptx_jax.framework import is_array, is_traced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_dsl.kernel import Kernel
+
+
+def known_to(kernel: Kernel) -> frozenset[str]:
+    """Return the keywords that a kernel takes: dimensions, template values, raw parameters."""
+    declaration = kernel.declaration
+    return frozenset([*declaration.dimensions, *declaration.templates, *(row.name for row in declaration.raw)])
+
+
+def constants(kernel: str, keywords: Mapping[str, object]) -> dict[str, object]:
+    """Return keywords as a kernel takes them, numbers for jax's scalars; raise KeywordError for one that is traced."""
+    return {name: _constant(kernel, name, value) for name, value in keywords.items()}
+
+
+def _constant(kernel: str, name: str, value: object) -> object:
+    if is_traced(value):
+        raise KeywordError(
+            f"{kernel}: {name} is traced, so its value is not known yet, and a kernel's keywords are constants",
+            hint="pass a Python number; in jax.jit, name what it comes from in static_argnames",
+        )
+    return value.item() if is_array(value) and value.shape == () else value

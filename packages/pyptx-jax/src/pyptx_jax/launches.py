@@ -1,0 +1,33 @@
+"""What XLA asks for once in each compiled program: the launch of a record, on the program's platform."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_jax.arguments import bytes_of
+from pyptx_jax.failures import FAILURES
+from pyptx_jax.records import RECORDS
+from pyptx_launch import xla
+
+if TYPE_CHECKING:
+    from pyptx_ir.plugins.rows import Input, Output, Specialization
+    from pyptx_launch import Plan
+
+
+def resolve(platform: str, record: bytes) -> xla.Launch:
+    """Return the launch of a record; what goes wrong becomes the text of XLA's error."""
+    with FAILURES.kept():
+        origin = RECORDS.read(record.decode())
+        if platform == "cpu":
+            from pyptx_jax.cpu import run_of
+
+            return _launch(origin.special, run=run_of(origin.special, origin.place))
+        from pyptx_jax.cuda import plan_of
+
+        return _launch(origin.special, plan=plan_of(origin.special))
+
+
+def _launch(special: Specialization, *, plan: Plan | None = None, run: xla.Run | None = None) -> xla.Launch:
+    rows: tuple[Input | Output, ...] = (*special.inputs, *special.outputs)
+    items = [xla.Item(len(row.shape), bytes_of(row)) for row in rows]
+    return xla.Launch(items, len(special.inputs), special.mutated, plan=plan, run=run)

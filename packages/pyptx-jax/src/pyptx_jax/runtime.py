@@ -1,0 +1,59 @@
+"""The runtime row `jax`. Nothing here imports jax before a call has an array of it in its hands.
+
+call, launcher  ──▶ eager.py     ──▶ calls.py ──▶ arguments.py, batching.py, records.py, targets.py
+differentiable  ──▶ autodiff.py  ──▶
+XLA             ──▶ launches.py  ──▶ cpu.py, cuda.py
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PRIORITY: Final = 100  # ahead of the simulator
+
+
+def claims(arguments: Sequence[object]) -> bool:
+    """Tell whether there is a jax array among the arguments, or a device, of a call without arrays."""
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return False
+    if len(arguments) == 1 and isinstance(arguments[0], jax.Device):
+        return True
+    return any(isinstance(argument, jax.Array) for argument in arguments)
+
+
+def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
+    """Run a kernel, or add it to the program being traced; return its outputs and what it mutates."""
+    from pyptx_jax.eager import call as call_eagerly
+
+    return call_eagerly(kernel, arguments, keywords)
+
+
+def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
+    """Run a kernel on the simulator, with checks."""
+    from pyptx_jax.cpu import simulate as simulate_arrays
+
+    return simulate_arrays(kernel, arguments, keywords)
+
+
+def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+    """Return what a call goes to once jax arrays have been seen."""
+    from pyptx_jax.eager import launcher as launcher_of
+
+    return launcher_of(kernel, miss)
+
+
+def differentiable(forward: Launchable, backward: Launchable, **keywords: object) -> Callable[..., object]:
+    """Join a kernel and the kernel of its gradients."""
+    from pyptx_jax.autodiff import join
+
+    return join(forward, backward, keywords)
+
+
+RUNTIME: Final = Runtime("jax", PRIORITY, claims, call, simulate, differentiable, launcher=launcher)

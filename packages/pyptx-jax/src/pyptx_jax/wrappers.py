@@ -1,0 +1,34 @@
+"""Functions that jax has compiled, by the keywords of the call that they are for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.keys import freeze
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+_SIZE: Final = 64
+
+
+class Wrappers:
+    """The latest functions of one kernel; each holds a program per shape, jax's own."""
+
+    def __init__(self, make: Callable[[Mapping[str, object]], Callable[..., object]]) -> None:
+        """Make functions by `make(keywords)`."""
+        self._make = make
+        self._functions: OrderedDict[Hashable, Callable[..., object]] = OrderedDict()
+
+    def get(self, keywords: Mapping[str, object]) -> Callable[..., object]:
+        """Return the function for these keywords; a new one each time where they cannot be compared."""
+        key = freeze(keywords)
+        if key is None:
+            return self._make(keywords)
+        known = self._functions.get(key)
+        if known is None:
+            known = self._functions[key] = self._make(keywords)
+            if len(self._functions) > _SIZE:
+                self._functions.pop(next(iter(self._functions)), None)
+        return known
