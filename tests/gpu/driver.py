@@ -1,11 +1,14 @@
-"""Just enough of the CUDA driver, through ctypes: load PTX, launch an entry, move bytes.
+"""Just enough of the CUDA driver, through ctypes: memory, streams, graphs; and a launch that needs no launcher.
 
-There is no launcher in this release, and the recorder of hardware truth needs only this. One context, on device 0.
+What the tests of the launcher use to see what it did, and all that the recorder of hardware truth needs: it works where
+the launcher could not be built. One context, the primary one of device 0.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # CUjit_option: CU_JIT_ERROR_LOG_BUFFER and its size (cuda.h).
 ERROR_LOG = 5
@@ -23,7 +26,12 @@ LOG_BYTES = 1 << 16
 CAPABILITY_MAJOR = 75
 CAPABILITY_MINOR = 76
 
+NOT_READY = 600  # CUDA_ERROR_NOT_READY
+NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+THREAD_LOCAL = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+
 Pointer = ctypes.c_uint64
+Handle = ctypes.c_void_p
 
 
 class DriverError(RuntimeError):
@@ -65,40 +73,120 @@ class Device:
         self.call("cuModuleGetFunction", ctypes.byref(found), module, entry.encode())
         return found
 
-    def upload(self, array: np.ndarray) -> Pointer:
-        """Copy an array to new device memory and return its address."""
-        pointer = Pointer()
-        self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(array.nbytes, 1)))
-        data = np.ascontiguousarray(array)
-        self.call("cuMemcpyHtoD_v2", pointer, data.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(data.nbytes))
-        return pointer
+    def current(self) -> None:
+        """Make the context current in this thread."""
+        context = Handle()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+        self.call("cuCtxSetCurrent", context)
 
-    def download(self, pointer: Pointer, like: np.ndarray) -> np.ndarray:
-        """Copy device memory into a new array of the same shape and type."""
+    # --- memory -------------------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> int:
+        """Return the address of new device memory."""
+        pointer = Pointer()
+        self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(size, 1)))
+        return pointer.value
+
+    def free(self, address: int) -> None:
+        """Give memory back."""
+        self.call("cuMemFree_v2", Pointer(address))
+
+    def free_bytes(self) -> int:
+        """Return how much memory of the device is free."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
+
+    def write(self, address: int, array: np.ndarray) -> None:
+        """Copy an array to device memory."""
+        data = np.ascontiguousarray(array)
+        self.call("cuMemcpyHtoD_v2", Pointer(address), data.ctypes.data_as(Handle), ctypes.c_size_t(data.nbytes))
+
+    def upload(self, array: np.ndarray) -> int:
+        """Copy an array to new device memory and return its address."""
+        address = self.allocate(array.nbytes)
+        self.write(address, array)
+        return address
+
+    def download(self, address: int, like: np.ndarray) -> np.ndarray:
+        """Copy device memory into a new array of the same shape and type, behind all work of the default stream."""
         array = np.empty_like(like)
-        self.call("cuMemcpyDtoH_v2", array.ctypes.data_as(ctypes.c_void_p), pointer, ctypes.c_size_t(array.nbytes))
+        self.call("cuMemcpyDtoH_v2", array.ctypes.data_as(Handle), Pointer(address), ctypes.c_size_t(array.nbytes))
         return array
+
+    # --- streams and graphs -------------------------------------------------------------------------
+
+    def stream(self, priority: int = 0) -> int:
+        """Return a new stream that does not wait for the default one; lower numbers go first."""
+        stream = Handle()
+        self.call("cuStreamCreateWithPriority", ctypes.byref(stream), NON_BLOCKING, priority)
+        return stream.value or 0
+
+    def idle(self, stream: int) -> bool:
+        """Tell whether a stream has nothing left to do."""
+        status = self.library.cuStreamQuery(Handle(stream))
+        return int(status) != NOT_READY
+
+    def synchronize(self, stream: int | None = None) -> None:
+        """Wait for a stream, or for the device."""
+        if stream is None:
+            self.call("cuCtxSynchronize")
+        else:
+            self.call("cuStreamSynchronize", Handle(stream))
+
+    @contextmanager
+    def capturing(self, stream: int) -> Iterator[Graph]:
+        """Capture what is launched on a stream into a graph, which can be replayed behind the `with`."""
+        graph = Graph(self, Handle(), Handle())
+        self.call("cuStreamBeginCapture_v2", Handle(stream), THREAD_LOCAL)
+        try:
+            yield graph
+        finally:
+            self.call("cuStreamEndCapture", Handle(stream), ctypes.byref(graph.graph))
+        self.call("cuGraphInstantiateWithFlags", ctypes.byref(graph.executable), graph.graph, ctypes.c_ulonglong(0))
+
+    # --- a launch -----------------------------------------------------------------------------------
 
     def run(
         self, ptx: str, entry: str, grid: int, block: int, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
         """Launch an entry whose parameters are 64-bit pointers, inputs then outputs; return the outputs."""
         function = self.function(ptx, entry)
-        pointers = [self.upload(array) for array in (*inputs, *outputs)]
+        pointers = [Pointer(self.upload(array)) for array in (*inputs, *outputs)]
         cells = [ctypes.cast(ctypes.pointer(pointer), ctypes.c_void_p) for pointer in pointers]
         parameters = (ctypes.c_void_p * len(cells))(*cells)
         self.call("cuLaunchKernel", function, grid, 1, 1, block, 1, 1, 0, None, parameters, None)
         self.call("cuCtxSynchronize")
-        results = [self.download(pointer, like) for pointer, like in zip(pointers[len(inputs) :], outputs, strict=True)]
+        written = zip(pointers[len(inputs) :], outputs, strict=True)
+        results = [self.download(pointer.value, like) for pointer, like in written]
         for pointer in pointers:
-            self.call("cuMemFree_v2", pointer)
+            self.free(pointer.value)
         return results
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A captured graph."""
+
+    device: Device
+    graph: Handle
+    executable: Handle
+
+    def replay(self, stream: int) -> None:
+        """Launch all of it on a stream."""
+        self.device.call("cuGraphLaunch", self.executable, Handle(stream))
+
+    def __len__(self) -> int:
+        """Return how many nodes it has."""
+        count = ctypes.c_size_t()
+        self.device.call("cuGraphGetNodes", self.graph, None, ctypes.byref(count))
+        return count.value
 
 
 @cache
 def device() -> Device:
     """Open device 0 and make a context for it."""
-    library = ctypes.CDLL("libcuda.so.1")
+    library = ctypes.CDLL(os.environ.get("PYPTX_LIBCUDA") or "libcuda.so.1")
     closed = Device(library, (0, 0))
     closed.call("cuInit", 0)
     number = ctypes.c_int()
@@ -108,7 +196,5 @@ def device() -> Device:
         value = ctypes.c_int()
         closed.call("cuDeviceGetAttribute", ctypes.byref(value), attribute, number)
         capability.append(value.value)
-    context = ctypes.c_void_p()
-    closed.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
-    closed.call("cuCtxSetCurrent", context)
+    closed.current()
     return Device(library, (capability[0], capability[1]))

@@ -1,0 +1,59 @@
+"""What the tests of this folder share: the device, and the files that a run leaves in $OUT."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from . import golden
+from .driver import Device, device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+
+@pytest.fixture
+def gpu() -> Device:
+    """Return device 0, its primary context current in this thread and all of its work done."""
+    found = device()
+    found.current()
+    found.synchronize()
+    return found
+
+
+@pytest.fixture(scope="session")
+def truth() -> Iterator[dict[str, np.ndarray]]:
+    """Collect what the hardware gave, by name; at the end it goes to `$OUT/truth_<target>.json`."""
+    recorded: dict[str, np.ndarray] = {}
+    yield recorded
+    if recorded and "OUT" in os.environ:
+        found, name, version = device(), ctypes.create_string_buffer(256), ctypes.c_int()
+        found.call("cuDeviceGetName", name, 256, 0)
+        found.call("cuDriverGetVersion", ctypes.byref(version))
+        where = {"device": name.value.decode(), "driver": version.value, "target": found.target}
+        golden.add(Path(os.environ["OUT"]) / f"truth_{found.target}.json", where, recorded)
+
+
+def note(event: str, test: str, **more: object) -> None:
+    """Add a line to `$OUT/outcomes.jsonl`, at once: what hangs or dies must not take along what was known."""
+    if "OUT" in os.environ:
+        with (Path(os.environ["OUT"]) / "outcomes.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"event": event, "test": test, **more}) + "\n")
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Say which test begins."""
+    note("begun", nodeid)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Say how a test went: its call, or what failed before or after it."""
+    if report.when == "call" or report.outcome != "passed":
+        note(report.outcome, report.nodeid, seconds=round(report.duration, 3), what=str(report.longreprtext)[-2000:])

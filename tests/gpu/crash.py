@@ -1,0 +1,95 @@
+"""Kernels that fail, each in a process of its own: the context is dead afterwards, and the process must not be.
+
+python -m tests.gpu.crash CASE
+
+prints, as JSON, the error of the wait for the kernel, and that of the next launch.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_launch import DriverError, Pointer, Scalar, TensorMap
+
+from .driver import Device, device
+from .driver import DriverError as Status
+from .kernels import CROOKED, LOCAL, STORE, TRAP, constant
+from .plans import plan_of, tile_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NOWHERE = 0x10_0000  # the driver maps nothing here
+
+Report = dict[str, object]
+
+
+def launch(run: Callable[[], None]) -> Report | None:
+    """Return what a launch complained of."""
+    try:
+        run()
+    except DriverError as error:
+        return {"type": type(error).__name__, "name": error.name, "hint": error.hint, "text": str(error)}
+    return None
+
+
+def wait(gpu: Device) -> str | None:
+    """Return what waiting for the device complained of."""
+    try:
+        gpu.synchronize()
+    except Status as error:
+        return str(error)
+    return None
+
+
+def fault(gpu: Device, case: str) -> dict[str, object]:
+    """Run a kernel that faults, wait for it, and launch a good one."""
+    place = gpu.upload(np.zeros(8, np.uint32))
+    good = plan_of(constant(1), Pointer(0))
+    good.launch((place,), 0, 0)
+    gpu.synchronize()
+    entry, pointers = {"trap": (TRAP, ()), "stray": (STORE, (NOWHERE,)), "crooked": (CROOKED, (place,))}[case]
+    bad = plan_of(entry, *(Pointer(0) for _ in pointers))
+    first = launch(lambda: bad.launch(pointers, 0, 0))
+    return {"launch": first, "wait": wait(gpu), "next": launch(lambda: good.launch((place,), 0, 0))}
+
+
+def exhausted(gpu: Device) -> list[int]:
+    """Take all memory of the device, down to the last small piece."""
+    taken: list[int] = []
+    size = 1 << 33
+    while size >= 1 << 9:
+        try:
+            taken.append(gpu.allocate(size))
+        except Status:
+            size >>= 2
+    return taken
+
+
+def memory(gpu: Device, case: str) -> dict[str, object]:
+    """Launch what needs memory of the device when there is none, then again when there is some."""
+    out = gpu.upload(np.zeros(4096, np.uint8))
+    if case == "local":
+        plan, pointers = plan_of(LOCAL, Pointer(0), Scalar("u32", "at", 3), threads=256, blocks=256), (out,)
+    else:
+        plan, pointers = tile_plan(TensorMap.dense("f32", (8, 8), (8, 8)), "pointer"), (out, out + 1024)
+    taken = exhausted(gpu)
+    first = launch(lambda: plan.launch(pointers, 0, 0))
+    for address in taken:
+        gpu.free(address)
+    return {"launch": first, "next": launch(lambda: plan.launch(pointers, 0, 0)), "wait": wait(gpu)}
+
+
+CASES: dict[str, Callable[[Device, str], dict[str, object]]] = {
+    "trap": fault, "stray": fault, "crooked": fault, "local": memory, "map": memory,
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    found = device()
+    found.current()
+    print(json.dumps(CASES[sys.argv[1]](found, sys.argv[1])), flush=True)  # noqa: T201 - this is its answer
