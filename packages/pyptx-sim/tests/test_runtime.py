@@ -113,6 +113,16 @@ def test_out_takes_the_array_to_write_to() -> None:
     assert x.tolist() == [0, 2, 4, 6, 8]
 
 
+@pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.float32])
+def test_bits_go_into_any_array_of_their_width(dtype: type) -> None:
+    x = np.arange(5, dtype=np.uint32)
+    out = np.zeros(5, dtype)
+    assert call(Scale("b32"), x, by=2, out=out) is out
+    assert np.array_equal(out.view(np.uint32), 2 * x)
+    with pytest.raises(LaunchError, match="dtype u16; the kernel writes"):
+        call(Scale("b32"), x, by=2, out=np.zeros(5, np.uint16))
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
     [

@@ -40,7 +40,16 @@ _NAMES: Final = {
     "float8_e5m2": "e5m2",
     "float8_e8m0fnu": "ue8m0",
 }
-_FRAMEWORK_NAMES: Final = {ptx: name for name, ptx in _NAMES.items() if name != "bool"}
+_FRAMEWORK_NAMES: Final = {
+    **{ptx: name for name, ptx in _NAMES.items() if name != "bool"},
+    # tf32 lies in memory as f32; bits have no type, and integers are as good as any.
+    "tf32": "float32",
+    "b8": "uint8",
+    "b16": "int16",
+    "b32": "int32",
+    "b64": "int64",
+}
+_BITS: Final = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}  # bytes of types that hold any other of their width
 
 
 class Tensor(Protocol):
@@ -184,9 +193,7 @@ def _laid_out(flat: Array, output: Output) -> Array:
 
 
 def _framework_name(output: Output) -> str:
-    name = _FRAMEWORK_NAMES.get(output.dtype) or {"b8": "uint8", "b16": "int16", "b32": "int32", "b64": "int64"}.get(
-        output.dtype
-    )
+    name = _FRAMEWORK_NAMES.get(output.dtype)
     if name is None:
         raise LaunchError(f"output {output.name} is .{output.dtype}, of which no framework has arrays")
     return name
@@ -201,6 +208,15 @@ def _numpy_dtype(output: Output) -> np.dtype[Any]:
     return np.dtype(extended if extended is not None else f"u{2 if output.dtype == 'bf16' else 1}")
 
 
+def _holds(array: object, dtype: str, wanted: str) -> bool:
+    """Tell whether the elements of an array can be those of an output: of its type, or of the width of its bits."""
+    if dtype == wanted or (wanted == "tf32" and dtype == "f32"):
+        return True
+    given = _as_array(array)
+    size = given.itemsize if given is not None else cast("Any", array).element_size()
+    return _BITS.get(wanted) == size
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """An output array that the caller brought, checked against what the kernel writes."""
@@ -213,7 +229,7 @@ class Given:
         if not is_cpu_array(array):
             raise LaunchError(f"out= for {output.name} is {type(array).__name__}, not an array on the CPU")
         argument = argument_of(array)
-        if argument.shape != tuple(output.shape) or argument.dtype != output.dtype:
+        if argument.shape != tuple(output.shape) or not _holds(array, argument.dtype, output.dtype):
             raise LaunchError(
                 f"out= for {output.name} has shape {argument.shape} and dtype {argument.dtype}; "
                 f"the kernel writes {tuple(output.shape)} of {output.dtype}"
