@@ -122,7 +122,7 @@ def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
 # What is done to the record of `everything`, and what the error says.
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a member is missing": (without("grid"), "it lacks grid"),
-    "a member is unknown": (put(1, "extra"), "mean nothing: extra"),
+    "a member is unknown": (put(1, "extra"), "means nothing: 'extra'"),
     "a name is no name": (put("a b", "entry"), "record.entry is 'a b'"),
     "a name is endless": (put("a" * 5000, "entry"), "5000 characters"),
     "a name is no string": (put(7, "entry"), "must be a string"),

@@ -66,12 +66,16 @@ class Kernel(Generic[OutSpecs_co]):
             arch, version, in_specs, out_specs, grid, block, cluster, smem, raw_params, extern_smem, reqntid,
             raw_directives, lineinfo, tma_slots, mutates, launch,
         )  # fmt: skip
-        self._declaration: Declaration = declare(fn, options)
+        self._begin(declare(fn, options))
+
+    def _begin(self, declaration: Declaration) -> None:
+        """Start with a declaration and nothing traced."""
+        self._declaration = declaration
         self._traced: dict[object, Traced] = {}
         self._lock = threading.RLock()
         self._launcher: Callable[..., object] | None = None
         self._operator: Callable[..., object]  # once torch.compile has asked for it
-        functools.update_wrapper(self, fn)
+        functools.update_wrapper(self, declaration.function)
 
     # --- what was declared --------------------------------------------------------------------------
 

@@ -48,13 +48,22 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the command that writes stubs."""
+    """Return the commands that write stubs and bundles."""
     from pyptx_ir.plugins.rows import Command
 
-    return (Command("stubs", "write a stub of ptx.inst with the instructions of plugins", _stubs),)
+    return (
+        Command("stubs", "write a stub of ptx.inst with the instructions of plugins", _stubs),
+        Command("export", "compile a kernel ahead of time", _export),
+    )
 
 
 def _stubs(argv: Sequence[str]) -> int:
     from pyptx_dsl.stubs.command import stubs
 
     return stubs(argv)
+
+
+def _export(argv: Sequence[str]) -> int:
+    from pyptx_dsl.bundles.command import run
+
+    return run(argv)

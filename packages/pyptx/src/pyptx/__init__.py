@@ -15,9 +15,12 @@ from pyptx_dsl import ptx
 from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
-    from pyptx import emitter, parser
+    from pyptx import bundles, emitter, parser
+    from pyptx.bundles import load
 else:
-    __getattr__, __dir__ = late_names(__name__, {"emitter": "emitter", "parser": "parser"})
+    __getattr__, __dir__ = late_names(
+        __name__, {"bundles": "bundles", "emitter": "emitter", "load": "bundles", "parser": "parser"}
+    )
 
 __version__ = "0.2.0"
 
@@ -28,11 +31,13 @@ __all__ = [
     "Tile",
     "TmaDescriptorHandle",
     "__version__",
+    "bundles",
     "detect_arch",
     "differentiable_kernel",
     "emitter",
     "intrinsic",
     "kernel",
+    "load",
     "parser",
     "ptx",
     "reg",

@@ -50,10 +50,20 @@ class Field:
         missing = [name for name in names if name not in found]
         if missing:
             raise self.wrong(f"it lacks {', '.join(missing)}")
-        unknown = sorted(str(name) for name in found if name not in names)
+        unknown = sorted(name for name in found if name not in names)
         if unknown:
-            raise self.wrong(f"it has members that mean nothing: {', '.join(unknown)[:_SHOWN]}")
+            raise self.wrong(f"it has a member that means nothing: {unknown[0][:_SHOWN]!r}")
         return {name: Field(f"{self.path}.{name}".lstrip("."), found[name]) for name in names}
+
+    def pairs(self, most: int) -> list[tuple[str, Field]]:
+        """Return the members of an object of any names, at most that many."""
+        value = self.value
+        if not isinstance(value, dict):
+            raise self.wrong("it must be an object")
+        found = cast("dict[str, object]", value)
+        if len(found) > most:
+            raise self.wrong(f"it has {len(found)} members, and may have {most}")
+        return [(name, Field(f"{self.path}.{name}", member)) for name, member in found.items()]
 
     def items(self, most: int, least: int = 0) -> list[Field]:
         """Return the items of a list of that length."""

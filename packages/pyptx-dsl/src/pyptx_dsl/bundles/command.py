@@ -1,0 +1,163 @@
+"""`pyptx export`: the command line of compiling ahead of time."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from pyptx_dsl.bundles.export import export
+from pyptx_dsl.bundles.folder import read_manifest_bytes
+from pyptx_dsl.bundles.manifest import read_manifest
+from pyptx_dsl.errors import BundleError, UnknownTypeError, close
+from pyptx_dsl.kernel import Kernel
+from pyptx_dsl.origin import locate, user_frame
+from pyptx_dsl.types import PtxType, from_name
+from pyptx_ir.errors import PyptxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import ModuleType
+
+USAGE_ERROR = 2
+
+
+def run(argv: Sequence[str]) -> int:
+    """Export a kernel; return 0, 1 if it can't be exported, 2 if the command was called wrongly."""
+    try:
+        options = _parser().parse_args(argv)
+        shapes = [_pairs("--shape", word) for word in options.shape]
+        settings = {name: value for word in options.set for name, value in _pairs("--set", word).items()}
+    except SystemExit as leaving:  # argparse has said why
+        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    except BundleError as error:
+        sys.stderr.write(f"pyptx export: {error.message}\n")
+        return USAGE_ERROR
+    here = locate(user_frame())
+    try:
+        kernel = find_kernel(options.kernel)
+        choices = [_choice(kernel, {**shape, **settings}) for shape in shapes or [{}]]
+        path = export(kernel, choices, options.output, name=options.name, arch=options.arch)
+    except PyptxError as error:
+        sys.stderr.write(f"pyptx export: {_told(error, here)}\n")
+        return 1
+    manifest = read_manifest(read_manifest_bytes(path))
+    sys.stdout.write("".join(f"{path / file.name} {file.bytes}\n" for file in manifest.files))
+    return 0
+
+
+def _told(error: PyptxError, here: str | None) -> str:
+    """Return an error without its place, if that is only the program that runs this command."""
+    return str(error if error.where != here else PyptxError(error.message, hint=error.hint))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyptx export",
+        description="Compile a kernel ahead of time into a folder: machine code, PTX, a manifest for pyptx.load, and a "
+        "C header and source that need neither Python nor a CUDA toolkit.",
+    )
+    parser.add_argument("kernel", metavar="MODULE:KERNEL", help="a dotted module or a file, and the kernel in it")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="FOLDER", help="where the bundle goes")
+    parser.add_argument("--arch", metavar="sm_XY", help="trace and check the kernel for this target, not its own")
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="B=16,N=512",
+        help="sizes by name; each --shape becomes a specialisation of its own",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="eps=1e-6", help="template values and raw parameters by name"
+    )
+    parser.add_argument("--name", metavar="NAME", help="the name of the C functions and files; the kernel's by default")
+    return parser
+
+
+def _pairs(option: str, word: str) -> dict[str, str]:
+    """Return the names and the values of `B=16,N=512`."""
+    found = dict[str, str]()
+    for part in word.split(",") if option == "--shape" else [word]:
+        name, equals, value = part.partition("=")
+        if not (equals and name.strip().isidentifier() and value.strip()):
+            raise BundleError(f"{option} {word}: {part!r} is no NAME=VALUE")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _choice(kernel: Kernel, words: Mapping[str, str]) -> dict[str, object]:
+    return {name: _value(kernel.template_params.get(name), word) for name, word in words.items()}
+
+
+def _value(default: object, word: str) -> object:
+    """Return what a word means: a literal of Python, a type where the kernel's own value is one, else the word."""
+    if isinstance(default, PtxType):
+        try:
+            return from_name(word)
+        except UnknownTypeError as error:
+            raise BundleError(error.message, hint=error.hint) from None
+    try:
+        return ast.literal_eval(word)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return word
+
+
+def find_kernel(word: str) -> Kernel:
+    """Return the kernel that `module:kernel` or `path/to/file.py:kernel` names; raise BundleError if there is none."""
+    place, colon, name = word.rpartition(":")
+    if not (colon and place and name):
+        raise BundleError(f"{word!r} names no kernel", hint="write MODULE:KERNEL, as in my.kernels:rms_norm")
+    module = _module(place)
+    found = getattr(module, name, None)
+    if isinstance(found, Kernel):
+        return cast("Kernel", found)
+    kernels = tuple(each for each, value in vars(module).items() if isinstance(value, Kernel))
+    problem = "is no kernel" if hasattr(module, name) else "is not there"
+    hint = close(name, kernels) if kernels else "there is no kernel in it; decorate a function with @kernel"
+    raise BundleError(f"{place}: {name} {problem}", hint=hint)
+
+
+def _module(place: str) -> ModuleType:
+    """Import a module as `python -m` or `python FILE` would find it: beside the file, or in the current folder."""
+    import importlib
+
+    path = Path(place)
+    is_file = path.suffix == ".py"
+    if is_file and not path.is_file():
+        raise BundleError(f"{place} is no file")
+    sys.path.insert(0, str(path.resolve().parent if is_file else Path.cwd()))
+    try:
+        return _from_file(path) if is_file else importlib.import_module(place)
+    except PyptxError:
+        raise
+    except Exception as error:
+        raise BundleError(f"{place} can't be imported: {type(error).__name__}: {error}", where=_place(error)) from error
+    finally:
+        sys.path.pop(0)
+
+
+def _from_file(path: Path) -> ModuleType:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(path.stem, path.resolve())
+    if spec is None or spec.loader is None:
+        raise BundleError(f"{path} can't be imported")
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module  # as for any module: dataclasses and pickle look themselves up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _place(error: BaseException) -> str:
+    """Return the line of user code that an import failed at."""
+    from pyptx_dsl.origin import show
+
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return ""
+    code = last.tb_frame.f_code
+    return show(code.co_filename, last.tb_lineno, code.co_name)

@@ -1,0 +1,177 @@
+"""Compiling a kernel ahead of time: specialisations for given sizes, their machine code, and the folder with both."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.binding import Keywords, bind, grid_of, scalar_of, sort_keywords
+from pyptx_dsl.bundles.c_loader import check_expressible, header, source
+from pyptx_dsl.bundles.folder import described, refuse_strangers, write_folder
+from pyptx_dsl.bundles.manifest import NAME, Entry, Heading, compose
+from pyptx_dsl.bundles.matching import plain
+from pyptx_dsl.bundles.outline import check_outline, outline_of
+from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
+from pyptx_dsl.launch import check_block, check_cluster
+from pyptx_dsl.specialize import specialization, trace_kernel
+from pyptx_ir.isa.targets import TargetError, default_version, find_target
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_dsl.bundles.manifest import Plain
+    from pyptx_dsl.declaration import Declaration
+    from pyptx_dsl.kernel import Kernel
+    from pyptx_ir.plugins.rows import Specialization
+
+_NAME: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_LONGEST_NAME: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to compile: a kernel's declaration and, for each specialisation, its keywords."""
+
+    declaration: Declaration
+    choices: Sequence[Mapping[str, object]]
+
+
+def export(
+    kernel: Kernel,
+    choices: Sequence[Mapping[str, object]],
+    folder: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    arch: str | None = None,
+) -> Path:
+    """Compile a kernel once for each of `choices` (sizes, template values, raw parameters by name) into `folder`.
+
+    `name` is that of the C functions and files, by default the kernel's. `arch` traces the kernel anew for another
+    target than its own, and checks it for that. A raw parameter that no choice gives is left open: each call passes it.
+    Raise BundleError for what cannot be exported, and whatever tracing and compiling raise.
+    """
+    path = Path(folder)
+    chosen = name or kernel.name
+    if not _NAME.fullmatch(chosen) or len(chosen) > _LONGEST_NAME:
+        raise BundleError(f"{chosen!r} cannot name C functions and files", hint="use an ASCII identifier")
+    refuse_strangers(path)
+    declaration = kernel.declaration if arch is None else retarget(kernel.declaration, arch)
+    _check_described(declaration)
+    entries, compiler = _compiled(chosen, Request(declaration, choices or [{}]))
+    outline = outline_of(declaration, entries[0].special)
+    check_outline(outline, entries)
+    write_folder(path, _files(Heading(chosen, version("pyptx-dsl"), compiler, (outline,)), entries))
+    return path
+
+
+def _check_described(declaration: Declaration) -> None:
+    if declaration.tensors and not declaration.tiles:
+        raise BundleError(
+            f"{declaration.name} does not say what its arrays are, so nobody could check those of a call",
+            hint="declare them: @kernel(in_specs=(Tile(…),), out_specs=(Tile(…),))",
+        )
+
+
+def retarget(declaration: Declaration, arch: str) -> Declaration:
+    """Return the declaration for another target; raise the error of the first limit that is lower there."""
+    try:
+        target = find_target(arch)
+    except TargetError as error:
+        raise ArchError(error.message, hint=error.hint) from None
+    if target == declaration.target:
+        return declaration
+    check_block(declaration.block, target)
+    check_cluster(declaration.cluster, target)
+    if declaration.shared_bytes > target.shared_optin:
+        raise BundleError(
+            f"{declaration.name} asks for {declaration.shared_bytes} bytes of shared memory; "
+            f"a block on {target.name} has {target.shared_optin}"
+        )
+    chosen = declaration.version != default_version(declaration.target)
+    ptx = declaration.version if chosen else default_version(target)
+    if ptx < target.since:
+        raise ArchError(
+            f"{declaration.name} is written in PTX {ptx[0]}.{ptx[1]}; {target.name} exists since "
+            f"{target.since[0]}.{target.since[1]}",
+            hint="leave version out of @kernel for a fitting one",
+        )
+    return replace(declaration, target=target, version=ptx)
+
+
+def _compiled(name: str, request: Request) -> tuple[list[Entry], str]:
+    """Return the entries and what compiled them."""
+    from pyptx_dsl.inspection import Listing, assembled
+    from pyptx_ir.toolchain import find_compiler
+
+    tool = find_compiler()
+    made = [specialized(request.declaration, choice) for choice in request.choices]
+    names = _names(name, request.declaration, [keywords for _, keywords in made])
+    entries = list[Entry]()
+    for entry_name, (special, keywords) in zip(names, made, strict=True):
+        check_expressible(name, special)
+        assembly = assembled(Listing.of(special))
+        resources = assembly.resources[special.entry]
+        entries.append(Entry(entry_name, request.declaration.name, keywords, special, assembly.cubin, resources))
+    return entries, f"{tool.name} {tool.version}"
+
+
+def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plain]]) -> list[str]:
+    """Return the names of the specialisations: the common one if there is one, else with what they were made for.
+
+    Sizes stand behind the name, and template values that differ: `norm_B16_N512`.
+    """
+    if len(made) == 1:
+        return [name]
+    differing = [key for key in made[0] if any(each[key] != made[0][key] for each in made)]
+    shown = list(dict.fromkeys([*declaration.dimensions, *differing]))
+    names = [
+        "_".join([name, *(re.sub(r"\W", "_", f"{key}{each[key]}", flags=re.ASCII) for key in shown)]) for each in made
+    ]
+    lowered = [each.lower() for each in names]
+    twice = next((each for each in names if lowered.count(each.lower()) > 1), None)
+    if twice is not None:
+        raise BundleError(f"two specialisations would be called {twice}", hint="name each combination of values once")
+    return names
+
+
+def specialized(declaration: Declaration, choice: Mapping[str, object]) -> tuple[Specialization, dict[str, Plain]]:
+    """Trace a kernel for one choice of keywords; return it with all the values that it was made for."""
+    given = sort_keywords(declaration, choice)
+    try:
+        bound = bind(declaration, given.sizes, given.templates)
+    except UnboundDimensionsError as error:
+        raise BundleError(error.message, hint="name every size: --shape B=16,N=512") from None
+    traced = trace_kernel(declaration, bound, given.templates)
+    grid = grid_of(declaration, bound, given.templates)
+    scalars = {
+        row.name: scalar_of(declaration.name, row, given, bound)
+        for row in declaration.raw
+        if _is_given(row.name, given, bound)
+    }
+    special = specialization(declaration, traced, grid, {row.name: scalars.get(row.name, 0) for row in declaration.raw})
+    parameters = tuple(
+        replace(row, value=None) if row.kind == "scalar" and row.name not in scalars else row
+        for row in special.parameters
+    )
+    made_for = {**{name: bound[name] for name in declaration.dimensions}, **given.templates, **scalars}
+    return replace(special, parameters=parameters), {name: plain(value) for name, value in made_for.items()}
+
+
+def _is_given(name: str, given: Keywords, bound: Mapping[str, int]) -> bool:
+    return any(values.get(name) is not None for values in (given.raw, bound, given.templates))
+
+
+def _files(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
+    """Return all files of a bundle, the manifest last: it has the digests of the others."""
+    name, ours = heading.name, heading.version
+    files = {f"{name}.h": header(name, ours, entries).encode(), f"{name}.c": source(name, ours, entries).encode()}
+    for entry in entries:
+        files[f"{entry.name}.ptx"] = entry.special.text.encode("utf-8", "surrogateescape")
+        files[f"{entry.name}.cubin"] = entry.cubin
+    listed = [described(each, files[each]) for each in sorted(files)]
+    files[NAME] = compose(heading, entries, listed)
+    return files

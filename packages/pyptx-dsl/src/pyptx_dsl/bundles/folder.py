@@ -1,0 +1,149 @@
+"""Folders of plain files: written whole or not at all, and read without following anything out of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.bundles.manifest import NAME, File
+from pyptx_dsl.errors import BundleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_MOST_MANIFEST: Final = 1 << 24
+_MOST_FILES: Final = 10_000
+# Flags that Windows lacks: there, opening a link or a pipe is refused by the check of what was opened.
+_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def described(name: str, data: bytes) -> File:
+    """Return what a manifest says of a file."""
+    return File(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
+    """Make `path` a folder of these files, in the place of an older bundle; whoever looks sees one of the two, whole.
+
+    Raise BundleError where something else stands in the place, or nothing can be written.
+    """
+    import shutil
+    import tempfile
+
+    refuse_strangers(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+        try:
+            for name, data in files.items():
+                (fresh / name).write_bytes(data)
+            fresh.chmod(0o777 & ~_umask())
+            _exchange(fresh, path)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    except OSError as error:
+        raise BundleError(f"the bundle can't be written to {path}: {error}") from None
+
+
+def refuse_strangers(path: Path) -> None:
+    """Raise BundleError if `path` is there, and neither a bundle nor an empty folder: it may be somebody's work."""
+    if not path.is_symlink() and (not path.exists() or (path.is_dir() and _is_ours(path))):
+        return
+    raise BundleError(f"{path} is there already, and is no bundle", hint="name another folder, or remove it")
+
+
+def _is_ours(path: Path) -> bool:
+    return (path / NAME).is_file() or not any(path.iterdir())
+
+
+def _umask() -> int:
+    """Return the process's mask of permissions, which can only be asked for by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _exchange(fresh: Path, path: Path) -> None:
+    """Put `fresh` in the place of `path`, and what was there in the place of `fresh`."""
+    if not path.exists():
+        fresh.rename(path)
+        return
+    old = fresh.with_name(fresh.name + "-old")
+    path.rename(old)
+    try:
+        fresh.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    old.rename(fresh)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_manifest_bytes(path: Path) -> bytes:
+    """Return the manifest of the bundle at `path`."""
+    if not path.is_dir():
+        raise BundleError(f"{path} is no folder", hint="pyptx export MODULE:KERNEL --shape … -o FOLDER makes a bundle")
+    if not os.path.lexists(path / NAME):
+        raise BundleError(f"{path} is no bundle: it has no {NAME}")
+    return _read(path, NAME, _MOST_MANIFEST)
+
+
+def read_files(path: Path, files: Sequence[File]) -> dict[str, bytes]:
+    """Return the files that the manifest names, and no others, with the sizes and digests that it says."""
+    _check_listing(path, [file.name for file in files])
+    return {file.name: _checked(file, _read(path, file.name, file.bytes)) for file in files}
+
+
+def _check_listing(path: Path, named: Sequence[str]) -> None:
+    if len(set(named)) != len(named):
+        raise BundleError("the manifest names a file twice")
+    present = set[str]()
+    with os.scandir(path) as listing:
+        for item in listing:
+            present.add(item.name)
+            if len(present) > _MOST_FILES:
+                raise BundleError(f"{path} holds more than {_MOST_FILES} files")
+    wanted = {NAME, *named}
+    missing, extra = sorted(wanted - present), sorted(present - wanted)
+    if missing:
+        raise BundleError(f"{path} lacks {_some(missing)}, which its manifest names", hint="copy the bundle again")
+    if extra:
+        raise BundleError(f"{path} holds {_some(extra)}, which its manifest does not name", hint="remove it")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(ascii(name[:80]) for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _read(path: Path, name: str, most: int) -> bytes:
+    """Return the bytes of a regular file; one that is larger than `most` is not read."""
+    try:
+        handle = os.open(path / name, _FLAGS)
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or (path / name).is_symlink():
+                raise BundleError(f"{name} is no plain file")
+            if status.st_size > most:
+                raise BundleError(f"{name} has {status.st_size} bytes, and may have {most}")
+            return file.read(most + 1)
+    except OSError as error:
+        raise BundleError(f"{name} can't be read as a plain file: {error.strerror}") from None
+
+
+def _checked(file: File, data: bytes) -> bytes:
+    if len(data) != file.bytes:
+        raise BundleError(
+            f"{file.name} has {len(data)} bytes, and the manifest says {file.bytes}", hint="copy the bundle again"
+        )
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        raise BundleError(f"{file.name} is not what was exported: its SHA-256 differs", hint="copy the bundle again")
+    return data

@@ -1,0 +1,72 @@
+"""`pyptx.load`: a bundle read as the data that it is, everything checked before anything is used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.bundles.cubin import check_cubin
+from pyptx_dsl.bundles.fields import Field
+from pyptx_dsl.bundles.folder import read_files, read_manifest_bytes
+from pyptx_dsl.bundles.loaded import Bundle, LoadedKernel
+from pyptx_dsl.bundles.manifest import Announced, Entry, Manifest, read_manifest
+from pyptx_dsl.bundles.outline import check_outline
+from pyptx_dsl.bundles.record import restore_field
+from pyptx_dsl.errors import BundleError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+_ENDS: Final = (".ptx", ".cubin")
+_MOST_MEMBERS: Final = 100
+
+
+def load(path: str | os.PathLike[str]) -> Bundle:
+    """Return the kernels of the bundle that `pyptx export` wrote to the folder `path`.
+
+    Everything in it is checked first: names, sizes and digests of its files, every field of its manifest, and that PTX,
+    machine code and manifest agree. Raise BundleError that says what is wrong. Digests tell damage, not forgery: a
+    kernel is code, so load the bundles of those whose code you would run.
+    """
+    folder = Path(path)
+    manifest = read_manifest(read_manifest_bytes(folder))
+    _check_names(manifest)
+    files = read_files(folder, manifest.files)
+    entries = [_entry(announced, files) for announced in manifest.entries]
+    kernels = dict[str, LoadedKernel]()
+    for outline in manifest.kernels:
+        own = [entry for entry in entries if entry.kernel == outline.name]
+        check_outline(outline, own)
+        kernels[outline.name] = LoadedKernel(outline, own)
+    return Bundle(folder, manifest, kernels)
+
+
+def _check_names(manifest: Manifest) -> None:
+    """Raise BundleError unless each kernel has entries, and the files are those that such a bundle consists of."""
+    names, kernels = [entry.name for entry in manifest.entries], [outline.name for outline in manifest.kernels]
+    for each, what in ((names, "entries"), (kernels, "kernels")):
+        if len({name.lower() for name in each}) != len(each):
+            raise BundleError(f"the manifest names two {what} alike")
+    if {entry.kernel for entry in manifest.entries} != set(kernels):
+        raise BundleError("the kernels of the manifest are not those of its entries")
+    wanted = {f"{manifest.name}.h", f"{manifest.name}.c", *(f"{name}{end}" for name in names for end in _ENDS)}
+    named = {file.name for file in manifest.files}
+    if wanted != named:
+        odd = min(wanted ^ named)
+        problem = "does not name the file" if odd in wanted else "names a file that is no part of a bundle,"
+        raise BundleError(f"the manifest {problem} {odd[:80]!a}", hint="export the kernel again")
+
+
+def _entry(announced: Announced, files: Mapping[str, bytes]) -> Entry:
+    name, record = announced.name, announced.record
+    members = {key: field.value for key, field in record.pairs(_MOST_MEMBERS)}
+    if "text" in members:
+        raise record.wrong("its text stands in a file of its own")
+    text = files[f"{name}.ptx"].decode("utf-8", "surrogateescape")
+    special = restore_field(Field(record.path, {**members, "text": text}))
+    cubin = files[f"{name}.cubin"]
+    check_cubin(f"{name}.cubin", cubin, special)
+    resources = replace(announced.resources, entry=special.entry, target=special.target)
+    return Entry(name, announced.kernel, announced.keywords, replace(special, image=cubin), cubin, resources)

@@ -1,0 +1,145 @@
+"""Kernels out of a bundle: called like those that were decorated, without their Python source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+from pyptx_dsl.binding import merge_sizes, sort_keywords
+from pyptx_dsl.bundles.matching import choose
+from pyptx_dsl.bundles.outline import declared
+from pyptx_dsl.contract import check_arguments
+from pyptx_dsl.errors import BundleError, KeywordError
+from pyptx_dsl.kernel import Kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyptx_dsl.bundles.manifest import Entry, Manifest
+    from pyptx_dsl.bundles.outline import Outline
+    from pyptx_dsl.parameters import RawParameter
+    from pyptx_ir.plugins.rows import Argument, Specialization
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.toolchain import Resources
+
+
+class LoadedKernel(Kernel):
+    """A kernel compiled ahead of time, in one or several specialisations.
+
+    It is a Kernel: called, simulated, compiled into graphs like any other. The specialisation is taken that was made
+    for the sizes of a call's arrays. A keyword that is left out is what the kernel was compiled with; it must be given
+    where the sizes leave several. Scalars that the export left open are passed by each call.
+    """
+
+    def __init__(self, outline: Outline, entries: Sequence[Entry]) -> None:
+        """Hold the specialisations, of which there is at least one."""
+        self._begin(declared(outline, entries))
+        self._entries = tuple(entries)
+
+    @property
+    def specializations(self) -> tuple[Specialization, ...]:
+        """What was compiled; each brings its machine code along."""
+        return tuple(entry.special for entry in self._entries)
+
+    def __repr__(self) -> str:
+        """Return the name, the target and how many specialisations there are."""
+        return f"LoadedKernel({self.name}, arch={self.arch!r}, {len(self._entries)} specializations)"
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        """Check the inputs against the contract and return the specialisation that was made for them."""
+        declaration = self.declaration
+        given = sort_keywords(declaration, keywords)
+        sizes = given.sizes
+        if declaration.tiles:
+            found = check_arguments(self.name, declaration.tensors, declaration.in_specs, arguments)
+            sizes = merge_sizes(self.name, sizes, found)
+        entry = choose(self.name, self._entries, sizes, self._values(keywords))
+        return _with_scalars(self.name, declaration.raw, entry.special, given.raw)
+
+    def ptx(self, **kwargs: object) -> str:
+        """Return the PTX of the specialisation made for these keywords; they may be left out if there is but one."""
+        return self._one(kwargs).special.text
+
+    def module(self, **kwargs: object) -> Module:
+        """Return the syntax tree of the PTX; keywords as for `ptx`."""
+        return self._one(kwargs).special.module
+
+    def cubin(self, **kwargs: object) -> bytes:
+        """Return the machine code; keywords as for `ptx`."""
+        return self._one(kwargs).cubin
+
+    def resources(self, **kwargs: object) -> Resources:
+        """Return registers, spills, stack and shared memory, as the compiler reported them; keywords as for `ptx`."""
+        return self._one(kwargs).resources
+
+    def explain(self, **kwargs: object) -> NoReturn:
+        """Raise BundleError: what would be explained are lines of Python, which a bundle does not hold."""
+        self._one(kwargs)
+        raise BundleError(
+            f"the Python of {self.name} is not in its bundle, so there is nothing to explain it by",
+            hint="look at .ptx(), .sass() and .resources()",
+        )
+
+    def _one(self, keywords: Mapping[str, object]) -> Entry:
+        sizes = sort_keywords(self.declaration, keywords).sizes
+        return choose(self.name, self._entries, sizes, self._values(keywords))
+
+    def _values(self, keywords: Mapping[str, object]) -> dict[str, object]:
+        return {name: value for name, value in keywords.items() if name in self.declaration.templates}
+
+
+def _with_scalars(
+    kernel: str, rows: Sequence[RawParameter], special: Specialization, given: Mapping[str, object]
+) -> Specialization:
+    """Return a specialisation with the values of the scalars that were left open."""
+    if not rows:
+        return special
+    missing = next((row.name for row in rows if row.name not in given), None)
+    if missing is not None:
+        raise KeywordError(f"{kernel} needs the raw parameter {missing!r}", hint=f"pass {missing}=…")
+    values = {row.name: row.value(given[row.name]) for row in rows}
+    parameters = tuple(replace(row, value=values.get(row.name, row.value)) for row in special.parameters)
+    return replace(special, parameters=parameters)
+
+
+class Bundle(Mapping[str, Kernel]):
+    """The kernels of a bundle, by name."""
+
+    def __init__(self, path: Path, manifest: Manifest, kernels: Mapping[str, LoadedKernel]) -> None:
+        """Hold what was read."""
+        self._path = path
+        self._manifest = manifest
+        self._kernels = dict(kernels)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._path
+
+    @property
+    def version(self) -> str:
+        """The version of pyptx that exported it."""
+        return self._manifest.version
+
+    @property
+    def compiler(self) -> str:
+        """The compiler and its version."""
+        return self._manifest.compiler
+
+    def __getitem__(self, name: str) -> LoadedKernel:
+        """Return a kernel; raise KeyError for one that is not there."""
+        return self._kernels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        """Return how many kernels there are."""
+        return len(self._kernels)
+
+    def __repr__(self) -> str:
+        """Return the folder and the names."""
+        return f"Bundle({str(self._path)!r}: {', '.join(self._kernels)})"

@@ -1,0 +1,59 @@
+"""Which of a kernel's specialisations a call means: the one that was made for its sizes and template values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ContractError, KeywordError
+from pyptx_dsl.operands import as_float, as_integer
+from pyptx_dsl.types import PtxType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_dsl.bundles.manifest import Entry, Plain
+
+_SHOWN = 8
+
+
+def plain(value: object) -> Plain:
+    """Return a keyword's value as a manifest keeps it: numbers, words and switches as they are, a type by its name."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, PtxType):
+        return value.name
+    integer = as_integer(value)
+    if integer is not None:
+        return integer
+    number = as_float(value)
+    return number if number is not None and math.isfinite(number) else repr(value)
+
+
+def choose(kernel: str, entries: Sequence[Entry], sizes: Mapping[str, int], values: Mapping[str, object]) -> Entry:
+    """Return the one entry that was made for these sizes and template values; what is not given, does not count.
+
+    Raise ContractError where none was made for the sizes, and KeywordError where none was made for the values, or where
+    several are left.
+    """
+    sized = [entry for entry in entries if all(entry.keywords.get(name) == size for name, size in sizes.items())]
+    if not sized:
+        raise ContractError(f"{kernel} was not compiled for {_spelt(sizes)}", hint=f"there is {_listed(entries)}")
+    meant = [entry for entry in sized if all(entry.keywords.get(name) == plain(values[name]) for name in values)]
+    if not meant:
+        raise KeywordError(f"{kernel} was not compiled for {_spelt(values)}", hint=f"there is {_listed(sized)}")
+    if len(meant) > 1:
+        raise KeywordError(
+            f"{kernel} was compiled {len(meant)} times, and nothing here says which is meant",
+            hint=f"choose one by name: {_listed(meant)}",
+        )
+    return meant[0]
+
+
+def _spelt(keywords: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in keywords.items())
+
+
+def _listed(entries: Sequence[Entry]) -> str:
+    rows = [f"({_spelt(entry.keywords)})" for entry in entries[:_SHOWN]]
+    return "; ".join(rows) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")

@@ -1,0 +1,190 @@
+"""What a bundle says of a kernel beside its specialisations: the Tiles that it promised, and what a call must pass.
+
+It is the kernel's declaration without the function, so that runtimes treat a loaded kernel like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from pyptx_dsl.contract import alignment_of, dense_strides
+from pyptx_dsl.declaration import Declaration
+from pyptx_dsl.errors import BundleError
+from pyptx_dsl.parameters import RawParameter
+from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.types import TYPES, from_name
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.rows import Input
+from pyptx_ir.syntax.nodes import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_dsl.bundles.fields import Field
+    from pyptx_dsl.bundles.manifest import Entry, Plain
+    from pyptx_ir.plugins.rows import Specialization
+
+_MEMBERS: Final = ("name", "tensors", "inputs", "outputs", "open")
+_TILE: Final = ("shape", "dtype", "layout")
+_OPEN: Final = ("name", "type")
+_TYPES: Final = tuple(row.name for row in TYPES)
+_LAYOUTS: Final = tuple(layout.name for layout in Layout)
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_LONGEST: Final = 200
+_MOST: Final = 4096
+_MOST_DIMENSIONS: Final = 32
+_MOST_SIZE: Final = 1 << 49
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A kernel's name, its arrays with their Tiles, and the scalars that each call passes."""
+
+    name: str
+    tensors: tuple[str, ...]
+    inputs: tuple[Tile, ...]
+    outputs: tuple[Tile, ...]
+    open: tuple[RawParameter, ...]
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The names of the Tiles' dimensions."""
+        return tuple(dict.fromkeys(name for tile in (*self.inputs, *self.outputs) for name in tile.symbolic_dims))
+
+
+def outline_of(declaration: Declaration, special: Specialization) -> Outline:
+    """Return the outline of a kernel that was compiled."""
+    left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
+    scalars = tuple(row for row in declaration.raw if row.name in left)
+    return Outline(declaration.name, declaration.tensors, declaration.in_specs, declaration.out_specs, scalars)
+
+
+def plain_outline(outline: Outline) -> dict[str, object]:
+    """Return an outline as objects, lists and strings."""
+    return {
+        "name": outline.name,
+        "tensors": list(outline.tensors),
+        "inputs": [_plain_tile(tile) for tile in outline.inputs],
+        "outputs": [_plain_tile(tile) for tile in outline.outputs],
+        "open": [{"name": row.name, "type": row.type.name} for row in outline.open],
+    }
+
+
+def _plain_tile(tile: Tile) -> dict[str, object]:
+    return {"shape": list(tile.shape), "dtype": tile.dtype.name, "layout": tile.layout.name}
+
+
+def read_outline(field: Field) -> Outline:
+    """Return the outline that a manifest holds, each field checked."""
+    found = field.members(_MEMBERS)
+    return Outline(
+        found["name"].text(_LONGEST, _IDENTIFIER),
+        tuple(item.text(_LONGEST, _IDENTIFIER) for item in found["tensors"].items(_MOST)),
+        tuple(_tile(item) for item in found["inputs"].items(_MOST)),
+        tuple(_tile(item) for item in found["outputs"].items(_MOST)),
+        tuple(_scalar(item) for item in found["open"].items(_MOST)),
+    )
+
+
+def _tile(field: Field) -> Tile:
+    found = field.members(_TILE)
+    shape = [_dimension(item) for item in found["shape"].items(_MOST_DIMENSIONS, 1)]
+    dtype, layout = from_name(found["dtype"].choice(_TYPES)), Layout[found["layout"].choice(_LAYOUTS)]
+    return Tile(*shape, dtype=dtype, layout=layout)
+
+
+def _dimension(field: Field) -> int | str:
+    if isinstance(field.value, str):
+        return field.text(_LONGEST, _IDENTIFIER)
+    return field.integer(1, _MOST_SIZE)
+
+
+def _scalar(field: Field) -> RawParameter:
+    found = field.members(_OPEN)
+    return RawParameter(found["name"].text(_LONGEST, _IDENTIFIER), from_name(found["type"].choice(_TYPES)))
+
+
+# --- holding it against the specialisations, and making a declaration of it -------------------------
+
+
+def check_outline(outline: Outline, entries: Sequence[Entry]) -> None:
+    """Raise BundleError where the specialisations are not those of one kernel, or not of this one."""
+    first = entries[0]
+    for entry in entries:
+        if _shared(entry.special) != _shared(first.special) or set(entry.keywords) != set(first.keywords):
+            raise BundleError(f"{first.name} and {entry.name} are no specialisations of one kernel")
+        if not _agrees(outline, entry.special, entry.keywords):
+            raise BundleError(
+                f"{entry.name} has other arrays or scalars than its kernel, {outline.name}",
+                hint="the bundle is damaged; export the kernel again",
+            )
+
+
+def _shared(special: Specialization) -> tuple[object, ...]:
+    """Return what a declaration decides, whatever the sizes."""
+    row = special
+    return row.entry, row.target, row.block, row.cluster, row.mutated, row.attributes, _version(row)
+
+
+def _agrees(outline: Outline, special: Specialization, keywords: Mapping[str, Plain]) -> bool:
+    sizes = {name: value for name, value in keywords.items() if isinstance(value, int) and value >= 1}
+    if any(name not in sizes for name in outline.dimensions):
+        return False
+    if len(outline.tensors) != len(outline.inputs) + len(outline.outputs):
+        return False
+    wanted = list[Input]()
+    for name, tile in zip(outline.tensors, (*outline.inputs, *outline.outputs), strict=True):
+        shape = tile.resolve_shape(sizes)
+        wanted.append(Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile)))
+    outputs = [Input(row.name, row.shape, row.dtype, row.strides, 0) for row in special.outputs]
+    promised = [Input(row.name, row.shape, row.dtype, row.strides, 0) for row in wanted[len(outline.inputs) :]]
+    left = [(row.name, row.type) for row in special.parameters if row.kind == "scalar" and row.value is None]
+    return (
+        list(special.inputs) == wanted[: len(outline.inputs)]
+        and outputs == promised
+        and left == [(row.name, row.type.name) for row in outline.open]
+    )
+
+
+def _version(special: Specialization) -> tuple[int, int]:
+    """Return the text's `.version`; the first, as ptxas does."""
+    versions = [(row.major, row.minor) for row in special.module.body if isinstance(row, Version)]
+    return versions[0] if versions else (0, 0)
+
+
+def declared(outline: Outline, entries: Sequence[Entry]) -> Declaration:
+    """Return the declaration of a loaded kernel; its function only says that it is not there."""
+    special, names = entries[0].special, outline.dimensions
+    return Declaration(
+        name=outline.name,
+        function=_absent(outline.name),
+        target=find_target(special.target),
+        version=_version(special),
+        in_specs=outline.inputs,
+        out_specs=outline.outputs,
+        tensors=outline.tensors,
+        templates={name: value for name, value in entries[0].keywords.items() if name not in names},
+        required=(),
+        raw=outline.open,
+        grid=special.grid,
+        block=special.block,
+        cluster=special.cluster,
+        shared_bytes=special.shared_bytes,
+        extern_symbol=None,
+        directives=(),
+        lineinfo=False,
+        tma_slots="value",
+        mutated=special.mutated,
+        attributes=special.attributes,
+    )
+
+
+def _absent(name: str) -> Callable[..., object]:
+    def absent(*_arrays: object, **_keywords: object) -> NoReturn:
+        raise BundleError(f"the Python function of {name} is not in its bundle")
+
+    absent.__name__ = absent.__qualname__ = name
+    absent.__doc__ = f"The kernel {name}, out of a bundle."
+    return absent

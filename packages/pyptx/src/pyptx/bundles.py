@@ -1,0 +1,5 @@
+"""Kernels compiled ahead of time: `pyptx export` writes bundles of them, `load` reads them."""
+
+from pyptx_dsl.bundles import Bundle, BundleError, LoadedKernel, export, load
+
+__all__ = ["Bundle", "BundleError", "LoadedKernel", "export", "load"]

@@ -1,0 +1,74 @@
+"""Kernels that the tests of bundles export: one with everything that a launch can have, and small ones."""
+
+from __future__ import annotations
+
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import bf16, f32, s32, u32
+
+THREADS = 128
+
+
+@kernel(
+    in_specs=(Tile("N", f32),),
+    out_specs=(Tile("N", f32),),
+    raw_params=[("f32", "alpha"), ("u32", "count")],
+    grid=lambda N: -(-N // THREADS),
+    block=(THREADS, 1, 1),
+    arch="sm_80",
+)
+def scale(X, Y, *, twice: bool = False, dtype=f32):
+    """Multiply the first `count` elements by `alpha`, once or twice; copy the rest. `dtype` is that of the product."""
+    px, py = ptx.global_ptrs(X, Y)
+    tid = reg.from_(ptx.special.tid.x(), u32)
+    block = reg.from_(ptx.special.ctaid.x(), u32)
+    index = reg.scalar(u32)
+    ptx.inst.mad.lo.u32(index, block, THREADS, tid)
+    ptx.ret(pred=index >= X.shape[0])
+    alpha, count, value = reg.scalar(f32), reg.scalar(u32), reg.scalar(f32)
+    ptx.inst.ld.param.f32(alpha, ptx.addr("alpha"))
+    ptx.inst.ld.param.u32(count, ptx.addr("count"))
+    ptx.inst.ld.global_.f32(value, ptx.addr(px + index * 4))
+    with ptx.if_(index < count):
+        for _ in range(1 + twice):
+            ptx.inst.mul[str(dtype)](value, value, alpha)
+    ptx.inst.st.global_.f32(ptx.addr(py + index * 4), value)
+    ptx.ret()
+
+
+@kernel(
+    in_specs=(Tile("M", 64, bf16, tma_box=(8, 32)), Tile("M", s32)),
+    out_specs=(Tile("M", f32),),
+    raw_params=[("f32", "alpha"), ("u64", "register"), ("s16", "config"), ("b32", "bits")],
+    cluster=(2, 1, 1),
+    grid=(4, 3, 2),
+    block=(32, 4, 1),
+    smem=100_000,
+    mutates=("new",),
+    launch={"cooperative": True, "priority": -1},
+)
+def everything(X, new, Y):  # noqa: ARG001  the entry takes them
+    """Take a tensor map, words that C has its own use for, scalars, a wide launch and launch attributes."""
+    X.tma_desc()
+    ptx.ret()
+
+
+@kernel(grid=(7, 1, 1), block=(64, 1, 1), arch="sm_80")
+def nothing():
+    """Take no argument at all."""
+    ptx.ret()
+
+
+@kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=(1, 1, 1), tma_slots="pointer")
+def pointed(X, Y):  # noqa: ARG001  the entry takes it
+    """Take a tensor map as a pointer, which a C program would have to keep."""
+    X.tma_desc()
+    ptx.ret()
+
+
+@kernel
+def undescribed(X):  # noqa: ARG001  the entry takes it
+    """Say nothing of the array."""
+    ptx.ret()
+
+
+not_a_kernel = 7
