@@ -20,7 +20,23 @@ if TYPE_CHECKING:
 Site = tuple[tuple[CodeType, int], ...]
 
 # contextlib stands between a `with ptx.if_(…):` and the code behind it.
-_PACKAGES = frozenset({"pyptx", "pyptx_dsl", "pyptx_ir", "pyptx_transpile", "pyptx_sim", "contextlib", "functools"})
+_PACKAGES = frozenset(
+    {
+        "pyptx",
+        "pyptx_dsl",
+        "pyptx_ir",
+        "pyptx_transpile",
+        "pyptx_sim",
+        "pyptx_torch",
+        "pyptx_launch",
+        "torch",
+        "pyptx_jax",
+        "jax",
+        "jaxlib",
+        "contextlib",
+        "functools",
+    }
+)
 
 
 def _is_machinery(frame: FrameType) -> bool:

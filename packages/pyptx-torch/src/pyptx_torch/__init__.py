@@ -1,0 +1,15 @@
+"""Run pyptx kernels on torch tensors: eager, torch.compile, CUDA graphs, autograd, vmap, export.
+
+Nothing here has to be imported to call a kernel with tensors; `register` is for programs that name its operator.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.front_door import late_names
+
+if TYPE_CHECKING:
+    from pyptx_torch.operators import register
+else:
+    __getattr__, __dir__ = late_names(__name__, {"register": "operators"})
+
+__all__ = ["register"]

@@ -1,0 +1,81 @@
+"""vmap: a kernel knows nothing of a batch, so it runs once per example, and the results are stacked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+import torch
+
+from pyptx_dsl.errors import LayoutError, ShapeError
+from pyptx_torch.internals import batched
+from pyptx_torch.layouts import dense
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_torch.internals import Overload
+    from pyptx_torch.operators import Operator
+
+
+class VmapInfo(Protocol):
+    """What torch tells a rule of vmap."""
+
+    batch_size: int
+
+
+def run(
+    operator: Operator,
+    overload: Overload,
+    arguments: Sequence[torch.Tensor],
+    keywords: Mapping[str, object],
+) -> object:
+    """Run an overload on tensors of which some carry the batch of the innermost vmap."""
+
+    def rule(
+        info: VmapInfo, dims: Sequence[int | None], *tensors: torch.Tensor, **given: object
+    ) -> tuple[object, object]:
+        size = _size(operator, info, dims)
+        made = [_example(operator, overload, number, dims, tensors, given) for number in range(size)]
+        if made[0] is None:
+            return None, None
+        if isinstance(made[0], torch.Tensor):
+            return torch.stack(cast("list[torch.Tensor]", made)), 0
+        rows = cast("list[tuple[torch.Tensor, ...]]", made)
+        return tuple(torch.stack(column) for column in zip(*rows, strict=True)), tuple(0 for _ in rows[0])
+
+    return batched(rule, overload, arguments, keywords)
+
+
+def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int:
+    """Return the number of examples; raise an error where one tensor would take the results of all of them."""
+    kernel, signature = operator.kernel.name, operator.signature
+    if info.batch_size == 0:
+        raise ShapeError(f"{kernel}: vmap over a batch of no examples", hint="a kernel has no empty arrays")
+    for index, (name, dim) in enumerate(zip((*signature.inputs, *signature.outputs), dims, strict=False)):
+        written = index in signature.mutated or index >= len(signature.inputs)
+        if written and dim is None:
+            raise LayoutError(
+                f"{kernel} writes to {name}, which has no batch dimension, once per example of a vmap",
+                hint=f"give {name} the batch too (in_dims), or let the kernel allocate it",
+            )
+    return info.batch_size
+
+
+def _example(
+    operator: Operator,
+    overload: Overload,
+    number: int,
+    dims: Sequence[int | None],
+    tensors: Sequence[torch.Tensor],
+    keywords: Mapping[str, object],
+) -> object:
+    """Run one example. What of it is not dense is copied, and copied back where the kernel writes."""
+    whole = [tensor if dim is None else tensor.select(dim, number) for tensor, dim in zip(tensors, dims, strict=True)]
+    tiles = operator.kernel.declaration.tiles
+    passed = [dense(tensor, tile) for tensor, tile in zip(whole, tiles, strict=False)] if tiles else whole
+    made = overload(*passed, **keywords)
+    inputs = len(operator.signature.inputs)
+    for index, (mine, copied) in enumerate(zip(whole, passed, strict=True)):
+        if copied is not mine and (index in operator.signature.mutated or index >= inputs):
+            mine.copy_(copied)
+    return made

@@ -1,0 +1,41 @@
+"""Kernels on CPU tensors: the simulator's runtime, behind the same operator as the GPU's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl import runtimes
+from pyptx_torch import outputs
+from pyptx_torch.devices import argument_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import torch
+
+    from pyptx_torch.operators import Operator
+
+
+def run(
+    operator: Operator,
+    inputs: Sequence[torch.Tensor],
+    keywords: Mapping[str, object],
+    given: Sequence[torch.Tensor] | None,
+    device: torch.device,
+) -> tuple[torch.Tensor, ...]:
+    """Simulate a kernel and return its outputs: those given, or new ones.
+
+    Warn SimulatedExecution, or do as the environment's PYPTX_CPU says. Raise RuntimeMissingError without a simulator.
+    """
+    kernel = operator.kernel
+    simulator = runtimes.simulator(kernel.name)
+    names = kernel.declaration.tensors
+    arguments = [argument_of(kernel.name, name, tensor) for name, tensor in zip(names, inputs, strict=False)]
+    special = kernel.specialize(arguments, keywords)
+    if given is None:
+        # Zeros, so that runs repeat; the simulator knows all the same that they are uninitialised.
+        given = tuple(tensor.zero_() for tensor in outputs.allocate(kernel.name, special.outputs, device))
+    else:
+        outputs.check(kernel.name, special.outputs, given, device)
+    simulator.call(kernel, inputs, {**keywords, "out": tuple(given)})
+    return tuple(given)

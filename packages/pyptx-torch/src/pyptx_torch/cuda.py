@@ -1,0 +1,40 @@
+"""Kernels on CUDA tensors: a plan per specialisation and device, launched on the stream that torch calls current."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pyptx_torch import outputs
+from pyptx_torch.places import CUDA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import torch
+
+    from pyptx_torch.operators import Operator
+    from pyptx_torch.places import Place
+
+
+def run(
+    operator: Operator,
+    inputs: Sequence[torch.Tensor],
+    keywords: Mapping[str, object],
+    given: Sequence[torch.Tensor] | None,
+    device: torch.device,
+    place: Place = CUDA,
+) -> tuple[torch.Tensor, ...]:
+    """Launch a kernel and return its outputs: those given, or new ones from torch's allocator.
+
+    Nothing waits for the kernel. Raise DriverMissingError where there is no driver, and the driver's errors.
+    """
+    device = place.device(device)
+    ready = operator.plans(place).find(inputs, keywords, device)
+    if given is None:
+        given = outputs.allocate(operator.kernel.name, ready.outputs, device)
+    else:
+        outputs.check(operator.kernel.name, ready.outputs, given, device)
+    pointers = [tensor.data_ptr() for tensor in (*inputs, *given)]
+    scalars = {name: cast("float", value) for name, value in keywords.items() if name in operator.scalars}
+    ready.plan.launch(pointers, place.stream(device), device.index, scalars)
+    return tuple(given)

@@ -1,0 +1,84 @@
+"""Tensors as kernels see them: element types by their PTX names, addresses, devices, and what no kernel can take."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+
+from pyptx_dsl.errors import DeviceError, DtypeError, LayoutError
+from pyptx_ir.plugins.rows import Argument
+
+NAMES: Final = {
+    torch.bool: "u8",
+    torch.uint8: "u8",
+    torch.int8: "s8",
+    torch.uint16: "u16",
+    torch.int16: "s16",
+    torch.uint32: "u32",
+    torch.int32: "s32",
+    torch.uint64: "u64",
+    torch.int64: "s64",
+    torch.float16: "f16",
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "e4m3",
+    torch.float8_e5m2: "e5m2",
+    torch.float8_e8m0fnu: "ue8m0",
+}
+"""The PTX names of torch's element types; those that are missing have none."""
+
+# tf32 lies in memory as f32; bits have no type, and torch's integers are as good as any.
+_BITS = {"tf32": torch.float32, "b8": torch.uint8, "b16": torch.int16, "b32": torch.int32, "b64": torch.int64}
+
+DTYPES: Final = {name: dtype for dtype, name in NAMES.items() if dtype is not torch.bool} | _BITS
+"""The element types that outputs are allocated with, by their PTX names."""
+
+KNOWN: Final = ("cpu", "cuda", "meta")
+
+
+def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
+    """Return what a kernel must know of a tensor; 0 stands for the address of one that has no memory.
+
+    Raise LayoutError for a tensor that does not store its elements one by one, and DtypeError for a type of elements
+    that PTX lacks.
+    """
+    check_storage(kernel, name, tensor)
+    known = NAMES.get(tensor.dtype)
+    if known is None:
+        raise DtypeError(
+            f"{kernel}: {name} holds {tensor.dtype}, which PTX has no type for", hint=f"convert {name} before the call"
+        )
+    return Argument(tuple(tensor.shape), known, tuple(tensor.stride()), address_of(tensor), str(tensor.device))
+
+
+def address_of(tensor: torch.Tensor) -> int:
+    """Return the address of a tensor's first element, or 0 for one without memory: meta and fake tensors."""
+    return tensor.data_ptr() if type(tensor) in {torch.Tensor, torch.nn.Parameter} and not tensor.is_meta else 0
+
+
+def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
+    """Return torch's element type of a PTX name; raise DtypeError where it has none."""
+    known = DTYPES.get(ptx)
+    if known is None:
+        raise DtypeError(
+            f"{kernel}: {name} is .{ptx}, of which torch has no tensors", hint="declare it as bits: b8, b16"
+        )
+    return known
+
+
+def check_storage(kernel: str, name: str, tensor: torch.Tensor) -> None:
+    """Raise LayoutError for a tensor whose memory is not its elements one by one, DeviceError for other devices."""
+    if tensor.layout is not torch.strided:
+        raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", hint=f"pass {name}.to_dense()")
+    if tensor.is_quantized:
+        raise LayoutError(f"{kernel}: {name} is quantized", hint=f"pass {name}.int_repr(), or {name}.dequantize()")
+    if tensor.is_neg():
+        raise LayoutError(f"{kernel}: the negation of {name} is pending", hint=f"pass {name}.resolve_neg()")
+    if tensor.is_conj():
+        raise LayoutError(f"{kernel}: the conjugation of {name} is pending", hint=f"pass {name}.resolve_conj()")
+    if tensor.device.type not in KNOWN:
+        raise DeviceError(
+            f"{kernel}: {name} is on {tensor.device}, where no kernel of PTX runs", hint=f"pass {name}.cuda()"
+        )

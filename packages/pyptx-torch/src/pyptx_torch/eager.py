@@ -1,0 +1,66 @@
+"""The short way of an eager call: from `Kernel.__call__` straight to pyptx_launch's launcher.
+
+What the launcher does not know, it hands to the long way, which checks everything and teaches it. What torch wants of
+whoever writes to a tensor, and what a launcher cannot see, is done here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from pyptx_dsl.operands import as_items
+from pyptx_torch.operators import operator_of
+from pyptx_torch.places import CUDA
+from pyptx_torch.versions import count_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_ir.plugins.rows import Launchable
+    from pyptx_torch.places import Place
+
+
+def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = CUDA) -> Callable[..., object]:
+    """Return what `Kernel.__call__` goes to; `miss` itself where nothing can be launched directly."""
+    from pyptx_launch import driver
+
+    operator = operator_of(kernel)
+    if not operator.signature.inputs or not driver.available():
+        return miss
+    plans = operator.plans(place)
+    plans.attach(miss)
+    mutated = operator.signature.mutated
+
+    def launch(*tensors: torch.Tensor, **keywords: object) -> object:
+        if not mutated and not plans.single and "out" not in keywords:
+            return plans.launcher(*tensors, **keywords)
+        written = [*(tensors[index] for index in mutated if index < len(tensors)), *_given(keywords)]
+        single = [tensors[index] for index in plans.single if index < len(tensors)]
+        if _needs_care(written, single):
+            return miss(*tensors, **keywords)
+        result = plans.launcher(*tensors, **keywords)
+        for tensor in written:
+            count_version(tensor)
+        return result
+
+    return launch
+
+
+def _given(keywords: Mapping[str, object]) -> Sequence[torch.Tensor]:
+    """Return the tensors of `out=`; whatever else stands there, the long way complains about."""
+    out = keywords.get("out")
+    listed = as_items(out) or [out]
+    return [tensor for tensor in listed if isinstance(tensor, torch.Tensor)]
+
+
+def _needs_care(written: Sequence[torch.Tensor], single: Sequence[object]) -> bool:
+    """Tell whether a gradient would be lost by a write, or the sign of a number whose negation is pending.
+
+    A pending negation is a bit of the tensor that DLPack does not show. Only a tensor of one element can have it and
+    pass for dense: it comes from the imaginary part of a conjugate, whose elements lie two apart.
+    """
+    if any(tensor.requires_grad for tensor in written) and torch.is_grad_enabled():
+        return True
+    return any(isinstance(tensor, torch.Tensor) and tensor.is_neg() for tensor in single)

@@ -1,0 +1,105 @@
+"""A kernel has no gradient of its own: what happens when one is asked for.
+
+The forward pass works. In its place in the graph of autograd stands a node whose backward calls
+`pyptx::missing_gradient`, an operator that raises when it runs; so a compiled forward pass works too, and no gradient
+is ever missing in silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import torch
+
+from pyptx_torch.errors import GradientError
+from pyptx_torch.internals import (
+    apply_at_this_level,
+    below_autograd,
+    forward_mode,
+    has_tangent,
+    is_mutable,
+    new_library,
+    register_fake,
+)
+from pyptx_torch.namespace import NAME, NAMESPACE
+from pyptx_torch.outputs import as_tuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_torch.internals import Keys, Overload
+
+LIBRARY: Final = new_library(NAME)
+LIBRARY.define("missing_gradient(Tensor gradient, SymInt[] shape, ScalarType dtype, str kernel) -> Tensor")
+
+
+def _raise(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, kernel: str) -> torch.Tensor:
+    del gradient, shape, dtype
+    raise GradientError(
+        f"the backward pass reached {kernel}, a kernel without a gradient",
+        hint=f"join it with the kernel of its gradients, pyptx.differentiable_kernel({kernel}, …); or cut the graph "
+        "there: x.detach(), torch.no_grad(). The backward of a differentiable_kernel has no gradient of its own",
+    )
+
+
+def _like(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, kernel: str) -> torch.Tensor:
+    del kernel
+    return gradient.new_empty(shape, dtype=dtype)
+
+
+for _key in ("CPU", "CUDA"):
+    LIBRARY.impl("missing_gradient", _raise, _key)
+register_fake(LIBRARY, "missing_gradient", _like)
+MISSING: Final = NAMESPACE.missing_gradient  # kept alive here, as the namespace keeps nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What of a call is no tensor; `keys` are the dispatcher's."""
+
+    overload: Overload
+    keys: Keys
+    keywords: Mapping[str, object]
+    kernel: str
+
+    def below(self, arguments: Sequence[torch.Tensor]) -> object:
+        """Go on with the call where autograd has done its part."""
+        return below_autograd(self.overload, self.keys, arguments, self.keywords)
+
+
+def forward(call: Call, arguments: Sequence[torch.Tensor]) -> object:
+    """Run a kernel in autograd's place; raise GradientError if it writes to what gradients flow through."""
+    if forward_mode() and any(map(has_tangent, arguments)):
+        raise GradientError(
+            f"forward-mode differentiation reached {call.kernel}, a kernel without a derivative",
+            hint="use reverse mode with pyptx.differentiable_kernel",
+        )
+    if not (torch.is_grad_enabled() and any(argument.requires_grad for argument in arguments)):
+        return call.below(arguments)
+    if is_mutable(call.overload):
+        raise GradientError(
+            f"{call.kernel} writes to its arguments, and one of them requires a gradient, which would be lost",
+            hint="call it under torch.no_grad(), or pass x.detach()",
+        )
+    return apply_at_this_level(NoGradient, call, *arguments)
+
+
+class NoGradient(torch.autograd.Function):
+    """The node of a call whose backward cannot be."""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, *arguments: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
+        """Run the kernel, and keep what a gradient would look like, but no tensor."""
+        output = call.below(arguments)
+        ctx.kernel = call.kernel
+        ctx.like = [(tuple(tensor.shape), tensor.dtype) for tensor in arguments]
+        ctx.mark_non_differentiable(*(one for one in as_tuple(output) if not one.dtype.is_floating_point))
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401  as torch has it
+        """Call the operator that raises, for every gradient that is needed."""
+        needed = zip(ctx.needs_input_grad[1:], ctx.like, strict=True)
+        missing = cast("Callable[..., torch.Tensor]", MISSING.default)
+        return None, *(missing(gradients[0], *like, ctx.kernel) if wanted else None for wanted, like in needed)

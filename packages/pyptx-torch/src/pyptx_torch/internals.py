@@ -1,0 +1,138 @@
+"""What is used of torch without being promised by it: here, each with what it is for, and nowhere else.
+
+A release of torch that lacks one of these fails `tests/test_internals.py` by its name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+
+import torch
+from torch._functorch.autograd_function import custom_function_call_vmap_helper
+from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
+from torch.autograd import forward_ad
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
+    from contextlib import AbstractContextManager
+
+    Keys = torch._C.DispatchKeySet
+    Overload = OpOverload[..., object]
+    Packet = OpOverloadPacket[..., object]
+
+# ruff: noqa: SLF001 - the module is about private names
+
+
+class Library(Protocol):
+    """A library of operators: torch's, with types."""
+
+    def define(self, schema: str, *, tags: Sequence[torch.Tag] = ()) -> None:
+        """Define an operator, or an overload of one."""
+        ...
+
+    def impl(self, name: str, function: Callable[..., object], key: str, *, with_keyset: bool = False) -> None:
+        """Register what the dispatcher calls for a key."""
+        ...
+
+    def _register_fake(self, name: str, function: Callable[..., object]) -> None: ...
+
+    def _destroy(self) -> None: ...
+
+
+def new_library(namespace: str) -> Library:
+    """Return a library whose operators are there until it is destroyed."""
+    return cast("Library", torch.library.Library(namespace, "FRAGMENT"))  # type: ignore[no-untyped-call]
+
+
+def register_fake(library: Library, name: str, function: Callable[..., object]) -> None:
+    """Register what fake tensors get, as `torch.library.register_fake` does, which keeps the operator for ever."""
+    library._register_fake(name, function)
+
+
+def destroy(library: Library) -> None:
+    """Take a library's operators out of torch; nobody may hold them any more."""
+    library._destroy()
+
+
+class Namespace(_OpNamespace):
+    """A namespace of `torch.ops` that remembers its operators, and holds none of them."""
+
+    # Generated code names operators by the module that this says.
+    __module__ = _OpNamespace.__module__
+
+    packets: MutableMapping[str, Packet]
+
+    def __getattr__(self, op_name: str) -> Packet:
+        """Return the one packet of an operator; AttributeError if there is none."""
+        known = self.packets.get(op_name)
+        if known is not None:
+            return known
+        found = super().__getattr__(op_name)
+        vars(self).pop(op_name, None)
+        self._dir = [name for name in self._dir if name != op_name]
+        return self.packets.setdefault(op_name, found)
+
+
+def forward_mode() -> bool:
+    """Tell whether forward-mode derivatives are being computed, of which a kernel has none."""
+    return bool(cast("Any", forward_ad)._current_level >= 0)
+
+
+def has_tangent(tensor: torch.Tensor) -> bool:
+    """Tell whether a tensor carries a forward-mode derivative."""
+    return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
+
+
+GUARDS: Final[tuple[Callable[[], object], ...]] = (
+    torch._C._len_torch_dispatch_stack,  # fake tensors, make_fx, torch.export, modes of users
+    torch._C._len_torch_function_stack,  # set_default_device, modes of users
+    torch._C._are_functorch_transforms_active,  # vmap, grad, jvp, functionalize
+    torch._C._is_tracing,  # torch.jit.trace
+    forward_mode,
+)
+"""What must answer false, or 0, for a call to be launched past torch's dispatcher."""
+
+
+def below_autograd(
+    overload: Overload, keys: Keys, arguments: Sequence[object], keywords: Mapping[str, object]
+) -> object:
+    """Go on with a call where autograd has done its part."""
+    with torch._C._AutoDispatchBelowAutograd():
+        return overload.redispatch(keys & torch._C._after_autograd_keyset, *arguments, **keywords)
+
+
+def below_versions(
+    overload: Overload, keys: Keys, arguments: Sequence[object], keywords: Mapping[str, object]
+) -> object:
+    """Go on with a call where versions have been counted."""
+    return overload.redispatch(keys & torch._C._after_ADInplaceOrView_keyset, *arguments, **keywords)
+
+
+def is_mutable(overload: Overload) -> bool:
+    """Tell whether an overload writes to an argument."""
+    return bool(overload._schema.is_mutable)
+
+
+def apply_at_this_level(function: type[torch.autograd.Function], *arguments: object) -> object:
+    """Apply a function inside torch's dispatcher, which chose the level of torch.func; `apply` would do so again."""
+    allowed = cast("AbstractContextManager[None]", enable_single_level_autograd_function())
+    with allowed:
+        return cast("Any", super(torch.autograd.Function, function)).apply(*arguments)
+
+
+def apply(function: type[torch.autograd.Function], *arguments: object) -> object:
+    """Apply a function; torch's own `apply` has no types."""
+    return cast("Any", function).apply(*arguments)
+
+
+def batched(
+    rule: Callable[..., tuple[object, object]],
+    overload: Overload,
+    arguments: Sequence[object],
+    keywords: Mapping[str, object],
+) -> object:
+    """Call a rule of vmap, as `torch.library.register_vmap` does, which keeps the operator for ever."""
+    interpreter = cast("Any", retrieve_current_functorch_interpreter())
+    return custom_function_call_vmap_helper(interpreter, rule, overload, *arguments, **keywords)

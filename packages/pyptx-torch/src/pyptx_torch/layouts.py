@@ -1,0 +1,20 @@
+"""Tensors in the strides that a Tile's layout asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.specs import Layout
+
+if TYPE_CHECKING:
+    import torch
+
+    from pyptx_dsl.specs import Tile
+
+
+def dense(tensor: torch.Tensor, tile: Tile) -> torch.Tensor:
+    """Return the tensor itself if it is dense as `tile` says, else a copy that is."""
+    if tile.layout is not Layout.COL:
+        return tensor.contiguous()
+    backwards = tuple(range(tile.rank - 1, -1, -1))
+    return tensor.permute(backwards).contiguous().permute(backwards)

@@ -1,0 +1,76 @@
+"""Outputs: tensors that a call allocates, or that it was given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import torch
+
+from pyptx_dsl.errors import AlignmentError, DeviceError, DtypeError, LayoutError, ShapeError
+from pyptx_torch.devices import address_of, argument_of, dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import Output
+
+
+def allocate(kernel: str, outputs: Sequence[Output], device: torch.device) -> tuple[torch.Tensor, ...]:
+    """Return new, uninitialised tensors of the outputs' shapes and strides; torch decides where they come from."""
+    return tuple(
+        torch.empty_strided(
+            output.shape, output.strides, dtype=dtype_of(kernel, output.name, output.dtype), device=device
+        )
+        for output in outputs
+    )
+
+
+def as_tuple(returned: object) -> tuple[torch.Tensor, ...]:
+    """Return what a kernel or an operator returned as a tuple of tensors."""
+    if isinstance(returned, torch.Tensor):
+        return (returned,)
+    return () if returned is None else cast("tuple[torch.Tensor, ...]", returned)
+
+
+def check(kernel: str, outputs: Sequence[Output], given: Sequence[torch.Tensor], device: torch.device) -> None:
+    """Hold the tensors of `out=` against what the kernel writes; raise a ContractError for the first that is unfit."""
+    for output, tensor in zip(outputs, given, strict=True):
+        _check_one(kernel, output, tensor, device)
+    for number, tensor in enumerate(given):
+        for before in range(number):
+            if _overlap(tensor, given[before]):
+                raise LayoutError(
+                    f"{kernel}: out= for {outputs[number].name} and for {outputs[before].name} lie in the same memory",
+                    hint="pass a tensor for each output",
+                )
+
+
+def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.device) -> None:
+    name = f"out= for {output.name}"
+    argument = argument_of(kernel, name, tensor)
+    if tensor.device != device:
+        raise DeviceError(
+            f"{kernel}: {name} is on {tensor.device}, and the kernel runs on {device}",
+            hint=f"allocate it there: torch.empty(…, device={str(device)!r})",
+        )
+    wanted = dtype_of(kernel, output.name, output.dtype)
+    if tensor.dtype != wanted:
+        raise DtypeError(f"{kernel}: {name} holds {tensor.dtype}, and the kernel writes {wanted}")
+    if len(argument.shape) != len(output.shape) or argument.shape != output.shape:
+        raise ShapeError(f"{kernel}: {name} has shape {argument.shape}, and the kernel writes {output.shape}")
+    compared = zip(argument.shape, argument.strides, output.strides, strict=True)
+    if any(actual != dense for size, actual, dense in compared if size > 1):
+        raise LayoutError(
+            f"{kernel}: {name} has strides {argument.strides}, and the kernel writes strides {output.strides}",
+            hint="pass a dense tensor",
+        )
+    if argument.address % tensor.element_size():
+        raise AlignmentError(
+            f"{kernel}: {name} starts at address {argument.address:#x}, no multiple of {tensor.element_size()} bytes"
+        )
+
+
+def _overlap(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Tell whether two dense tensors have bytes in common; those without memory have none."""
+    low, high = sorted((first, second), key=address_of)
+    return bool(address_of(low)) and address_of(low) + low.nbytes > address_of(high)

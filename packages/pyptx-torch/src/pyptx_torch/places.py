@@ -1,0 +1,47 @@
+"""Where plans are launched: what torch knows of a type of device, in one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A type of device: its number in DLPack, and what to ask torch about one of them.
+
+    `stream` returns the handle of the current stream, `ordinal` which device is current, `capturing` tells whether the
+    current stream records a graph, `wait` waits for all work of a device.
+    """
+
+    type: str
+    dlpack: int
+    stream: Callable[[torch.device], int]
+    ordinal: Callable[[], int]
+    capturing: Callable[[], bool]
+    wait: Callable[[torch.device], None]
+
+    def device(self, device: torch.device) -> torch.device:
+        """Return the device with its ordinal: that of the current one where none is given."""
+        index = cast("int | None", device.index)  # torch's stub says that it is always there
+        return torch.device(self.type, self.ordinal() if index is None else index)
+
+
+def _stream(device: torch.device) -> int:
+    return int(torch.cuda.current_stream(device).cuda_stream)
+
+
+# DLPack calls CUDA device type 2, kDLCUDA.
+CUDA: Final = Place(
+    "cuda",
+    2,
+    stream=_stream,
+    ordinal=torch.cuda.current_device,
+    capturing=torch.cuda.is_current_stream_capturing,
+    wait=torch.cuda.synchronize,
+)

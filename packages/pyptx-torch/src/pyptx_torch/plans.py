@@ -1,0 +1,188 @@
+"""The plans of a kernel: made once per specialisation and device, found again by what the inputs look like."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import torch
+
+from pyptx_dsl.contract import dense_strides
+from pyptx_dsl.images import image_of
+from pyptx_dsl.keys import freeze
+from pyptx_dsl.specs import Layout
+from pyptx_launch import Launcher, Module, Signature, driver, plan_for
+from pyptx_launch.errors import DriverMissingError
+from pyptx_torch.devices import NAMES, argument_of, dtype_of
+from pyptx_torch.internals import GUARDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from pyptx_ir.plugins.rows import Output, Specialization
+    from pyptx_launch import Plan
+    from pyptx_torch.operators import Operator
+    from pyptx_torch.places import Place
+
+    Key = tuple[int, Hashable, Hashable]  # the device's ordinal, what the inputs look like, the fixed keywords
+
+LIMIT: Final = 1024
+"""How many plans of a kernel stay loaded; beyond, the ones that were not used for longest go."""
+
+# cuTensorMapEncodeTiled wants addresses that are multiples of 16 bytes.
+_MAP_ALIGNMENT: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A plan, the outputs that it writes, and what the addresses of inputs and outputs must be multiples of."""
+
+    plan: Plan
+    outputs: tuple[Output, ...]
+    alignments: tuple[int, ...]
+
+
+class Plans:
+    """The plans of one kernel on one type of device.
+
+    At most LIMIT of them are kept. One that a CUDA graph has captured stays for as long as the kernel does, since the
+    graph refers to its code. What is dropped is dropped only after the devices have finished, and one round later, for
+    another thread may have found it just before.
+    """
+
+    def __init__(self, operator: Operator, place: Place, limit: int = LIMIT) -> None:
+        """Start with none; `operator` is not kept."""
+        self._kernel = operator.kernel
+        self._inputs = operator.signature.inputs
+        self._scalars = tuple(operator.scalars)
+        self._place = place
+        self._limit = limit
+        self._lock = threading.RLock()
+        self._known: OrderedDict[Key, Ready] = OrderedDict()
+        self._modules: dict[str, Module] = {}
+        self._captured = dict[int, Ready]()
+        self._leaving = list[Ready]()
+        self._fast: dict[Key, tuple[Ready, tuple[Signature, ...], tuple[Signature, ...]]] = {}
+        self._miss: Callable[..., object] | None = None
+        self._launcher: Launcher | None = None
+        self.single: tuple[int, ...] = ()  # the inputs that have had one element
+
+    @property
+    def launcher(self) -> Callable[..., object]:
+        """What launches the plans directly."""
+        assert self._launcher is not None  # noqa: S101  whoever asks has attached it
+        return self._launcher
+
+    def __len__(self) -> int:
+        """Return how many plans are ready."""
+        return len(self._known)
+
+    def find(self, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object], device: torch.device) -> Ready:
+        """Return the plan for a call, made if need be; raise the ContractError of inputs that break a Tile."""
+        fixed = freeze({name: value for name, value in keywords.items() if name not in self._scalars})
+        looks = tuple((tensor.shape, tensor.stride(), tensor.dtype, tensor.device) for tensor in inputs)
+        # Values that cannot be compared make a plan of their own, which is kept like the others: it may be running.
+        key: Key = (device.index, looks, object() if fixed is None else fixed)
+        with self._lock:
+            ready = self._known.get(key)
+            if ready is not None:
+                self._known.move_to_end(key)
+        if ready is None or _misaligned(inputs, ready):
+            ready = self._make(key, inputs, keywords)
+        if self._place.capturing():
+            with self._lock:
+                self._captured[id(ready)] = ready
+        return ready
+
+    def attach(self, miss: Callable[..., object]) -> None:
+        """Have a launcher that knows the plans of calls without fixed keywords, and leaves all else to `miss`."""
+        with self._lock:
+            self._miss = miss
+            self._renew()
+
+    def _make(self, key: Key, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> Ready:
+        if not driver.available():
+            raise DriverMissingError(f"{self._kernel.name} cannot be launched: {driver.reason()}")
+        arguments = [argument_of(self._kernel.name, *named) for named in zip(self._inputs, inputs, strict=True)]
+        special = self._kernel.specialize(arguments, keywords)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                return known
+            self._make_room()
+            ready = Ready(plan_for(special, self._module(special)), special.outputs, self._alignments(special, inputs))
+            self._known[key] = ready
+            if inputs and not any(name not in self._scalars for name in keywords):
+                self._add_fast(key, ready, inputs)
+        return ready
+
+    def _module(self, special: Specialization) -> Module:
+        """Return the loaded code; specialisations that differ in their grids share it."""
+        known = self._modules.get(special.text)
+        if known is None:
+            known = self._modules[special.text] = Module(image_of(special))
+        return known
+
+    def _alignments(self, special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
+        mapped = {row.index for row in special.parameters if row.kind == "tensor_map"}
+        sizes = [tensor.element_size() for tensor in inputs]
+        sizes += [dtype_of(self._kernel.name, output.name, output.dtype).itemsize for output in special.outputs]
+        return tuple(max(_MAP_ALIGNMENT, size) if index in mapped else size for index, size in enumerate(sizes))
+
+    def _add_fast(self, key: Key, ready: Ready, inputs: Sequence[torch.Tensor]) -> None:
+        device = (self._place.dlpack, inputs[0].device.index or 0)
+        rows = (
+            tuple(
+                Signature(tuple(tensor.shape), tuple(tensor.stride()), NAMES[tensor.dtype], device, alignment)
+                for tensor, alignment in zip(inputs, ready.alignments, strict=False)
+            ),
+            tuple(
+                _signature(self._kernel.name, output, device, alignment)
+                for output, alignment in zip(ready.outputs, ready.alignments[len(inputs) :], strict=True)
+            ),
+        )
+        self._fast[key] = (ready, *rows)
+        self.single = tuple(sorted({*self.single, *(i for i, tensor in enumerate(inputs) if tensor.numel() == 1)}))
+        if self._launcher is not None:
+            self._launcher.add(ready.plan, *rows)
+
+    def _renew(self) -> None:
+        """Make a launcher that knows what is ready now."""
+        if self._miss is None:
+            return
+        launcher = Launcher(
+            self._miss,
+            types=(torch.Tensor, torch.nn.Parameter),
+            guards=(*GUARDS, self._place.capturing),
+            grad_mode=torch.is_grad_enabled,
+            scalars=self._scalars,
+        )
+        for ready, *rows in self._fast.values():
+            launcher.add(ready.plan, *rows)
+        self._launcher = launcher
+
+    def _make_room(self) -> None:
+        """Drop the quarter of the plans that were not used for longest, once there are too many."""
+        if len(self._known) < self._limit or self._place.capturing():
+            return
+        for device in {torch.device(self._place.type, key[0]) for key in self._known}:
+            self._place.wait(device)
+        self._leaving.clear()
+        for _ in range(max(1, self._limit // 4)):
+            key, ready = self._known.popitem(last=False)
+            self._fast.pop(key, None)
+            self._leaving.append(ready)
+        self._modules.clear()
+        self._renew()
+
+
+def _misaligned(inputs: Sequence[torch.Tensor], ready: Ready) -> bool:
+    return any(tensor.data_ptr() % wanted for tensor, wanted in zip(inputs, ready.alignments, strict=False))
+
+
+def _signature(kernel: str, output: Output, device: tuple[int, int], alignment: int) -> Signature:
+    dtype = NAMES[dtype_of(kernel, output.name, output.dtype)]
+    contiguous = output.strides == dense_strides(output.shape, Layout.ROW)
+    return Signature(output.shape, None if contiguous else output.strides, dtype, device, alignment)

@@ -1,0 +1,26 @@
+"""pyptx-torch as a plugin: the runtime of torch tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.plugins import API_VERSION, hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import Runtime
+
+
+@hookimpl
+def pyptx_api_version() -> int:
+    """Return the version of the plugin interface that this plugin speaks."""
+    return API_VERSION
+
+
+@hookimpl
+def pyptx_runtimes() -> Sequence[Runtime]:
+    """Return the runtime that claims torch tensors, on whatever device they are."""
+    from pyptx_torch.runtime import RUNTIME
+
+    return (RUNTIME,)

@@ -1,0 +1,65 @@
+"""The runtime row `torch`. Nothing here imports torch before a call has a tensor in its hands.
+
+call, launcher  ──▶ eager.py ──▶ operators.py ──▶ cpu.py, cuda.py
+operator        ──▶ operators.py                  fake.py, batching.py, gradients.py
+differentiable  ──▶ differentiable.py
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pyptx_ir.plugins.rows import Launchable, Runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import torch
+
+PRIORITY: Final = 100  # ahead of the simulator, which claims CPU tensors too
+
+
+def claims(arguments: Sequence[object]) -> bool:
+    """Tell whether all arguments are tensors; or the single one a device, of a call without arrays."""
+    if len(arguments) == 1 and isinstance(arguments[0], str):
+        return True
+    framework = sys.modules.get("torch")  # whoever has a tensor has imported it
+    if framework is None or not arguments:
+        return False
+    if len(arguments) == 1 and isinstance(arguments[0], framework.device):
+        return True
+    return all(isinstance(argument, framework.Tensor) for argument in arguments)
+
+
+def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
+    """Run a kernel through its operator and return the output, a tuple of several, or None."""
+    from pyptx_torch.operators import operator_of
+
+    return operator_of(kernel)(*cast("Sequence[torch.Tensor]", arguments), **keywords)
+
+
+def operator(kernel: Launchable) -> Callable[..., object]:
+    """Return the function of tensors that torch.compile and torch.export trace."""
+    from pyptx_torch.operators import operator_of
+
+    return operator_of(kernel).traceable
+
+
+def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+    """Return what a call goes to once torch tensors have been seen."""
+    from pyptx_torch.eager import launcher_of
+
+    return launcher_of(kernel, miss)
+
+
+def differentiable(forward: Launchable, backward: Launchable, **keywords: Any) -> Callable[..., object]:  # noqa: ANN401  join's
+    """Join a kernel and the kernel of its gradients."""
+    from pyptx_torch.differentiable import join
+
+    return join(forward, backward, **keywords)
+
+
+RUNTIME: Final = Runtime(
+    "torch", PRIORITY, claims, call, differentiable=differentiable, operator=operator, launcher=launcher
+)

@@ -1,0 +1,135 @@
+"""What an operator of torch is told of a kernel: the schema, made of the declaration.
+
+    rms_norm(Tensor X, Tensor W, *, str keywords="") -> Tensor
+    rms_norm.out(Tensor X, Tensor W, Tensor(a!) Y, *, str keywords="") -> ()
+    fill(*, SymInt? N=None, Scalar? value=None, str keywords="", Device? device=None) -> Tensor
+    scale_(Tensor(a!) X, *, Scalar? alpha=None, str keywords="") -> ()
+
+Sizes that no input tells and raw parameters are arguments, because they may change without a new graph; everything else
+that a call may name is text (see `literals`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ArgumentCountError, KeywordError
+from pyptx_dsl.operands import as_count, as_items
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.declaration import Declaration
+    from pyptx_dsl.parameters import RawParameter
+
+# torch's integers are signed: unsigned ones from 2^63 on pass as negative numbers.
+_LARGEST = (1 << 63) - 1
+_WRAP = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An argument that is a number: a size, or a raw parameter."""
+
+    name: str
+    raw: RawParameter | None
+
+    @property
+    def schema(self) -> str:
+        """The argument as the schema has it. A Scalar stays symbolic in a graph, where a float would be fixed."""
+        kind = "Scalar" if self.raw is not None and self.raw.type.is_float else "SymInt"
+        return f"{kind}? {self.name}=None"
+
+    def encode(self, kernel: str, value: object) -> object:
+        """Return a value as the operator takes it; raise KeywordError for one that the kernel cannot take."""
+        if self.raw is None:
+            size = as_count(value)
+            if size is None:
+                raise KeywordError(f"{kernel}: {self.name}={value!r} is no size of a dimension")
+            return size
+        number = self.raw.value(value)
+        return number - _WRAP if isinstance(number, int) and number > _LARGEST else number
+
+    def decode(self, value: object) -> object:
+        """Return a value of the operator as the kernel takes it."""
+        wrapped = self.raw is not None and self.raw.type.name == "u64" and isinstance(value, int) and value < 0
+        return value + _WRAP if wrapped and isinstance(value, int) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The arguments of a kernel's operator, in the order of the schema."""
+
+    kernel: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    mutated: tuple[int, ...]
+    numbers: tuple[Number, ...]
+    keywords: str
+    device: str
+
+    def schema(self, name: str) -> str:
+        """Return the schema of the operator that allocates its outputs."""
+        returned = ", ".join("Tensor" for _ in self.outputs)
+        return self._schema(name, (), returned if len(self.outputs) == 1 else f"({returned})")
+
+    def out_schema(self, name: str) -> str:
+        """Return the schema of the overload that writes to given outputs, and so returns nothing new."""
+        return self._schema(f"{name}.out", self.outputs, "()")
+
+    def _schema(self, name: str, written: Sequence[str], returned: str) -> str:
+        tensors = list[str]()
+        for index, tensor in enumerate((*self.inputs, *written)):
+            writes = index in self.mutated or index >= len(self.inputs)
+            # Each written tensor is an alias set of its own; sets are named by identifiers.
+            tensors.append(f"Tensor(a{index}!) {tensor}" if writes else f"Tensor {tensor}")
+        fixed = [*(number.schema for number in self.numbers), f'str {self.keywords}=""']
+        device = [] if self.inputs or written else [f"Device? {self.device}=None"]
+        return f"{name}({', '.join([*tensors, '*', *fixed, *device])}) -> {returned}"
+
+    def check_count(self, given: int) -> None:
+        """Raise ArgumentCountError unless that many inputs are what the kernel takes."""
+        if given != len(self.inputs):
+            missing = self.inputs[given:]
+            raise ArgumentCountError(
+                f"{self.kernel} takes {len(self.inputs)} tensors ({', '.join(self.inputs) or 'none'}), not {given}"
+                + (f": {', '.join(missing)} missing" if missing else ""),
+            )
+
+    def check_outputs(self, given: object) -> tuple[object, ...]:
+        """Return the tensors of `out=` as a tuple; raise ArgumentCountError unless there is one for each output."""
+        items = as_items(given)
+        listed = (given,) if items is None else tuple(items)
+        if len(listed) != len(self.outputs):
+            raise ArgumentCountError(
+                f"{self.kernel} has {len(self.outputs)} outputs ({', '.join(self.outputs) or 'none'}), "
+                f"and out= has {len(listed)} tensors",
+            )
+        return listed
+
+
+def signature_of(declaration: Declaration) -> Signature:
+    """Return the signature of a kernel's operator."""
+    inputs = declaration.tensors[: len(declaration.tensors) - len(declaration.out_specs)]
+    told = {name for tile in declaration.in_specs for name in tile.symbolic_dims}
+    raw = {row.name: row for row in declaration.raw if row.is_scalar}
+    names = dict.fromkeys((*(name for name in declaration.dimensions if name not in told), *raw))
+    # A template value shapes the text, so a number that is one too is fixed.
+    numbers = tuple(Number(name, raw.get(name)) for name in names if name not in declaration.templates)
+    taken = {*declaration.tensors, *(number.name for number in numbers)}
+    return Signature(
+        kernel=declaration.name,
+        inputs=inputs,
+        outputs=declaration.tensors[len(inputs) :],
+        mutated=declaration.mutated,
+        numbers=numbers,
+        keywords=_free("keywords", taken),
+        device=_free("device", taken),
+    )
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
