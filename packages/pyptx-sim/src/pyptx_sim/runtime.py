@@ -157,9 +157,22 @@ def _announce(name: str) -> None:
     if policy == "error":
         raise LaunchError(message, hint="move the tensors to the GPU, or set PYPTX_CPU=quiet")
     if policy == "warn":
-        warnings.warn(f"{message} (PYPTX_CPU=quiet silences this)", SimulatedExecution, stacklevel=4)
+        warnings.warn(f"{message} (PYPTX_CPU=quiet silences this)", SimulatedExecution, stacklevel=_callers_level())
     elif policy != "quiet":
         raise LaunchError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
+
+
+def _callers_level() -> int:
+    """Return the level, for whoever calls this, of the innermost frame outside this project and torch."""
+    frame, level = sys._getframe(1), 1  # noqa: SLF001 - the documented way to look at the caller's stack
+    while frame.f_back is not None and _is_machinery(frame.f_globals.get("__name__")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_machinery(module: object) -> bool:
+    root = str(module).partition(".")[0]
+    return root == "torch" or root.startswith("pyptx")
 
 
 RUNTIME: Final = Runtime("sim", PRIORITY, claims, call, simulate)
