@@ -1,0 +1,355 @@
+"""A bundle is data: whatever was done to one, loading it is a BundleError that says what is wrong, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pyptx
+from pyptx.bundles import BundleError, export
+
+from . import bundle_kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.ptxas
+
+NAME = "scale"
+CHOICE = {"N": 64, "alpha": 0.5}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a bundle that nobody has touched."""
+    return export(bundle_kernels.scale, [CHOICE], tmp_path_factory.mktemp("sound") / "bundle")
+
+
+@pytest.fixture
+def bundle(sound: Path, tmp_path: Path) -> Path:
+    shutil.copytree(sound, tmp_path / "bundle")
+    return tmp_path / "bundle"
+
+
+def manifest(bundle: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((bundle / "manifest.json").read_bytes())
+    return read
+
+
+def write_manifest(bundle: Path, document: object) -> None:
+    (bundle / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def forge(bundle: Path, name: str, data: bytes) -> None:
+    """Replace a file and its digest, as a forger would."""
+    (bundle / name).write_bytes(data)
+    document = manifest(bundle)
+    for file in document["files"]:
+        if file["name"] == name:
+            file.update(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    write_manifest(bundle, document)
+
+
+def text(data: bytes | str) -> Callable[[Path], None]:
+    """Return what replaces the whole manifest."""
+    return lambda bundle: (bundle / "manifest.json").write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def replaced(old: str, new: str) -> Callable[[Path], None]:
+    """Return what replaces words of the manifest, wherever they stand in it."""
+
+    def apply(bundle: Path) -> None:
+        before = (bundle / "manifest.json").read_text(encoding="utf-8")
+        assert old in before
+        (bundle / "manifest.json").write_text(before.replace(old, new), encoding="utf-8")
+
+    return apply
+
+
+def put(value: object, *path: str | int) -> Callable[[Path], None]:
+    """Return what replaces a member of the manifest, or adds it."""
+
+    def apply(bundle: Path) -> None:
+        document: Any = manifest(bundle)
+        inner = document
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = value
+        write_manifest(bundle, document)
+
+    return apply
+
+
+def without(*path: str | int) -> Callable[[Path], None]:
+    def apply(bundle: Path) -> None:
+        document: Any = manifest(bundle)
+        inner = document
+        for step in path[:-1]:
+            inner = inner[step]
+        del inner[path[-1]]
+        write_manifest(bundle, document)
+
+    return apply
+
+
+def ptx(old: str, new: str) -> Callable[[Path], None]:
+    """Return what forges the text."""
+
+    def apply(bundle: Path) -> None:
+        before = (bundle / f"{NAME}.ptx").read_text(encoding="utf-8")
+        assert old in before
+        forge(bundle, f"{NAME}.ptx", before.replace(old, new).encode())
+
+    return apply
+
+
+def cubin(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    """Return what forges the machine code."""
+    return lambda bundle: forge(bundle, f"{NAME}.cubin", change((bundle / f"{NAME}.cubin").read_bytes()))
+
+
+def linked(bundle: Path) -> None:
+    (bundle / "scale.ptx").rename(bundle.parent / "elsewhere")
+    (bundle / "scale.ptx").symlink_to(bundle.parent / "elsewhere")
+
+
+def manifest_linked(bundle: Path) -> None:
+    (bundle / "manifest.json").rename(bundle.parent / "elsewhere")
+    (bundle / "manifest.json").symlink_to(bundle.parent / "elsewhere")
+
+
+def pipe(bundle: Path) -> None:
+    (bundle / "scale.ptx").unlink()
+    os.mkfifo(bundle / "scale.ptx")
+
+
+def folder_in_place(bundle: Path) -> None:
+    (bundle / "scale.ptx").unlink()
+    (bundle / "scale.ptx").mkdir()
+
+
+def grown(bundle: Path) -> None:
+    """Make a file huge, without taking up the room."""
+    os.truncate(bundle / "scale.cubin", 1 << 40)
+
+
+def second_kernel(bundle: Path) -> None:
+    document = manifest(bundle)
+    document["kernels"].append({**document["kernels"][0], "name": "other"})
+    write_manifest(bundle, document)
+
+
+def file_twice(bundle: Path) -> None:
+    document = manifest(bundle)
+    document["files"].append(document["files"][0])
+    write_manifest(bundle, document)
+
+
+def twin(bundle: Path) -> None:
+    document = manifest(bundle)
+    document["entries"].append({**document["entries"][0], "name": "Scale"})
+    write_manifest(bundle, document)
+
+
+def stranger(bundle: Path) -> None:
+    """Add an entry of other template names than the first."""
+    document = manifest(bundle)
+    document["entries"].append({**document["entries"][0], "name": "more", "keywords": {"N": 64}})
+    for end in ("ptx", "cubin"):
+        shutil.copy(bundle / f"scale.{end}", bundle / f"more.{end}")
+        row = next(file for file in document["files"] if file["name"] == f"scale.{end}")
+        document["files"].append({**row, "name": f"more.{end}"})
+    write_manifest(bundle, document)
+
+
+R = ("entries", 0, "record")
+
+# What is done to a bundle, and what the error says.
+HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
+    # the folder
+    "it is gone": (shutil.rmtree, "is no folder"),
+    "it has no manifest": (lambda bundle: (bundle / "manifest.json").unlink(), "no manifest.json"),
+    "its manifest is a link": (manifest_linked, "manifest.json can't be read as a plain file"),
+    "a file is missing": (lambda bundle: (bundle / "scale.c").unlink(), "lacks 'scale.c'"),
+    "a file is too many": (lambda bundle: (bundle / "x\n.so").touch(), r"holds 'x\\n.so', which its manifest does not"),
+    "a folder is too many": (lambda bundle: (bundle / "__pycache__").mkdir(), "holds '__pycache__'"),
+    "a file is a link": (linked, r"scale.ptx can't be read as a plain file"),
+    "a file is a pipe": (pipe, "scale.ptx is no plain file"),
+    "a file is a folder": (folder_in_place, r"scale.ptx (is no plain file|can't be read)"),
+    "a file is enormous": (grown, r"scale.cubin has 1099511627776 bytes, and may have \d+"),
+    "a file is cut off": (lambda bundle: os.truncate(bundle / "scale.h", 100), "scale.h has 100 bytes"),
+    "a file is not what was exported": (
+        lambda bundle: (bundle / "scale.ptx").write_bytes(b" " * (bundle / "scale.ptx").stat().st_size),
+        "scale.ptx is not what was exported: its SHA-256 differs",
+    ),
+    # JSON
+    "its manifest is empty": (text(""), "is no JSON"),
+    "its manifest is no UTF-8": (text(b'{"format": "\xff"}'), "is no UTF-8"),
+    "its manifest is UTF-16": (text("{}".encode("utf-16")), "is no UTF-8"),
+    "its manifest begins with a mark": (text("\ufeff{}"), "is no JSON"),
+    "its manifest is a list": (text("[]"), "manifest is a list: it must be an object"),
+    "its manifest is cut off": (text('{"format": 1, "name": "sc'), "is no JSON"),
+    "its manifest goes on": (text("{} {}"), "is no JSON"),
+    "its manifest nests too deeply": (text("[" * 200_000), "nests too deeply"),
+    "its manifest nests objects too deeply": (text('{"a":' * 200_000), "nests too deeply"),
+    "a key is there twice": (replaced('"format": 1', '"format": 1, "format": 1'), "member 'format' twice"),
+    "a key is there twice, further in": (replaced('"grid": [', '"grid": [1, 1, 1], "grid": ['), "member 'grid' twice"),
+    "a number is none": (replaced('"shared_bytes": 0', '"shared_bytes": NaN'), "holds NaN, which is no JSON"),
+    "a number is endless": (replaced('"shared_bytes": 0', '"shared_bytes": -Infinity'), "holds -Infinity"),
+    "a number is beyond floats": (replaced('"shared_bytes": 0', '"shared_bytes": 1e999'), "beyond any number"),
+    "a number has too many digits": (
+        replaced('"shared_bytes": 0', '"shared_bytes": ' + "9" * 5000),
+        "an integer of 5000 digits",
+    ),
+    # the manifest
+    "its format is of the future": (put(2, "format"), "has format 2, and this pyptx reads format 1"),
+    "its format is a word": (put("1", "format"), "manifest.format is '1': it must be an integer"),
+    "its format is missing": (without("format"), "it lacks format"),
+    "a member is unknown": (put(1, "exec"), "means nothing: 'exec'"),
+    "an unknown member is written to fool terminals": (put(1, "\x1b[2J\ud800"), r"means nothing: '\\x1b\[2J\\ud800'"),
+    "its name leads out of it": (put("../evil", "name"), "manifest.name is '../evil'"),
+    "its name is a path": (put("/etc/passwd", "name"), "manifest.name is '/etc/passwd'"),
+    "an entry leads out of it": (put("../scale", "entries", 0, "name"), r"entries\[0\].name is '../scale'"),
+    "an entry is a path of Windows": (put("C:\\scale", "entries", 0, "name"), r"entries\[0\].name"),
+    "an entry is nameless": (put("", "entries", 0, "name"), r"entries\[0\].name is ''"),
+    "an entry holds a NUL": (put("sc\0ale", "entries", 0, "name"), r"entries\[0\].name"),
+    "an entry is of no kernel": (put("other", "entries", 0, "kernel"), "are not those of its entries"),
+    "a kernel has no entry": (second_kernel, "are not those of its entries"),
+    "there is no entry": (put([], "entries"), "it has 0 items, and may have 1 to"),
+    "two entries are alike but for case": (twin, "names two entries alike"),
+    "an entry was made for other keywords": (stranger, "no specialisations of one kernel"),
+    "a file leads out of it": (put("../scale.c", "files", 0, "name"), "no part of a bundle, '../scale.c'"),
+    "a file is named twice": (file_twice, "names a file twice"),
+    "a file has a negative size": (put(-1, "files", 0, "bytes"), r"files\[0\].bytes is -1"),
+    "a file has an absurd size": (put(1 << 62, "files", 0, "bytes"), r"files\[0\].bytes"),
+    "a digest is short": (put("00", "files", 0, "sha256"), r"files\[0\].sha256 is '00'"),
+    "a digest is in capitals": (put("A" * 64, "files", 0, "sha256"), r"files\[0\].sha256"),
+    "a keyword is nested": (put({"N": [64]}, "entries", 0, "keywords"), "keywords.N is a list"),
+    "a keyword is no name": (put({"a b": 1}, "entries", 0, "keywords"), "a name in .*keywords is 'a b'"),
+    "a keyword is enormous": (put("x" * 2000, "entries", 0, "keywords", "dtype"), "2000 characters"),
+    "a size is missing": (without("entries", 0, "keywords", "N"), "other arrays or scalars than its kernel"),
+    "a size is untrue": (put(65, "entries", 0, "keywords", "N"), "other arrays or scalars than its kernel"),
+    "a size is negative": (put(-64, "entries", 0, "keywords", "N"), "other arrays or scalars than its kernel"),
+    "resources are negative": (put(-1, "entries", 0, "resources", "registers"), "resources.registers is -1"),
+    "the compiler's name is an escape sequence": (put("\x1b]0;", "compiler"), "manifest.compiler"),
+    # the kernel
+    "a tile has another type": (put("f64", "kernels", 0, "inputs", 0, "dtype"), "other arrays or scalars"),
+    "a tile has another layout": (put("TMA_128B", "kernels", 0, "inputs", 0, "layout"), "other arrays or scalars"),
+    "a tile has no such layout": (put("DIAGONAL", "kernels", 0, "inputs", 0, "layout"), "must be one of ROW"),
+    "a tile has no dimension": (put([], "kernels", 0, "inputs", 0, "shape"), "may have 1 to"),
+    "a dimension is zero": (put([0], "kernels", 0, "inputs", 0, "shape"), "must be 1 to"),
+    "a dimension is code": (put(["__import__('os')"], "kernels", 0, "inputs", 0, "shape"), r"shape\[0\] is .__imp"),
+    "an array is left out": (put(["X"], "kernels", 0, "tensors"), "other arrays or scalars"),
+    "an open scalar is left out": (put([], "kernels", 0, "open"), "other arrays or scalars"),
+    "an open scalar is of another type": (put("u64", "kernels", 0, "open", 0, "type"), "other arrays or scalars"),
+    # the record; `test_bundle_records` has what is wrong with its fields
+    "its record brings a text of its own": (put("ret;", *R, "text"), "its text stands in a file of its own"),
+    "its grid is absurd": (put([2**31 - 1, 65536, 1], *R, "grid"), "grid.y is 65536"),
+    "its block is absurd": (put([1024, 1024, 1], *R, "block"), "1048576 threads"),
+    "it asks for all shared memory": (put(2**40, *R, "shared_bytes"), "shared_bytes is 1099511627776"),
+    "its target is another": (put("sm_90a", *R, "target"), "the text is for sm_80, and the record for sm_90a"),
+    "its output overlaps itself": (put([0], *R, "outputs", 0, "strides"), r"strides\[0\] is 0"),
+    "its output is larger than the tile": (put([1 << 40], *R, "outputs", 0, "shape"), "other arrays or scalars"),
+    # the text and the machine code, with digests that fit
+    "its text is for another target": (ptx("sm_80", "sm_86"), "the text is for sm_86, and the record for sm_80"),
+    "its text has another entry": (ptx(".entry scale", ".entry shale"), "defines 0 entries called scale"),
+    "its text has fewer parameters": (ptx(".param .u64 X,", ""), "takes 3 parameters in the text, and 4"),
+    "its text has other parameters": (ptx(".param .u32 count", ".param .u64 count"), "count .* declared otherwise"),
+    "its text is no PTX": (ptx("ret;", "ret"), "it is no PTX"),
+    "its text is binary": (lambda bundle: forge(bundle, "scale.ptx", bytes(range(256))), "a NUL"),
+    "its text is empty": (lambda bundle: forge(bundle, "scale.ptx", b""), "the text is for nothing"),
+    "its cubin is empty": (cubin(lambda _: b""), "is no cubin"),
+    "its cubin is text": (cubin(lambda _: b"#!/bin/sh\n" * 50), "is no cubin"),
+    "its cubin is a program for this machine": (
+        cubin(lambda data: data[:18] + b"\x3e\x00" + data[20:]),
+        "an ELF file for machine 62",
+    ),
+    "its cubin is of 32 bits": (cubin(lambda data: data[:4] + b"\x01" + data[5:]), "is no cubin"),
+    "its cubin is for another target": (
+        cubin(lambda data: data[:49] + b"\x5a" + data[50:]),
+        "machine code for sm_90, and its record is for sm_80",
+    ),
+    "its cubin has another entry": (cubin(lambda data: data.replace(b"scale", b"shale")), "no code for the entry"),
+}  # fmt: skip
+
+
+def test_the_bundle_that_nobody_touched_loads(bundle: Path) -> None:
+    kernel = pyptx.load(str(bundle))["scale"]
+    assert isinstance(kernel, pyptx.bundles.LoadedKernel)
+    write_manifest(bundle, manifest(bundle))  # other white space, same meaning
+    assert pyptx.load(bundle)["scale"].ptx() == kernel.ptx()
+
+
+@pytest.mark.parametrize("name", HARMED)
+def test_what_is_wrong_is_said(name: str, bundle: Path) -> None:
+    harm, message = HARMED[name]
+    harm(bundle)
+    with pytest.raises(BundleError, match=message):
+        pyptx.load(bundle)
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of every value in a document."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+OFTEN = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def loads_or_says_why(bundle: Path) -> None:
+    with contextlib.suppress(BundleError):
+        pyptx.load(bundle)
+
+
+@OFTEN
+@given(data=st.data())
+def test_any_value_may_stand_anywhere_in_the_manifest(data: st.DataObject, bundle: Path, sound: Path) -> None:
+    document = manifest(sound)
+    path = data.draw(st.sampled_from(sorted(places(document), key=str)))
+    value = data.draw(JSON)
+    if path:
+        inner: Any = document
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = value
+    write_manifest(bundle, document if path else value)
+    loads_or_says_why(bundle)
+
+
+@OFTEN
+@given(data=st.data())
+def test_any_bytes_of_the_manifest_may_change(data: st.DataObject, bundle: Path, sound: Path) -> None:
+    before = (sound / "manifest.json").read_bytes()
+    start = data.draw(st.integers(0, len(before)))
+    end = data.draw(st.integers(start, min(start + 40, len(before))))
+    (bundle / "manifest.json").write_bytes(before[:start] + data.draw(st.binary(max_size=20)) + before[end:])
+    loads_or_says_why(bundle)
+
+
+@OFTEN
+@given(data=st.data(), end=st.sampled_from(["ptx", "cubin"]))
+def test_any_bytes_of_a_file_may_change_with_its_digest(
+    data: st.DataObject, end: str, bundle: Path, sound: Path
+) -> None:
+    before = (sound / f"scale.{end}").read_bytes()
+    start = data.draw(st.integers(0, min(len(before), 2000)))
+    stop = data.draw(st.integers(start, min(start + 40, len(before))))
+    forge(bundle, f"scale.{end}", before[:start] + data.draw(st.binary(max_size=20)) + before[stop:])
+    loads_or_says_why(bundle)
