@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -46,7 +47,7 @@ class Scale:
         self.seen = tuple(arguments)
         (x,) = arguments
         count = int(np.prod(x.shape))
-        bits = int(self.ptx_type.lstrip("usbf"))
+        bits = 8 if self.ptx_type in {"e4m3", "e5m2", "ue8m0"} else int(self.ptx_type.lstrip("usbf"))
         text = SCALE.replace("SIZE", str(bits // 8)).replace("TYPE", f"u{bits}")
         by = keywords["by"]
         assert isinstance(by, int)
@@ -154,6 +155,18 @@ def test_elements_that_numpy_lacks_are_bits() -> None:
     y = call(Scale("bf16"), x, by=1)
     assert y.dtype.itemsize == 2
     assert y.view(np.uint16).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(
+    ("ptx", "name"), [("e4m3", "float8_e4m3fn"), ("e5m2", "float8_e5m2"), ("ue8m0", "float8_e8m0fnu")]
+)
+def test_small_floats_pass_bit_by_bit(ptx: str, name: str) -> None:
+    bits = np.arange(256, dtype=np.uint8).reshape(4, 64)
+    x = bits.view(getattr(ml_dtypes, name))
+    y = call(Scale(ptx), x, by=1)
+    assert isinstance(y, np.ndarray)
+    assert (y.dtype, y.shape) == (x.dtype, x.shape)
+    assert np.array_equal(y.view(np.uint8), bits)
 
 
 def test_a_dtype_that_ptx_lacks_is_an_error() -> None:

@@ -154,7 +154,7 @@ def storage_of(value: object) -> Array:
         raise LaunchError("an array with negative strides cannot be passed to a kernel", hint="copy it first")
     size = sum(spans) + array.itemsize if array.size else 0
     writeable = array.flags.writeable
-    raw = array.view(np.dtype(f"u{array.itemsize}")) if array.dtype.kind == "V" else array
+    raw = array if array.dtype.isbuiltin == 1 else array.view(np.dtype(f"u{array.itemsize}"))
     flat = np.lib.stride_tricks.as_strided(raw, (size // array.itemsize,), (array.itemsize,), writeable=writeable)
     return flat.view(np.uint8)
 
@@ -189,7 +189,7 @@ def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
 def _laid_out(flat: Array, output: Output) -> Array:
     """View a flat array in the shape and strides of an output, which is dense."""
     strides = tuple(stride * flat.itemsize for stride in output.strides)
-    return np.lib.stride_tricks.as_strided(flat, output.shape, strides)
+    return np.ndarray(output.shape, flat.dtype, flat.view(np.uint8), strides=strides)
 
 
 def _framework_name(output: Output) -> str:
