@@ -78,7 +78,10 @@ def check_storage(kernel: str, name: str, tensor: torch.Tensor) -> None:
         raise LayoutError(f"{kernel}: the negation of {name} is pending", hint=f"pass {name}.resolve_neg()")
     if tensor.is_conj():
         raise LayoutError(f"{kernel}: the conjugation of {name} is pending", hint=f"pass {name}.resolve_conj()")
-    if tensor.device.type not in KNOWN:
-        raise DeviceError(
-            f"{kernel}: {name} is on {tensor.device}, where no kernel of PTX runs", hint=f"pass {name}.cuda()"
-        )
+    check_device(kernel, f"{name} is on", tensor.device)
+
+
+def check_device(kernel: str, what: str, device: torch.device) -> None:
+    """Raise DeviceError for a type of device that runs no PTX."""
+    if device.type not in KNOWN:
+        raise DeviceError(f"{kernel}: {what} {device}, where no kernel of PTX runs", hint='use "cuda", or "cpu"')

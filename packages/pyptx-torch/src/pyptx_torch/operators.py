@@ -16,7 +16,7 @@ import torch
 
 from pyptx_dsl.errors import DeviceError, KeywordError
 from pyptx_dsl.runtimes import called_while_compiling
-from pyptx_torch.devices import check_storage
+from pyptx_torch.devices import check_device, check_storage
 from pyptx_torch.dispatch import define
 from pyptx_torch.internals import destroy
 from pyptx_torch.literals import Literals
@@ -127,6 +127,9 @@ class Operator:
         if out is None:
             return self.default(*tensors, **arguments)
         given = self.signature.check_outputs(out)
+        for name, tensor in zip(self.signature.outputs, given, strict=True):
+            if not isinstance(tensor, torch.Tensor):
+                raise KeywordError(f"{self.kernel.name}: out= for {name} is {type(tensor).__name__}, and no tensor")
         self.into(*tensors, *given, **arguments)
         return given[0] if len(given) == 1 else given
 
@@ -164,9 +167,11 @@ class Operator:
         if given is None:
             return torch.get_default_device()
         try:
-            return torch.device(cast("str", given))
+            device = torch.device(cast("str", given))
         except (RuntimeError, TypeError) as error:
             raise DeviceError(f"{self.kernel.name}: device={given!r} is no device of torch: {error}") from None
+        check_device(self.kernel.name, "device= is", device)
+        return device
 
 
 def _claim(kernel: Kernel) -> str:

@@ -1,0 +1,116 @@
+"""Each wrong call is one clear error at the caller's line, and the next good call works."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx_dsl.errors import (
+    AlignmentError,
+    ArgumentCountError,
+    DeviceError,
+    DtypeError,
+    KeywordError,
+    LayoutError,
+    RankError,
+    RuntimeMissingError,
+    ShapeError,
+    UnboundDimensionsError,
+)
+
+from .kernels import accumulate, double, double_columns, fill, fill_words, power, scale_, sum_and_difference
+
+torch = pytest.importorskip("torch")
+errors = pytest.importorskip("pyptx_torch.errors")
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
+    pytest.mark.filterwarnings("ignore:.*quantize:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*quantize:DeprecationWarning"),
+]
+
+X = torch.ones(32)
+PLANE = torch.ones(2, 32)
+
+
+def quantized():
+    return torch.quantize_per_tensor(X, 0.1, 0, torch.quint8)
+
+
+CASES = [
+    ("rank", lambda: double(PLANE), RankError, "X has 2 dimensions"),
+    ("no dimension", lambda: double(torch.tensor(1.0)), RankError, "X has 0 dimensions"),
+    ("empty", lambda: double(torch.empty(0)), ShapeError, "X is empty"),
+    ("dtype", lambda: double(X.double()), DtypeError, "X holds f64"),
+    ("complex", lambda: double(X.to(torch.complex64)), DtypeError, "torch.complex64, which PTX has no type for"),
+    ("strides", lambda: double(torch.ones(64)[::2]), LayoutError, "X has strides"),
+    ("expanded", lambda: double(torch.ones(1).expand(32)), LayoutError, "X has strides"),
+    ("rows for columns", lambda: double_columns(torch.ones(4, 8)), LayoutError, "dense by columns"),
+    ("sizes", lambda: sum_and_difference(X, torch.ones(64)), ShapeError, "N is 32 in A"),
+    ("count", lambda: double(X, X), ArgumentCountError, "takes 1 tensors"),
+    ("missing", lambda: sum_and_difference(X), ArgumentCountError, "B missing"),
+    ("devices", lambda: sum_and_difference(X, X.to("meta")), DeviceError, "A is on cpu, and B on meta"),
+    ("sparse", lambda: double(X.to_sparse()), LayoutError, "to_dense"),
+    ("quantized", lambda: double(quantized()), LayoutError, "quantized"),
+    ("negation", lambda: double(torch._neg_view(X)), LayoutError, "resolve_neg"),
+    ("number for a tensor", lambda: sum_and_difference(X, 1.0), RuntimeMissingError, "Tensor, float"),
+    ("tensor for a number", lambda: power(PLANE, alpha=torch.ones(3)), KeywordError, "alpha is a number"),
+    ("word for a number", lambda: power(PLANE, alpha="two"), KeywordError, "alpha='two'"),
+    ("missing number", lambda: power(PLANE), KeywordError, "needs the raw parameter 'alpha'"),
+    ("too large a number", lambda: fill_words(N=32, word=2**64, device="cpu"), KeywordError, "declared u64"),
+    ("negative word", lambda: fill_words(N=32, word=-1, device="cpu"), KeywordError, "declared u64"),
+    ("unknown keyword", lambda: double(X, beta=1), KeywordError, "'beta'"),
+    ("device= beside tensors", lambda: double(X, device="cpu"), KeywordError, "'device'"),
+    ("no such device", lambda: fill(N=32, alpha=1.0, device="gpu"), DeviceError, "no device of torch"),
+    ("other device", lambda: fill(N=32, alpha=1.0, device="mps"), DeviceError, "where no kernel of PTX runs"),
+    ("unbound size", lambda: fill(alpha=1.0, device="cpu"), UnboundDimensionsError, "no size for N"),
+    ("size of zero", lambda: fill(N=0, alpha=1.0, device="cpu"), KeywordError, "N=0"),
+    ("out count", lambda: double(X, out=(X, X)), ArgumentCountError, "out= has 2"),
+    ("out of a kernel without", lambda: scale_(X.clone(), alpha=1.0, out=X), ArgumentCountError, "has 0 outputs"),
+    ("out shape", lambda: double(X, out=torch.empty(64)), ShapeError, "out= for Y has shape"),
+    ("out dtype", lambda: double(X, out=torch.empty(32).int()), DtypeError, "out= for Y holds torch.int32"),
+    ("out device", lambda: double(X, out=torch.empty(32, device="meta")), DeviceError, "out= for Y is on meta"),
+    ("out strides", lambda: double(X, out=torch.empty(64)[::2]), LayoutError, "out= for Y has strides"),
+    ("out is a list of numbers", lambda: double(X, out=1.0), KeywordError, "out= for Y is float"),
+    ("outs overlap", lambda: sum_and_difference(X, X, out=(PLANE[0], PLANE[0])), LayoutError, "the same memory"),
+    (
+        "gradient of what is written",
+        lambda: scale_(torch.ones(32, requires_grad=True), alpha=1.0),
+        errors.GradientError,
+        "would be lost",
+    ),
+    (
+        "gradient beside what is written",
+        lambda: accumulate(torch.ones(32, requires_grad=True), X.clone()),
+        errors.GradientError,
+        "would be lost",
+    ),
+    (
+        "gradient into out",
+        lambda: double(torch.ones(32, requires_grad=True), out=torch.empty(32)),
+        errors.GradientError,
+        "would be lost",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), [row[1:] for row in CASES], ids=[row[0] for row in CASES])
+def test_a_wrong_call_is_an_error_at_its_line_and_the_next_good_one_works(call, kind, words):
+    with pytest.raises(kind, match=words) as raised:
+        call()
+    assert "test_bad_inputs.py:" in raised.value.where
+    assert str(raised.value).count("\nhint:") <= 1
+    assert torch.equal(double(X), 2 * X)
+
+
+def test_there_are_more_than_twenty_kinds_of_wrong_calls():
+    assert len(CASES) > 30
+
+
+def test_misaligned_storage_is_an_error():
+    odd = torch.frombuffer(bytearray(4 * 33), dtype=torch.float32, offset=1, count=32)
+    with pytest.raises(AlignmentError, match="multiple of 4"):
+        double(odd)
+    with pytest.raises(AlignmentError, match="out= for Y"):
+        double(X, out=odd)
+    assert torch.equal(double(X), 2 * X)
