@@ -3,14 +3,14 @@
 
 #include <nanobind/nanobind.h>
 
-#include "failure.h"
+#include "driver.h"
 
 namespace pyptx {
 
 // Set the Python exception of a failure; needs the interpreter's lock.
 void raise(const Failure& failure) noexcept;
 
-// Add the handlers of XLA's foreign functions (xla.cpp).
-void bind_xla(nanobind::module_& shim);
+void bind_launcher(nanobind::module_& shim);  // the eager fast path (launcher.cpp)
+void bind_xla(nanobind::module_& shim);       // the handlers of XLA's foreign functions (xla.cpp)
 
 }  // namespace pyptx

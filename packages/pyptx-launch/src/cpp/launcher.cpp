@@ -1,60 +1,248 @@
-#include "launcher.h"
-
+// The eager fast path: a callable that knows specialisations by what their tensors look like.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <structmember.h>
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 
 #include "bindings.h"
+#include "dlpack.h"
 #include "plan.h"
-#include "signature.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace pyptx {
 namespace {
 
-constexpr std::size_t kMaxTensors = 32;  // inputs and outputs of a call; one with more takes the slow path
-constexpr std::size_t kMaxScalars = 16;
+// Of one call; one with more of anything is a miss.
+constexpr std::size_t kMaxTensors = 32, kMaxOutputs = 8, kMaxScalars = 16, kMaxWords = 512;
+constexpr std::size_t kHeadWords = 2;
+
+// Write what a tensor looks like: device; element type and rank; then extent and stride of each dimension, the stride
+// of an extent of one being 0. The words of a signature (launchers.py) are the same numbers.
+std::size_t describe(const dl::Tensor& tensor, std::int64_t* to) {
+  to[0] = std::int64_t{tensor.device.type} << 32 | std::uint32_t(tensor.device.id);
+  to[1] = std::int64_t{tensor.rank} << 32 | tensor.dtype.lanes << 16 | tensor.dtype.bits << 8 | tensor.dtype.code;
+  std::int64_t contiguous = 1;
+  for (std::int32_t i = tensor.rank; i-- > 0; contiguous *= tensor.shape[i]) {
+    to[kHeadWords + 2 * i] = tensor.shape[i];
+    std::int64_t stride = tensor.strides != nullptr ? tensor.strides[i] : contiguous;
+    to[kHeadWords + 2 * i + 1] = tensor.shape[i] == 1 ? 0 : stride;
+  }
+  return kHeadWords + 2 * static_cast<std::size_t>(tensor.rank);
+}
 
 // One specialisation.
 struct Entry {
   std::uint64_t hash;
-  std::vector<Signature> inputs, outputs;
-  nb::object owner;  // of the plan
+  std::vector<std::int64_t> words;  // of all inputs
+  std::vector<std::vector<std::int64_t>> outputs;
+  std::vector<std::uint64_t> alignments;  // of inputs, then outputs
+  bool allocatable;                       // frameworks allocate contiguous tensors
+  std::vector<int> scalars;               // for each of the plan's, which of the launcher's it is; -1 for none
+  nb::object owner;                       // of the plan
   const Plan* plan;
-  std::vector<int> scalars;  // for each scalar of the plan, which of the launcher's it is; -1 for none
-  bool allocatable;          // frameworks allocate contiguous tensors
+  Entry* next = nullptr;
 };
 
-struct Accepted {
-  nb::object type;
-  const dl::ExchangeApi* api;
-};
+struct Accepted { PyTypeObject* type; const dl::ExchangeApi* api; };
 
 struct State {
-  nb::object miss, grad_mode;
-  std::vector<nb::object> guards, scalars;
+  PyObject *miss, *grad_mode, *out, *requires_grad;
+  std::vector<PyObject*> guards, scalars;
   std::vector<Accepted> types;
-  nb::object out_name, requires_grad;
   AppendTable<Entry> table;
 };
 
 struct LauncherObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
+  PyObject* references;  // all that the state points to
   State* state;
 };
 
-enum class Outcome { hit, miss, error };
+struct Miss {};
 
-State& state_of(PyObject* self) { return *reinterpret_cast<LauncherObject*>(self)->state; }
+void need(bool hit) {
+  if (!hit) throw Miss{};
+}
 
-// Run what may throw C++ exceptions where Python calls C; what it throws becomes the Python exception.
-template <typename Body, typename Result>
-Result guarded(Result failed, Body body) noexcept {
+void checked(int status) {
+  if (status != 0) throw nb::python_error();
+}
+
+bool truth(PyObject* callable) {
+  nb::object answer = nb::steal(PyObject_CallNoArgs(callable));
+  int truth = answer.is_valid() ? PyObject_IsTrue(answer.ptr()) : -1;
+  checked(truth < 0);
+  return truth != 0;
+}
+
+bool same_name(PyObject* name, PyObject* wanted) {
+  return name == wanted || PyUnicode_Compare(name, wanted) == 0;  // names are interned, nearly always
+}
+
+// One call: its steps throw Miss for what is not for a plan, and python_error or Failure for what is wrong.
+class Call {
+ public:
+  Call(State& state, PyObject* const* inputs, std::size_t count) : state_(state), inputs_(inputs), count_(count) {}
+
+  PyObject* run(PyObject* names) {
+    need(count_ > 0 && count_ <= kMaxTensors);
+    for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_Size(names); ++i)
+      read_keyword(PyTuple_GetItem(names, i), inputs_[count_ + i]);
+    for (PyObject* guard : state_.guards) need(!truth(guard));
+    find();
+    if (state_.grad_mode != Py_None && truth(state_.grad_mode)) need_no_gradients();
+    read_scalars();
+    if (out_ != nullptr) read_out(); else allocate();
+    launch();
+    if (out_ != nullptr) return nb::borrow(out_).release().ptr();
+    if (made_count_ == 0) return nb::none().release().ptr();
+    if (made_count_ == 1) return made_[0].release().ptr();
+    nb::object several = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(made_count_)));
+    for (std::size_t i = 0; i < made_count_; ++i) checked(PyTuple_SetItem(several.ptr(), i, made_[i].release().ptr()));
+    return several.release().ptr();
+  }
+
+ private:
+  void read_keyword(PyObject* name, PyObject* value) {
+    if (same_name(name, state_.out)) {
+      out_ = value == Py_None ? nullptr : value;
+      return;
+    }
+    std::size_t at = 0;
+    while (at < state_.scalars.size() && !same_name(name, state_.scalars[at])) ++at;
+    need(at < state_.scalars.size());
+    given_[at] = value;
+    ++given_count_;
+  }
+
+  // Describe a tensor behind `words`, note its address, and return how many words that took.
+  std::size_t read(PyObject* object, std::size_t number, std::int64_t* words, std::size_t room) {
+    std::size_t at = 0;
+    while (at < state_.types.size() && Py_TYPE(object) != state_.types[at].type) ++at;
+    need(at < state_.types.size());
+    if (number == 0) api_ = state_.types[at].api;
+    dl::Tensor tensor;
+    if (state_.types[at].api->tensor_from_object(object, &tensor) != 0) {
+      checked(PyErr_ExceptionMatches(PyExc_Exception) == 0);
+      PyErr_Clear();  // sparse, on no device, …: whoever answers misses says so better than an exporter
+      throw Miss{};
+    }
+    need(kHeadWords + 2 * static_cast<std::size_t>(tensor.rank) <= room);
+    if (number == 0) device_ = tensor.device;
+    addresses_[number] = tensor.address();
+    return describe(tensor, words);
+  }
+
+  void find() {
+    std::array<std::int64_t, kMaxWords> words;
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < count_; ++i) used += read(inputs_[i], i, &words[used], kMaxWords - used);
+    entry_ = state_.table.find(hash_of(words.data(), used), [&](const Entry& entry) {
+      return same(entry.words, words.data(), used) && aligned(entry, 0, count_);
+    });
+    need(entry_ != nullptr);
+  }
+
+  static bool same(const std::vector<std::int64_t>& wanted, const std::int64_t* words, std::size_t count) {
+    return wanted.size() == count && std::memcmp(wanted.data(), words, count * sizeof *words) == 0;
+  }
+
+  bool aligned(const Entry& entry, std::size_t from, std::size_t to) const {
+    while (from < to && addresses_[from] % entry.alignments[from] == 0) ++from;
+    return from == to;
+  }
+
+  void need_no_gradients() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      nb::object wanted = nb::steal(PyObject_GetAttr(inputs_[i], state_.requires_grad));
+      checked(!wanted.is_valid());
+      need(wanted.is(Py_False));
+    }
+  }
+
+  void read_scalars() {
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < entry_->scalars.size(); ++i) {
+      if (entry_->scalars[i] < 0) continue;
+      PyObject* value = given_[entry_->scalars[i]];
+      bool fits = value != nullptr && convert(entry_->plan->scalars[i]->type, value, scalars_[i]);
+      PyErr_Clear();  // whoever answers misses says what is wrong with it
+      need(fits);
+      ++taken;
+    }
+    need(taken == given_count_);
+  }
+
+  void read_out() {
+    std::size_t wanted = entry_->outputs.size();
+    bool tuple = PyTuple_Check(out_) && wanted > 1;
+    need(tuple ? PyTuple_Size(out_) == static_cast<Py_ssize_t>(wanted) : wanted == 1);
+    for (std::size_t i = 0; i < wanted; ++i) {
+      std::array<std::int64_t, kMaxWords> words;
+      std::size_t used = read(tuple ? PyTuple_GetItem(out_, i) : out_, count_ + i, words.data(), kMaxWords);
+      need(same(entry_->outputs[i], words.data(), used));
+    }
+    need(aligned(*entry_, count_, count_ + wanted));
+  }
+
+  void allocate() {
+    need(entry_->allocatable);
+    for (const std::vector<std::int64_t>& words : entry_->outputs) {
+      std::array<std::int64_t, kMaxWords / 2> shape;
+      for (std::size_t at = kHeadWords; at < words.size(); at += 2) shape[(at - kHeadWords) / 2] = words[at];
+      dl::Tensor prototype{};
+      prototype.device = {static_cast<std::int32_t>(words[0] >> 32), static_cast<std::int32_t>(words[0])};
+      prototype.rank = static_cast<std::int32_t>(words[1] >> 32);
+      std::memcpy(&prototype.dtype, &words[1], sizeof prototype.dtype);  // code, bits and lanes, little-endian
+      prototype.shape = shape.data();
+      dl::ManagedTensor* managed = nullptr;
+      checked(api_->allocate(&prototype, &managed, nullptr, &set_error));
+      addresses_[count_ + made_count_] = managed->tensor.address();
+      void* object = nullptr;
+      checked(api_->object_from_managed(managed, &object));
+      made_[made_count_++] = nb::steal(static_cast<PyObject*>(object));
+    }
+  }
+
+  static void set_error(void*, const char* kind, const char* message) {
+    nb::gil_scoped_acquire locked;
+    PyErr_SetString(std::strcmp(kind, "MemoryError") == 0 ? PyExc_MemoryError : PyExc_RuntimeError, message);
+  }
+
+  void launch() {
+    void* stream = nullptr;
+    checked(api_->current_stream(device_.type, device_.id, &stream));
+    nb::gil_scoped_release unlocked;  // a launch waits where the stream's queue is full
+    entry_->plan->launch(addresses_.data(), count_ + entry_->outputs.size(), static_cast<cu::Stream>(stream),
+                         device_.id, scalars_.data());
+  }
+
+  State& state_;
+  PyObject* const* inputs_;
+  std::size_t count_, given_count_ = 0, made_count_ = 0;
+  PyObject* out_ = nullptr;
+  const dl::ExchangeApi* api_ = nullptr;  // of the first tensor's type; it allocates, and knows the stream
+  dl::Device device_;
+  const Entry* entry_ = nullptr;
+  std::array<PyObject*, kMaxScalars> given_{};
+  std::array<Scalar, kMaxScalars> scalars_;
+  std::array<cu::Address, kMaxTensors> addresses_;
+  std::array<nb::object, kMaxOutputs> made_;
+};
+
+PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t flags, PyObject* names) {
+  auto launcher = reinterpret_cast<LauncherObject*>(self);
+  if (launcher->references == nullptr) return PyErr_Format(PyExc_RuntimeError, "this launcher is being collected");
   try {
-    return body();
+    return Call(*launcher->state, arguments, static_cast<std::size_t>(PyVectorcall_NARGS(flags))).run(names);
+  } catch (const Miss&) {
+    return PyObject_Vectorcall(launcher->state->miss, arguments, flags, names);
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const Failure& failure) {
@@ -62,329 +250,55 @@ Result guarded(Result failed, Body body) noexcept {
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
-  return failed;
-}
-
-// -1 for an exception, else what a callable without arguments thinks.
-int truth(const nb::object& callable) {
-  PyObject* answer = PyObject_CallNoArgs(callable.ptr());
-  if (answer == nullptr) return -1;
-  int truth = answer == Py_False || answer == Py_None ? 0 : PyObject_IsTrue(answer);
-  Py_DECREF(answer);
-  return truth;
-}
-
-// The arguments of one call, and what becomes of them.
-class Call {
- public:
-  Call(State& state, PyObject* const* arguments, std::size_t count, PyObject* names)
-      : state_(state), arguments_(arguments), count_(count), names_(names) {}
-
-  ~Call() {
-    for (std::size_t i = 0; i < made_count_; ++i) Py_XDECREF(made_[i]);
-  }
-
-  // Look, find, allocate and launch; a hit leaves its result in `result`.
-  Outcome run(PyObject*& result) {
-    for (auto step : {&Call::read_keywords, &Call::ask_guards, &Call::read_inputs, &Call::ask_gradients, &Call::find,
-                      &Call::read_out, &Call::allocate, &Call::launch})
-      if (Outcome outcome = (this->*step)(); outcome != Outcome::hit) return outcome;
-    return answer(result);
-  }
-
- private:
-  Outcome read_keywords() {
-    if (count_ == 0 || count_ > kMaxTensors) return Outcome::miss;
-    Py_ssize_t named = names_ == nullptr ? 0 : PyTuple_Size(names_);
-    for (Py_ssize_t i = 0; i < named; ++i) {
-      PyObject* name = PyTuple_GetItem(names_, i);
-      PyObject* value = arguments_[count_ + i];
-      if (same_name(name, state_.out_name)) {
-        out_ = value == Py_None ? nullptr : value;
-        continue;
-      }
-      std::size_t at = 0;
-      while (at < state_.scalars.size() && !same_name(name, state_.scalars[at])) ++at;
-      if (at == state_.scalars.size()) return Outcome::miss;
-      given_[at] = value;
-    }
-    return Outcome::hit;
-  }
-
-  static bool same_name(PyObject* name, const nb::object& wanted) {
-    return name == wanted.ptr() || PyUnicode_Compare(name, wanted.ptr()) == 0;  // names are interned, nearly always
-  }
-
-  Outcome ask_guards() {
-    for (const nb::object& guard : state_.guards)
-      if (int answer = truth(guard); answer != 0) return answer < 0 ? Outcome::error : Outcome::miss;
-    return Outcome::hit;
-  }
-
-  Outcome read(PyObject* object, dl::Tensor& to) {
-    std::size_t at = 0;
-    while (at < state_.types.size() && reinterpret_cast<PyObject*>(Py_TYPE(object)) != state_.types[at].type.ptr()) ++at;
-    if (at == state_.types.size()) return Outcome::miss;
-    const dl::ExchangeApi* api = state_.types[at].api;
-    if (api_ == nullptr) api_ = api;
-    if (api->tensor_from_object(object, &to) == 0) return Outcome::hit;
-    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) return Outcome::error;
-    PyErr_Clear();  // sparse, on no device, …: whoever answers misses says so better than an exporter
-    return Outcome::miss;
-  }
-
-  Outcome read_inputs() {
-    for (std::size_t i = 0; i < count_; ++i)
-      if (Outcome outcome = read(arguments_[i], tensors_[i]); outcome != Outcome::hit) return outcome;
-    return Outcome::hit;
-  }
-
-  Outcome ask_gradients() {
-    if (!state_.grad_mode.is_valid()) return Outcome::hit;
-    if (int on = truth(state_.grad_mode); on <= 0) return on < 0 ? Outcome::error : Outcome::hit;
-    for (std::size_t i = 0; i < count_; ++i) {
-      PyObject* wanted = PyObject_GetAttr(arguments_[i], state_.requires_grad.ptr());
-      if (wanted == nullptr) return Outcome::error;
-      Py_DECREF(wanted);
-      if (wanted != Py_False) return Outcome::miss;
-    }
-    return Outcome::hit;
-  }
-
-  Outcome find() {
-    std::uint64_t hash = 0;
-    for (std::size_t i = 0; i < count_; ++i) hash = mix_tensor(hash, tensors_[i]);
-    entry_ = state_.table.find(hash, [&](const Entry& entry) {
-      if (entry.inputs.size() != count_) return false;
-      for (std::size_t i = 0; i < count_; ++i)
-        if (!entry.inputs[i].matches(tensors_[i])) return false;
-      return true;
-    });
-    if (entry_ == nullptr || count_ + entry_->outputs.size() > kMaxTensors) return Outcome::miss;
-    for (std::size_t i = 0; i < count_; ++i) addresses_[i] = tensors_[i].address();
-    return read_scalars();
-  }
-
-  Outcome read_scalars() {
-    for (std::size_t at = 0; at < state_.scalars.size(); ++at)
-      if (given_[at] != nullptr && !takes(static_cast<int>(at))) return Outcome::miss;
-    for (std::size_t i = 0; i < entry_->scalars.size(); ++i) {
-      int from = entry_->scalars[i];
-      if (from < 0) continue;
-      if (given_[from] == nullptr) return Outcome::miss;
-      const Slot& slot = entry_->plan->slots()[entry_->plan->scalars()[i]];
-      if (convert(*slot.type, given_[from], scalars_[i])) continue;
-      PyErr_Clear();  // whoever answers misses says what is wrong with it
-      return Outcome::miss;
-    }
-    return Outcome::hit;
-  }
-
-  bool takes(int at) const {
-    for (int from : entry_->scalars)
-      if (from == at) return true;
-    return false;
-  }
-
-  Outcome read_out() {
-    std::size_t wanted = entry_->outputs.size();
-    if (out_ == nullptr) return wanted == 0 || entry_->allocatable ? Outcome::hit : Outcome::miss;
-    bool tuple = PyTuple_Check(out_);
-    if (tuple ? wanted < 2 || PyTuple_Size(out_) != static_cast<Py_ssize_t>(wanted) : wanted != 1) return Outcome::miss;
-    for (std::size_t i = 0; i < wanted; ++i) {
-      dl::Tensor& tensor = tensors_[count_ + i];
-      Outcome outcome = read(tuple ? PyTuple_GetItem(out_, i) : out_, tensor);
-      if (outcome != Outcome::hit) return outcome;
-      if (!entry_->outputs[i].matches(tensor)) return Outcome::miss;
-      addresses_[count_ + i] = tensor.address();
-    }
-    return Outcome::hit;
-  }
-
-  Outcome allocate() {
-    for (std::size_t i = 0; out_ == nullptr && i < entry_->outputs.size(); ++i) {
-      const Signature& wanted = entry_->outputs[i];
-      dl::Tensor prototype{nullptr, wanted.device, static_cast<std::int32_t>(wanted.shape.size()), wanted.dtype,
-                           const_cast<std::int64_t*>(wanted.shape.data()), nullptr, 0};
-      dl::ManagedTensor* managed = nullptr;
-      if (api_->allocate(&prototype, &managed, nullptr, &set_error) != 0) return Outcome::error;
-      addresses_[count_ + i] = managed->tensor.address();
-      void* object = nullptr;
-      if (api_->object_from_managed(managed, &object) != 0) return Outcome::error;  // it took the tensor all the same
-      made_[made_count_++] = static_cast<PyObject*>(object);
-    }
-    return Outcome::hit;
-  }
-
-  static void set_error(void*, const char* kind, const char* message) {
-    PyGILState_STATE held = PyGILState_Ensure();
-    bool memory = std::string_view(kind) == "MemoryError";
-    PyErr_SetString(memory ? PyExc_MemoryError : PyExc_RuntimeError, message);
-    PyGILState_Release(held);
-  }
-
-  Outcome launch() {
-    dl::Device device = tensors_[0].device;
-    void* stream = nullptr;
-    if (api_->current_stream(device.type, device.id, &stream) != 0) return Outcome::error;
-    PyThreadState* thread = PyEval_SaveThread();  // a launch waits where the stream's queue is full
-    try {
-      entry_->plan->launch(addresses_.data(), count_ + entry_->outputs.size(), static_cast<cu::Stream>(stream),
-                           device.id, entry_->scalars.empty() ? nullptr : scalars_.data());
-    } catch (...) {
-      PyEval_RestoreThread(thread);
-      throw;
-    }
-    PyEval_RestoreThread(thread);
-    return Outcome::hit;
-  }
-
-  Outcome answer(PyObject*& result) {
-    if (out_ != nullptr || made_count_ < 2) {
-      result = out_ != nullptr ? out_ : made_count_ == 1 ? made_[0] : Py_None;
-      Py_INCREF(result);
-      return Outcome::hit;
-    }
-    result = PyTuple_New(static_cast<Py_ssize_t>(made_count_));
-    if (result == nullptr) return Outcome::error;
-    for (std::size_t i = 0; i < made_count_; ++i) PyTuple_SetItem(result, i, std::exchange(made_[i], nullptr));
-    return Outcome::hit;
-  }
-
-  State& state_;
-  PyObject* const* arguments_;
-  std::size_t count_;
-  PyObject* names_;
-  PyObject* out_ = nullptr;
-  std::array<PyObject*, kMaxScalars> given_{};
-  const dl::ExchangeApi* api_ = nullptr;  // of the first tensor; it allocates, and knows the stream
-  const Entry* entry_ = nullptr;
-  std::size_t made_count_ = 0;
-  std::array<PyObject*, kMaxTensors> made_;
-  std::array<dl::Tensor, kMaxTensors> tensors_;
-  std::array<cu::Address, kMaxTensors> addresses_;
-  std::array<Scalar, kMaxScalars> scalars_;
-};
-
-PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t flags, PyObject* names) {
-  State& state = state_of(self);
-  PyObject* result = nullptr;
-  Outcome outcome = guarded(Outcome::error, [&] {
-    return Call(state, arguments, static_cast<std::size_t>(PyVectorcall_NARGS(flags)), names).run(result);
-  });
-  if (outcome == Outcome::miss) return PyObject_Vectorcall(state.miss.ptr(), arguments, flags, names);
-  return result;
-}
-
-const dl::ExchangeApi* api_of(nb::handle type) {
-  std::string name = nb::cast<std::string>(nb::str(type));
-  if (!nb::hasattr(type, "__dlpack_c_exchange_api__"))
-    throw nb::type_error((name + " has no DLPack exchange API (__dlpack_c_exchange_api__)").c_str());
-  nb::object capsule = type.attr("__dlpack_c_exchange_api__");
-  auto api = static_cast<const dl::ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), dl::kCapsuleName));
-  if (api == nullptr) throw nb::python_error();
-  while (api != nullptr && api->version.major != dl::kMajorVersion) api = api->previous;
-  if (api == nullptr || api->tensor_from_object == nullptr)
-    throw nb::type_error((name + " has no DLPack exchange API of version 1 that shows tensors").c_str());
-  return api;
-}
-
-PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static const char* names[] = {"miss", "types", "guards", "grad_mode", "scalars", nullptr};
-  PyObject *miss, *types, *guards = nullptr, *grad_mode = Py_None, *scalars = nullptr;
-  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "O|$OOOO", const_cast<char**>(names), &miss, &types, &guards,
-                                  &grad_mode, &scalars) == 0)
-    return nullptr;
-  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
-    auto state = std::make_unique<State>();
-    state->miss = nb::borrow(miss);
-    if (grad_mode != Py_None) state->grad_mode = nb::borrow(grad_mode);
-    for (nb::handle each : nb::tuple(nb::handle(types))) state->types.push_back({nb::borrow(each), api_of(each)});
-    if (guards != nullptr)
-      for (nb::handle each : nb::tuple(nb::handle(guards))) state->guards.push_back(nb::borrow(each));
-    if (scalars != nullptr)
-      for (nb::handle each : nb::tuple(nb::handle(scalars)))
-        state->scalars.push_back(nb::steal(PyUnicode_InternFromString(nb::cast<const char*>(each))));
-    if (state->scalars.size() > kMaxScalars)
-      throw Failure("LaunchError", "a launcher takes at most " + std::to_string(kMaxScalars) + " scalars");
-    state->out_name = nb::steal(PyUnicode_InternFromString("out"));
-    state->requires_grad = nb::steal(PyUnicode_InternFromString("requires_grad"));
-    auto self = reinterpret_cast<LauncherObject*>(PyType_GenericAlloc(type, 0));
-    if (self == nullptr) throw nb::python_error();
-    self->vectorcall = &vectorcall;
-    self->state = state.release();
-    return reinterpret_cast<PyObject*>(self);
-  });
-}
-
-std::unique_ptr<Entry> make_entry(const State& state, nb::handle plan, nb::handle inputs, nb::handle outputs) {
-  auto entry = std::make_unique<Entry>();
-  entry->owner = nb::borrow(plan);
-  entry->plan = &nb::cast<const Plan&>(plan);
-  entry->allocatable = true;
-  for (nb::handle row : nb::tuple(inputs)) {
-    entry->inputs.emplace_back(row);
-    entry->hash = mix_signature(entry->inputs.size() == 1 ? 0 : entry->hash, entry->inputs.back());
-  }
-  for (nb::handle row : nb::tuple(outputs)) {
-    entry->outputs.emplace_back(row);
-    entry->allocatable = entry->allocatable && entry->outputs.back().contiguous;
-  }
-  if (entry->inputs.empty())
-    throw Failure("LaunchError", entry->plan->entry() + ": a call without tensors does not say where it runs");
-  if (entry->inputs.size() + entry->outputs.size() < entry->plan->pointers())
-    throw Failure("LaunchError", entry->plan->entry() + ": the plan takes the addresses of " +
-                                     std::to_string(entry->plan->pointers()) + " tensors");
-  for (unsigned at : entry->plan->scalars()) {
-    const Slot& slot = entry->plan->slots()[at];
-    int from = static_cast<int>(state.scalars.size()) - 1;
-    while (from >= 0 && nb::cast<std::string>(state.scalars[from]) != slot.name) --from;
-    if (from < 0 && !slot.value.given)
-      throw Failure("LaunchError", entry->plan->entry() + ": scalar " + slot.name + " has no value, and is no keyword");
-    entry->scalars.push_back(from);
-  }
-  if (entry->scalars.size() > kMaxScalars)
-    throw Failure("LaunchError", entry->plan->entry() + ": a launcher's plan takes at most " +
-                                     std::to_string(kMaxScalars) + " scalars");
-  return entry;
-}
-
-PyObject* add(PyObject* self, PyObject* arguments, PyObject* keywords) {
-  static const char* names[] = {"plan", "inputs", "outputs", nullptr};
-  PyObject *plan, *inputs, *outputs;
-  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "OOO", const_cast<char**>(names), &plan, &inputs, &outputs) == 0)
-    return nullptr;
-  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
-    State& state = state_of(self);
-    auto made = make_entry(state, plan, inputs, outputs);
-    auto same = [&](const Entry& other) { return other.inputs == made->inputs; };
-    state.table.add(made->hash, same, [&] { return std::move(made); });
-    Py_RETURN_NONE;
-  });
-}
-
-PyObject* length(PyObject* self, void*) { return PyLong_FromSize_t(state_of(self).table.size()); }
-
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  State* state = reinterpret_cast<LauncherObject*>(self)->state;
-  if (state == nullptr) return 0;
-  Py_VISIT(state->miss.ptr());
-  Py_VISIT(state->grad_mode.ptr());
-  for (const nb::object& guard : state->guards) Py_VISIT(guard.ptr());
-  for (const Accepted& accepted : state->types) Py_VISIT(accepted.type.ptr());
-  return 0;
-}
-
-PyObject* collected(PyObject*, PyObject* const*, std::size_t, PyObject*) {
-  PyErr_SetString(PyExc_RuntimeError, "this launcher was garbage, and is being collected");
   return nullptr;
 }
 
+const dl::ExchangeApi* api_of(nb::handle type) {
+  nb::object capsule = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
+  auto api = static_cast<const dl::ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  PyErr_Clear();
+  while (api != nullptr && api->version.major != 1) api = api->previous;
+  if (api == nullptr || api->tensor_from_object == nullptr)
+    throw nb::type_error((nb::repr(type).c_str() + std::string(" offers no DLPack exchange API of version 1")).c_str());
+  return api;
+}
+
+// `references` are miss, grad_mode, "out", "requires_grad", types, guards and names of scalars.
+nb::object make(nb::handle cls, nb::tuple references) {
+  auto state = std::make_unique<State>();
+  auto at = [&](int number) { return nb::handle(references[number]); };
+  state->miss = at(0).ptr(), state->grad_mode = at(1).ptr();
+  state->out = at(2).ptr(), state->requires_grad = at(3).ptr();
+  for (nb::handle type : at(4)) state->types.push_back({reinterpret_cast<PyTypeObject*>(type.ptr()), api_of(type)});
+  for (nb::handle guard : at(5)) state->guards.push_back(guard.ptr());
+  for (nb::handle name : at(6)) state->scalars.push_back(name.ptr());
+  nb::object self = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(cls.ptr()), 0));
+  auto launcher = reinterpret_cast<LauncherObject*>(self.ptr());
+  launcher->references = references.release().ptr();
+  launcher->state = state.release();
+  launcher->vectorcall = &vectorcall;
+  return self;
+}
+
+void add(nb::handle self, nb::object owner, const std::vector<std::int64_t>& words,
+         const std::vector<std::vector<std::int64_t>>& outputs, const std::vector<std::uint64_t>& alignments,
+         bool allocatable, const std::vector<int>& scalars) {
+  std::uint64_t hash = hash_of(words.data(), words.size());
+  const Plan* plan = &nb::cast<const Plan&>(owner);
+  auto same = [&](const Entry& other) { return other.words == words && other.alignments == alignments; };
+  reinterpret_cast<LauncherObject*>(self.ptr())->state->table.add(hash, same, [&] {
+    return std::make_unique<Entry>(Entry{hash, words, outputs, alignments, allocatable, scalars, owner, plan});
+  });
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<LauncherObject*>(self)->references);
+  return 0;
+}
+
 int clear(PyObject* self) {
-  auto launcher = reinterpret_cast<LauncherObject*>(self);
-  launcher->vectorcall = &collected;
-  delete std::exchange(launcher->state, nullptr);
+  Py_CLEAR(reinterpret_cast<LauncherObject*>(self)->references);
   return 0;
 }
 
@@ -392,39 +306,37 @@ void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   clear(self);
+  delete reinterpret_cast<LauncherObject*>(self)->state;
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
 }
 
-PyMethodDef methods[] = {
-    {"add", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&add)), METH_VARARGS | METH_KEYWORDS,
-     "Launch `plan` from now on for tensors that look like `inputs`, with outputs that look like `outputs`."},
-    {nullptr, nullptr, 0, nullptr}};
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
-PyGetSetDef properties[] = {
-    {"specializations", &length, nullptr, "How many plans were added.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(&make)},
-                       {Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
+                         {"_references", T_OBJECT_EX, offsetof(LauncherObject, references), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(&dealloc)},
                        {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
                        {Py_tp_clear, reinterpret_cast<void*>(&clear)},
-                       {Py_tp_methods, methods},
                        {Py_tp_members, members},
-                       {Py_tp_getset, properties},
                        {0, nullptr}};
-PyType_Spec spec = {"pyptx_launch._shim.Launcher", sizeof(LauncherObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
-                    slots};
+PyType_Spec spec = {"pyptx_launch.Launcher", sizeof(LauncherObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace
 
 void bind_launcher(nb::module_& shim) {
-  nb::object type = nb::steal(PyType_FromSpec(&spec));
-  if (!type.is_valid()) throw nb::python_error();
-  shim.attr("Launcher") = type;
+  shim.def("limits", [] { return nb::make_tuple(kMaxTensors, kMaxOutputs, kMaxScalars); },
+           nb::sig("def limits() -> tuple[int, int, int]"));
+  shim.def("make_launcher", &make, "cls"_a, "references"_a,
+           nb::sig("def make_launcher(cls: type, references: tuple[object, ...]) -> object"));
+  shim.def("add_plan", &add, "launcher"_a, "plan"_a, "words"_a, "outputs"_a, "alignments"_a, "dense"_a, "scalars"_a);
+  shim.def("launcher_type", [](nb::dict attributes) {
+    nb::object type = nb::steal(PyType_FromSpec(&spec));
+    checked(!type.is_valid());
+    for (auto [name, value] : attributes) nb::setattr(type, name, value);
+    return type;
+  }, "attributes"_a, nb::sig("def launcher_type(attributes: dict[str, object]) -> type"));
 }
 
 }  // namespace pyptx

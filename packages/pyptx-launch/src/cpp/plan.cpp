@@ -3,158 +3,108 @@
 #include <algorithm>
 #include <cstring>
 
-#include "failure.h"
-
 namespace pyptx {
 namespace {
 
-constexpr unsigned kDefaultShared = 48 * 1024;  // what every device grants without being asked
+constexpr std::size_t kMaxBytes = 32764;        // of parameters; plans.py refuses more
+constexpr unsigned kDefaultShared = 48 * 1024;  // what every device grants a block without being asked
 constexpr unsigned kPortableCluster = 8;        // blocks
-constexpr unsigned kMaxGrid[] = {2147483647, 65535, 65535};
 
-std::string text(const unsigned (&extents)[3]) {
-  return "(" + std::to_string(extents[0]) + ", " + std::to_string(extents[1]) + ", " + std::to_string(extents[2]) + ")";
-}
+std::string text(std::uint64_t number) { return std::to_string(number); }
 
-std::uint64_t volume(const unsigned (&extents)[3]) { return std::uint64_t{1} * extents[0] * extents[1] * extents[2]; }
-
-[[noreturn]] void refuse(const std::string& entry, const std::string& message) {
-  throw Failure("LaunchError", entry + ": " + message);
-}
-
-unsigned bytes_of(const Slot& slot) {
-  switch (slot.kind) {
-    case SlotKind::scalar: return slot.type->bytes;
-    case SlotKind::map: return sizeof(cu::TensorMap);
-    default: return sizeof(cu::Address);
-  }
-}
+std::uint64_t volume(const unsigned* extents) { return std::uint64_t{1} * extents[0] * extents[1] * extents[2]; }
 
 }  // namespace
 
-std::string Slot::described() const {
-  switch (kind) {
-    case SlotKind::pointer: return "the address of tensor " + std::to_string(index);
-    case SlotKind::scalar: return std::string("scalar ") + name + " of type " + type->name;
-    case SlotKind::map: return "the tensor map of tensor " + std::to_string(index);
-    default: return "the address of a tensor map of tensor " + std::to_string(index);
-  }
-}
-
-Plan::Plan(std::shared_ptr<Module> module, std::string entry, const Shape& shape, std::vector<Slot> slots,
-           std::vector<cu::LaunchAttribute> attributes)
-    : module_(std::move(module)), entry_(std::move(entry)), shape_(shape), slots_(std::move(slots)),
+Plan::Plan(cu::Kernel kernel, const char* log, std::string entry, const std::array<unsigned, 10>& shape,
+           std::vector<Slot> slots, std::vector<cu::LaunchAttribute> attributes)
+    : entry(std::move(entry)), shape(shape), kernel_(kernel), log_(log), slots_(std::move(slots)),
       attributes_(std::move(attributes)) {
-  check_shape();
-  if (volume(shape_.cluster) > 1) {
-    cu::LaunchAttribute cluster{cu::kClusterDimension, {}, {}};
-    std::memcpy(cluster.value, shape_.cluster, sizeof shape_.cluster);
-    attributes_.push_back(cluster);
-  }
-  for (unsigned i = 0; i < slots_.size(); ++i) {
-    Slot& slot = slots_[i];
-    slot.bytes = bytes_of(slot);
-    slot.alignment = slot.kind == SlotKind::map ? alignof(cu::TensorMap) : slot.bytes;
-    slot.offset = (bytes_ + slot.alignment - 1) / slot.alignment * slot.alignment;
+  for (Slot& slot : slots_) {
+    bool scalar = slot.kind == SlotKind::scalar;
+    slot.bytes = scalar ? slot.type.bytes : slot.kind == SlotKind::map ? sizeof(cu::TensorMap) : sizeof(cu::Address);
+    slot.offset = (bytes_ + slot.bytes - 1) / slot.bytes * slot.bytes;
     bytes_ = slot.offset + slot.bytes;
-    if (slot.kind == SlotKind::scalar) scalars_.push_back(i);
+    if (scalar) scalars.push_back(&slot);
     else pointers_ = std::max<std::size_t>(pointers_, slot.index + std::size_t{1});
   }
-  check_parameters();
 }
 
 Plan::~Plan() {
   for (auto& device : devices_) {
-    const OnDevice* state = device.load(std::memory_order_acquire);
-    if (state == nullptr) continue;
+    std::unique_ptr<const OnDevice> state(device.load(std::memory_order_acquire));
+    if (!state) continue;
     cu::Context previous = nullptr;
     driver().context_current(&previous);
     driver().context_set_current(state->context);  // the pool's memory belongs to it
-    delete state;
+    state.reset();
     driver().context_set_current(previous);
   }
 }
 
-void Plan::check_shape() const {
-  for (int axis = 0; axis < 3; ++axis) {
-    unsigned grid = shape_.grid[axis], cluster = shape_.cluster[axis];
-    if (grid == 0) refuse(entry_, "grid " + text(shape_.grid) + " has no blocks; launch nothing instead");
-    if (grid > kMaxGrid[axis])
-      refuse(entry_, "grid " + text(shape_.grid) + " exceeds the largest, " + text(kMaxGrid));
-    if (shape_.block[axis] == 0) refuse(entry_, "block " + text(shape_.block) + " has no threads");
-    if (cluster == 0 || grid % cluster != 0)
-      refuse(entry_, "cluster " + text(shape_.cluster) + " does not divide grid " + text(shape_.grid));
-  }
-  bool twice = std::any_of(attributes_.begin(), attributes_.end(),
-                           [](const cu::LaunchAttribute& each) { return each.id == cu::kClusterDimension; });
-  if (twice) refuse(entry_, "the cluster is set by cluster=, not by a launch attribute");
-}
-
-void Plan::check_parameters() {
-  auto wanted = module_->parameters(entry_);
-  if (driver().kernel_parameter == nullptr) return;
-  if (wanted.size() != slots_.size())
-    refuse(entry_, "it has " + std::to_string(wanted.size()) + " parameters, and the plan " +
-                       std::to_string(slots_.size()));
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i].size != slots_[i].bytes)
-      refuse(entry_, "its parameter " + std::to_string(i) + " has " + std::to_string(wanted[i].size) + " bytes, and " +
-                         slots_[i].described() + " has " + std::to_string(slots_[i].bytes));
-}
-
-// Raise the entry's limit of dynamic shared memory as far as the device goes: plans of one entry that ask for less must
-// not lower it again.
-void Plan::prepare_shared(int device) const {
-  unsigned fixed = module_->attribute(cu::kStaticShared, entry_, device);
-  unsigned most = device_attribute(cu::kSharedOptin, device);
-  if (std::uint64_t{fixed} + shape_.shared_bytes > most)
-    refuse(entry_, "a block asks for " + std::to_string(std::uint64_t{fixed} + shape_.shared_bytes) +
-                       " bytes of shared memory (" + std::to_string(shape_.shared_bytes) + " of them dynamic), and device " +
-                       std::to_string(device) + " has " + std::to_string(most) + " for a block");
-  if (fixed + shape_.shared_bytes <= kDefaultShared) return;
-  check(driver().kernel_set_attribute(cu::kMaxDynamicShared, static_cast<int>(most - fixed), module_->kernel(entry_),
-                                      device),
-        "cuKernelSetAttribute", entry_ + ": raising the limit of dynamic shared memory");
-}
-
-void Plan::prepare_cluster(int device) const {
-  std::uint64_t blocks = volume(shape_.cluster);
-  if (blocks == 1) return;
-  if (device_attribute(cu::kClusterLaunch, device) == 0)
-    refuse(entry_, "device " + std::to_string(device) + " has no clusters, and the plan has one of " +
-                       text(shape_.cluster) + "; they need compute capability 9.0");
-  if (blocks <= kPortableCluster) return;
-  check(driver().kernel_set_attribute(cu::kNonPortableClusterAllowed, 1, module_->kernel(entry_), device),
-        "cuKernelSetAttribute", entry_ + ": allowing a cluster of " + std::to_string(blocks) + " blocks");
-}
-
 const Plan::OnDevice& Plan::on(int device, const cu::Address* pointers) const {
-  if (device >= 0 && device < kMaxDevices)
-    if (const OnDevice* ready = devices_[device].load(std::memory_order_acquire)) return *ready;
-  cu::Context context = primary_context(device);  // refuses a device that is not there
+  bool possible = device >= 0 && device < static_cast<int>(devices_.size());
+  const OnDevice* ready = possible ? devices_[device].load(std::memory_order_acquire) : nullptr;
+  if (ready != nullptr) return *ready;
+  primary_context(device);  // refuses a device that is not there
   std::lock_guard lock(preparing_);
-  if (const OnDevice* ready = devices_[device].load(std::memory_order_relaxed)) return *ready;
-  const OnDevice* made = prepare(device, context, pointers);
-  devices_[device].store(made, std::memory_order_release);
-  return *made;
+  if (devices_[device].load(std::memory_order_relaxed) == nullptr)
+    devices_[device].store(prepare(device, pointers).release(), std::memory_order_release);
+  return *devices_[device].load(std::memory_order_relaxed);
 }
 
-const Plan::OnDevice* Plan::prepare(int device, cu::Context context, const cu::Address* pointers) const {
-  ContextScope scope(context);
-  RelaxedCapture relaxed;  // loading code allocates
+cu::Function Plan::load() const {
+  cu::Function function = nullptr;
+  try {
+    check(driver().kernel_function(&function, kernel_), "cuKernelGetFunction", "loading " + entry);
+  } catch (Failure& failure) {
+    if (log_ == nullptr || *log_ == '\0') throw;
+    failure.kind = "CompileError";
+    failure.log = log_;
+    throw;
+  }
+  return function;
+}
+
+int Plan::attribute(int attribute, int device) const {
+  int value = 0;
+  check(driver().kernel_attribute(&value, attribute, kernel_, device), "cuKernelGetAttribute", "preparing " + entry);
+  return value;
+}
+
+std::unique_ptr<Plan::OnDevice> Plan::prepare(int device, const cu::Address* pointers) const {
   auto state = std::make_unique<OnDevice>();
-  state->context = context;
-  state->function = module_->function(entry_);
-  std::uint64_t threads = volume(shape_.block);
-  unsigned most = module_->attribute(cu::kMaxThreadsPerBlock, entry_, device);
-  if (threads > most)
-    refuse(entry_, "block " + text(shape_.block) + " has " + std::to_string(threads) + " threads, and this entry runs with " +
-                       std::to_string(most) + " at most (its registers and .maxntid decide)");
-  prepare_shared(device);
-  prepare_cluster(device);
+  state->context = primary_context(device);
+  ContextScope scope(state->context);
+  RelaxedCapture relaxed;
+  state->function = load();
+  unsigned fixed = attribute(cu::kStaticShared, device), most = device_attribute(cu::kSharedOptin, device);
+  check_limits(device, fixed, most);
+  auto set = [&](int attribute, int value) {
+    cu::Result result = driver().kernel_set_attribute(attribute, value, kernel_, device);
+    check(result, "cuKernelSetAttribute", "preparing " + entry);
+  };
+  // As far as the device goes: other plans of the entry, which ask for less, must not lower it again.
+  if (fixed + shape[9] > kDefaultShared) set(cu::kMaxDynamicShared, static_cast<int>(most - fixed));
+  if (volume(&shape[6]) > kPortableCluster) set(cu::kNonPortableClusterAllowed, 1);
   for (const Slot& slot : slots_)
     if (slot.map) state->maps.push_back(slot.map->encode(pointers[slot.index]));
-  return state.release();
+  return state;
+}
+
+void Plan::check_limits(int device, unsigned fixed, unsigned most) const {
+  std::uint64_t shared = std::uint64_t{fixed} + shape[9], threads = volume(&shape[3]);
+  unsigned most_threads = attribute(cu::kMaxThreads, device);
+  auto refuse = [&](const std::string& what) { throw Failure("LaunchError", entry + ": " + what); };
+  if (threads > most_threads)
+    refuse("a block has " + text(threads) + " threads, and this entry runs with " + text(most_threads) +
+           " at most: its registers and its .maxntid decide");
+  if (shared > most)
+    refuse("a block asks for " + text(shared) + " bytes of shared memory (" + text(shape[9]) +
+           " of them dynamic), and device " + text(device) + " has " + text(most) + " for a block");
+  if (volume(&shape[6]) > 1 && device_attribute(cu::kClusterLaunch, device) == 0)
+    refuse("device " + text(device) + " has no clusters, and the plan has one of " + text(volume(&shape[6])) +
+           " blocks: they need compute capability 9.0");
 }
 
 void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address* pointers,
@@ -164,23 +114,17 @@ void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address*
     unsigned char* to = block + slot.offset;
     if (slot.kind == SlotKind::pointer) {
       std::memcpy(to, &pointers[slot.index], sizeof(cu::Address));
-      continue;
-    }
-    if (slot.kind == SlotKind::scalar) {
+    } else if (slot.kind == SlotKind::scalar) {
       const Scalar& value = scalars != nullptr && scalars->given ? *scalars : slot.value;
-      if (!value.given) refuse(entry_, "scalar " + slot.name + " has no value");
+      if (!value.given) throw Failure("LaunchError", entry + ": a scalar without a value of its own was given none");
       std::memcpy(to, value.bytes, slot.bytes);
       if (scalars != nullptr) ++scalars;
-      continue;
-    }
-    slot.map->check_address(pointers[slot.index]);
-    cu::TensorMap map = *encoded++;
-    check(driver().replace_address(&map, pointers[slot.index]), "cuTensorMapReplaceAddress");
-    if (slot.kind == SlotKind::map) {
-      std::memcpy(to, &map, sizeof map);
     } else {
-      cu::Address address = state.pool.address_of(map);
-      std::memcpy(to, &address, sizeof address);
+      slot.map->check_address(pointers[slot.index]);
+      cu::TensorMap map = *encoded++;
+      check(driver().replace_address(&map, pointers[slot.index]), "cuTensorMapReplaceAddress");
+      cu::Address pooled = slot.kind == SlotKind::map ? 0 : state.pool.address_of(map);
+      std::memcpy(to, pooled == 0 ? static_cast<const void*>(&map) : &pooled, slot.bytes);
     }
   }
 }
@@ -188,32 +132,18 @@ void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address*
 void Plan::launch(const cu::Address* pointers, std::size_t count, cu::Stream stream, int device,
                   const Scalar* scalars) const {
   if (count < pointers_)
-    refuse(entry_, "it takes the addresses of " + std::to_string(pointers_) + " tensors, and was given " +
-                       std::to_string(count));
+    throw Failure("LaunchError", entry + ": it takes the addresses of " + text(pointers_) +
+                                     " tensors, and was given " + text(count));
   const OnDevice& state = on(device, pointers);
   ContextScope scope(state.context);
-  alignas(64) unsigned char stack[kStackBytes];
-  std::unique_ptr<cu::TensorMap[]> heap;  // for its alignment
-  std::size_t table = (bytes_ + 7) / 8 * 8, needed = table + slots_.size() * sizeof(void*);
-  if (needed > kStackBytes) heap.reset(new cu::TensorMap[needed / sizeof(cu::TensorMap) + 1]);
-  unsigned char* block = heap ? reinterpret_cast<unsigned char*>(heap.get()) : stack;
+  alignas(64) unsigned char block[kMaxBytes];
+  void* parameters[kMaxBytes / 8];
   write(block, state, pointers, scalars);
-  auto parameters = reinterpret_cast<void**>(block + table);
   for (std::size_t i = 0; i < slots_.size(); ++i) parameters[i] = block + slots_[i].offset;
-  cu::LaunchConfig config{{shape_.grid[0], shape_.grid[1], shape_.grid[2]},
-                          {shape_.block[0], shape_.block[1], shape_.block[2]},
-                          shape_.shared_bytes,
-                          stream,
-                          attributes_.data(),
-                          static_cast<unsigned>(attributes_.size())};
+  cu::LaunchConfig config{{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[9], stream,
+                          attributes_.data(), static_cast<unsigned>(attributes_.size())};
   cu::Result result = driver().launch(&config, state.function, parameters, nullptr);
-  if (result != cu::kSuccess) check(result, "cuLaunchKernelEx", "launching " + entry_);
-}
-
-std::size_t Plan::pooled_maps(int device) const {
-  if (device < 0 || device >= kMaxDevices) return 0;
-  const OnDevice* state = devices_[device].load(std::memory_order_acquire);
-  return state == nullptr ? 0 : state->pool.size();
+  if (result != cu::kSuccess) check(result, "cuLaunchKernelEx", "launching " + entry);
 }
 
 }  // namespace pyptx

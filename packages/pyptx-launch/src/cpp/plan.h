@@ -1,6 +1,8 @@
 // A plan: everything about a launch but the addresses, the stream and the values that change from call to call.
 #pragma once
 
+#include <Python.h>
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -9,39 +11,38 @@
 #include <string>
 #include <vector>
 
-#include "driver.h"
-#include "module.h"
-#include "scalars.h"
 #include "tensor_map.h"
 
 namespace pyptx {
 
-enum class SlotKind : std::uint8_t { pointer, scalar, map, map_pointer };
+enum class ScalarKind : std::uint8_t { bits, is_unsigned, is_signed, is_float, is_bfloat };  // as parameters.py has it
+
+struct ScalarType { ScalarKind kind; std::uint8_t bytes; };
+struct Scalar { bool given = false; unsigned char bytes[8]; };
+
+// Write a Python number, little-endian, rounded to nearest for the floating-point types. False, with a Python exception
+// set (TypeError, OverflowError), if it is no number or too large for the type (scalars.cpp).
+bool convert(ScalarType type, PyObject* value, Scalar& to);
+
+enum class SlotKind : std::uint8_t { pointer, scalar, map, map_pointer };  // as parameters.py has it
 
 // One parameter of the entry.
 struct Slot {
   SlotKind kind;
-  unsigned index = 0;                   // of the tensor whose address it takes; not for scalars
-  const ScalarType* type = nullptr;     // of a scalar
-  std::string name;                     // of a scalar
-  Scalar value;                         // of a scalar; what is used when the call gives none
-  std::optional<MapArguments> map;      // of a tensor map, by value or by pointer
-  unsigned bytes = 0, alignment = 0, offset = 0;  // set by the plan
-
-  std::string described() const;
-};
-
-struct Shape {
-  unsigned grid[3], block[3], cluster[3], shared_bytes;
+  unsigned index = 0;               // of the tensor whose address it takes; not for scalars
+  ScalarType type{};                // of a scalar
+  Scalar value{};                   // of a scalar; what is used when the call gives none
+  std::optional<MapArguments> map;  // of a tensor map, by value or by pointer
+  unsigned bytes = 0, offset = 0;   // set by the plan
 };
 
 // Immutable, but for what it knows of each device, which is made at the first launch there and published atomically.
 // Any number of threads may launch it at once, without locks: parameters are put together on the stack.
 class Plan {
  public:
-  // Throws LaunchError where grid, block or cluster are impossible, or the parameters are not the entry's.
-  Plan(std::shared_ptr<Module> module, std::string entry, const Shape& shape, std::vector<Slot> slots,
-       std::vector<cu::LaunchAttribute> attributes);
+  // `log` is where the driver's compiler writes what it complains of, perhaps as late as at first use, or null.
+  Plan(cu::Kernel kernel, const char* log, std::string entry, const std::array<unsigned, 10>& shape,
+       std::vector<Slot> slots, std::vector<cu::LaunchAttribute> attributes);
   ~Plan();
 
   // Launch on a stream of a device. `pointers` are the addresses of the tensors, in the order of their indexes;
@@ -51,11 +52,10 @@ class Plan {
               const Scalar* scalars = nullptr) const;
 
   std::size_t pointers() const { return pointers_; }  // how many addresses a launch takes
-  const std::vector<unsigned>& scalars() const { return scalars_; }  // which slots are scalars
-  const std::vector<Slot>& slots() const { return slots_; }
-  const std::string& entry() const { return entry_; }
-  const Shape& shape() const { return shape_; }
-  std::size_t pooled_maps(int device) const;
+
+  const std::string entry;
+  const std::array<unsigned, 10> shape;  // grid, block, cluster, bytes of dynamic shared memory
+  std::vector<const Slot*> scalars;
 
  private:
   struct OnDevice {
@@ -65,26 +65,20 @@ class Plan {
     mutable MapPool pool;
   };
 
-  static constexpr std::size_t kStackBytes = 4096;  // of parameters; entries with more are rare, and pay an allocation
-  static constexpr int kMaxDevices = 64;
-
-  void check_parameters();
-  void check_shape() const;
-  void prepare_shared(int device) const;
-  void prepare_cluster(int device) const;
   const OnDevice& on(int device, const cu::Address* pointers) const;
-  const OnDevice* prepare(int device, cu::Context context, const cu::Address* pointers) const;
+  std::unique_ptr<OnDevice> prepare(int device, const cu::Address* pointers) const;
+  cu::Function load() const;
+  int attribute(int attribute, int device) const;
+  void check_limits(int device, unsigned fixed, unsigned most) const;
   void write(unsigned char* block, const OnDevice& state, const cu::Address* pointers, const Scalar* scalars) const;
 
-  std::shared_ptr<Module> module_;
-  std::string entry_;
-  Shape shape_;
+  cu::Kernel kernel_;
+  const char* log_;
   std::vector<Slot> slots_;
   std::vector<cu::LaunchAttribute> attributes_;
-  std::vector<unsigned> scalars_;
-  std::size_t pointers_ = 0, bytes_ = 0;
+  std::size_t bytes_ = 0, pointers_ = 0;
   mutable std::mutex preparing_;
-  mutable std::array<std::atomic<const OnDevice*>, kMaxDevices> devices_{};
+  mutable std::array<std::atomic<const OnDevice*>, 64> devices_{};
 };
 
 }  // namespace pyptx

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from pyptx_launch import _shim
+from pyptx_launch.errors import LaunchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyptx_launch._shim import Plan
+    from pyptx_launch.plans import Plan
+
+MAX_TENSORS, MAX_OUTPUTS, MAX_SCALARS = _shim.limits()
+
+# DLDataType by PTX's names: its code and bits, and its lanes.
+_DTYPES: Final = {
+    **{f"s{bits}": (0, bits, 1) for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": (1, bits, 1) for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": (2, bits, 1) for bits in (16, 32, 64)},
+    "bf16": (4, 16, 1),
+    "bool": (6, 8, 1),
+    "e4m3": (10, 8, 1),
+    "e5m2": (12, 8, 1),
+    "ue8m0": (14, 8, 1),
+    "e2m1x2": (17, 4, 2),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +36,8 @@ class Signature:
     """What a tensor must look like for a plan.
 
     `strides` count elements, None for a contiguous tensor; the stride of an extent of one does not matter. `dtype` is
-    the PTX name; `device` is DLPack's pair of type (2 is CUDA, 1 the CPU) and ordinal; the address must be a multiple
-    of `alignment` bytes.
+    the PTX name (or `bool`, or `e2m1x2`: bytes of two); `device` is DLPack's pair of type (2 is CUDA, 1 the CPU) and
+    ordinal; the address must be a multiple of `alignment` bytes.
     """
 
     shape: tuple[int, ...]
@@ -27,6 +45,85 @@ class Signature:
     dtype: str = "f32"
     device: tuple[int, int] = (2, 0)
     alignment: int = 1
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """The numbers that the compiled part compares: device, element type and rank, extents and strides."""
+        code, bits, lanes = _DTYPES[self.dtype]
+        strides = self._dense if self.strides is None else self.strides
+        pairs = ((extent, 0 if extent == 1 else stride) for extent, stride in zip(self.shape, strides, strict=True))
+        head = (self.device[0] << 32 | self.device[1], len(self.shape) << 32 | lanes << 16 | bits << 8 | code)
+        return (*head, *chain.from_iterable(pairs))
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether it is as frameworks allocate."""
+        if self.strides is None:
+            return True
+        return all(n == 1 or a == b for n, a, b in zip(self.shape, self.strides, self._dense, strict=True))
+
+    @property
+    def _dense(self) -> tuple[int, ...]:
+        strides = [1]
+        for extent in self.shape[:0:-1]:
+            strides.append(strides[-1] * extent)
+        return tuple(strides[::-1])[: len(self.shape)]
+
+    def check(self, entry: str) -> None:
+        """Raise LaunchError if no tensor can look like this."""
+        if self.dtype not in _DTYPES:
+            raise LaunchError(
+                f"{entry}: tensors of {self.dtype} are not told by DLPack; types are {', '.join(_DTYPES)}"
+            )
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise LaunchError(f"{entry}: a tensor of shape {self.shape} cannot have strides {self.strides}")
+        if self.alignment < 1:
+            raise LaunchError(f"{entry}: a tensor's alignment cannot be {self.alignment}")
+
+
+def _new(
+    cls: type,
+    miss: Callable[..., object],
+    *,
+    types: Sequence[type],
+    guards: Sequence[Callable[[], object]] = (),
+    grad_mode: Callable[[], object] | None = None,
+    scalars: Sequence[str] = (),
+) -> object:
+    names = tuple(map(sys.intern, scalars))
+    if len(names) > MAX_SCALARS:
+        raise LaunchError(f"a launcher takes at most {MAX_SCALARS} scalars, not {len(names)}")
+    attributes = (sys.intern("out"), sys.intern("requires_grad"))
+    return _shim.make_launcher(cls, (miss, grad_mode, *attributes, tuple(types), tuple(guards), names))
+
+
+def _add(self: Launcher, plan: Plan, inputs: Sequence[Signature], outputs: Sequence[Signature]) -> None:
+    tensors = (*inputs, *outputs)
+    for signature in tensors:
+        signature.check(plan.entry)
+    if not inputs or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS or len(outputs) > MAX_OUTPUTS:
+        raise LaunchError(
+            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS},"
+            f" {MAX_OUTPUTS} of them outputs; these are {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    _shim.add_plan(
+        self,
+        plan,
+        tuple(chain.from_iterable(signature.words for signature in inputs)),
+        tuple(signature.words for signature in outputs),
+        tuple(signature.alignment for signature in tensors),
+        all(signature.contiguous for signature in outputs),
+        tuple(_position(name, self._references[-1], plan) for name in plan.scalars),
+    )
+
+
+def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
+    """Return which keyword a scalar of the plan is; -1 for one that keeps its own value."""
+    if name in keywords:
+        return keywords.index(name)
+    if name not in plan.optional:
+        raise LaunchError(f"{plan.entry}: scalar {name} has no value, and the launcher has no such keyword")
+    return -1
 
 
 if TYPE_CHECKING:
@@ -59,6 +156,8 @@ if TYPE_CHECKING:
             """Launch, or answer what `miss` answers."""
             ...
 
+        _references: tuple[Sequence[str], ...]  # what it was made of; the names of its scalars come last
+
         def add(self, plan: Plan, inputs: Sequence[Signature], outputs: Sequence[Signature]) -> None:
             """Launch `plan` from now on for such inputs; the first plan for a signature stays.
 
@@ -67,10 +166,12 @@ if TYPE_CHECKING:
             """
             ...
 
-        @property
-        def specializations(self) -> int:
-            """How many plans were added."""
-            ...
-
 else:
-    Launcher = _shim.Launcher
+    Launcher = _shim.launcher_type(
+        {
+            "__new__": staticmethod(_new),
+            "__doc__": "Launch plans for tensors that look as before; leave all else to `miss`.",
+            "__module__": __name__,
+            "add": _add,
+        }
+    )

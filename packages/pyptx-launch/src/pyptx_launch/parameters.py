@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyptx_launch.tensor_maps import arguments_of
+from pyptx_launch.errors import LaunchError
+from pyptx_launch.tensor_maps import packed
 
 if TYPE_CHECKING:
-    from pyptx_launch._shim import MapArguments
     from pyptx_launch.tensor_maps import TensorMapLike
 
 
@@ -46,17 +46,35 @@ class MapPointer:
 
 Parameter = Pointer | Scalar | Map | MapPointer
 
-Row = tuple[str, int, str, str, "int | float | None", "MapArguments | None"]
+# What the compiled part takes of a parameter: kind (its SlotKind), tensor; of a scalar kind (its ScalarKind), bytes and
+# value; the packed tensor map.
+Row = tuple[int, int, int, int, "int | float | None", bytes]
+
+_KINDS: Final = {"b": 0, "u": 1, "s": 2, "f": 3, "bf": 4}
+SCALAR_TYPES: Final = {
+    f"{letters}{bits}": (_KINDS[letters], bits // 8)
+    for letters, widths in (("b", (8, 16, 32, 64)), ("u", (8, 16, 32, 64)), ("s", (8, 16, 32, 64)), ("f", (16, 32, 64)))
+    for bits in widths
+} | {"bf16": (_KINDS["bf"], 2)}
 
 
 def row_of(parameter: Parameter) -> Row:
     """Return a parameter as the compiled part takes it; checks a tensor map's rules."""
     match parameter:
         case Pointer(index):
-            return ("pointer", index, "", "", None, None)
+            return (0, index, 0, 0, None, b"")
         case Scalar(type_, name, value):
-            return ("scalar", 0, type_, name, value, None)
+            if type_ not in SCALAR_TYPES:
+                raise LaunchError(
+                    f"scalar {name} of type {type_} cannot be passed; types are {', '.join(SCALAR_TYPES)}"
+                )
+            return (1, 0, *SCALAR_TYPES[type_], value, b"")
         case Map(index, map_):
-            return ("map", index, "", "", None, arguments_of(map_))
+            return (2, index, 0, 0, None, packed(map_))
         case MapPointer(index, map_):
-            return ("map_pointer", index, "", "", None, arguments_of(map_))
+            return (3, index, 0, 0, None, packed(map_))
+
+
+def size_of(row: Row) -> int:
+    """Return the bytes of a parameter."""
+    return (8, row[3], 128, 8)[row[0]]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pyptx_launch import _shim
 from pyptx_launch.errors import LaunchError
-from pyptx_launch.parameters import Map, MapPointer, Parameter, Pointer, Scalar, row_of
+from pyptx_launch.parameters import Map, MapPointer, Parameter, Pointer, Row, Scalar, row_of, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from pyptx_launch.tensor_maps import TensorMapLike
 
 Extents = tuple[int, int, int]
+
+_MAX_GRID: Final = (2**31 - 1, 65535, 65535)
+_MAX_PARAMETER_BYTES: Final = 32764  # since compute capability 7.0
+_CLUSTER_DIMENSION: Final = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
 class EntryParameterLike(Protocol):
@@ -103,7 +109,7 @@ class Plan(_shim.Plan):
     its launches.
     """
 
-    __slots__ = ()
+    __slots__ = ("entry", "module", "optional", "scalars", "tensors")
 
     def __init__(
         self,
@@ -117,17 +123,90 @@ class Plan(_shim.Plan):
         parameters: Sequence[Parameter] = (),
         attributes: Sequence[tuple[int, bytes]] = (),
     ) -> None:
-        for name, extents in (("grid", grid), ("block", block), ("cluster", cluster)):
-            _check_extents(entry, name, extents)
-        if not 0 <= shared_bytes < 2**31:
-            raise LaunchError(f"{entry}: shared_bytes cannot be {shared_bytes}")
+        check_shape(entry, grid, block, cluster, shared_bytes)
         rows = [row_of(parameter) for parameter in parameters]
-        super().__init__(module, entry, grid, block, cluster, shared_bytes, rows, list(attributes))
+        self.entry: Final = entry
+        self.module: Final = module  # its code has to stay loaded
+        scalars = [each for each in parameters if isinstance(each, Scalar)]
+        self.scalars: Final = tuple(each.name for each in scalars)
+        self.optional: Final = frozenset(each.name for each in scalars if each.value is not None)
+        self.tensors: Final = max((each.index + 1 for each in parameters if not isinstance(each, Scalar)), default=0)
+        _check_parameters(entry, rows, module.parameters(entry))
+        shape = (*grid, *block, *cluster, shared_bytes)
+        super().__init__(
+            module.kernel(entry), module.log_address, entry, shape, rows, _packed(entry, cluster, attributes)
+        )
+
+    def launch(
+        self,
+        pointers: Sequence[int],
+        stream: int,
+        device: int,
+        scalars: Mapping[str, int | float] | Sequence[int | float] = (),
+    ) -> None:
+        """Launch on a stream (a CUstream) of a device.
+
+        `pointers` are the addresses of the tensors, by index; `scalars` come by name, or in the order of the
+        parameters. The device's primary context is current during the call, and what was current before is again
+        afterwards. Raises LaunchError, DriverError, and OverflowError for a scalar that does not fit its type.
+        """
+        self.launch_in_order(pointers, stream, device, self._in_order(scalars) if scalars else ())
+
+    def _in_order(self, scalars: Mapping[str, int | float] | Sequence[int | float]) -> tuple[int | float | None, ...]:
+        if not isinstance(scalars, Mapping):
+            if len(scalars) > len(self.scalars):
+                raise LaunchError(f"{self.entry}: it takes {len(self.scalars)} scalars, and was given {len(scalars)}")
+            return tuple(scalars)
+        for name in scalars:
+            if name not in self.scalars:
+                raise LaunchError(f"{self.entry}: it has no scalar {name!r}, only {', '.join(self.scalars) or 'none'}")
+        return tuple(map(scalars.get, self.scalars))
+
+
+def check_shape(entry: str, grid: Extents, block: Extents, cluster: Extents, shared_bytes: int) -> None:
+    """Raise LaunchError where grid, block, cluster or shared memory are impossible on any device."""
+    for name, extents in (("grid", grid), ("block", block), ("cluster", cluster)):
+        _check_extents(entry, name, extents)
+    for extent, step, most in zip(grid, cluster, _MAX_GRID, strict=True):
+        if extent > most:
+            raise LaunchError(f"{entry}: grid {grid} exceeds the largest, {_MAX_GRID}")
+        if extent % step != 0:
+            raise LaunchError(f"{entry}: cluster {cluster} does not divide grid {grid}")
+    if not 0 <= shared_bytes < 2**31:
+        raise LaunchError(f"{entry}: shared_bytes cannot be {shared_bytes}")
 
 
 def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
-    if len(extents) != 3 or not all(0 <= extent < 2**32 for extent in extents):
-        raise LaunchError(f"{entry}: {name} must be three extents of 32 bits, not {extents}")
+    if len(extents) != 3 or not all(1 <= extent < 2**31 for extent in extents):
+        hint = "; launch nothing where there is nothing to do" if name == "grid" and 0 in extents else ""
+        raise LaunchError(f"{entry}: {name} must be three extents of at least 1, not {extents}{hint}")
+
+
+def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[int, int]] | None) -> None:
+    """Compare the rows with what the driver knows of the entry, if it is new enough to say."""
+    total = 0
+    for size in map(size_of, rows):  # laid out as the compiled part does, each on a multiple of its size
+        total = -(-total // size) * size + size
+    if total > _MAX_PARAMETER_BYTES or len(rows) > _MAX_PARAMETER_BYTES // 8:
+        raise LaunchError(f"{entry}: {len(rows)} parameters take {total} bytes; {_MAX_PARAMETER_BYTES} are the most")
+    if wanted is None:
+        return
+    if len(rows) != len(wanted):
+        raise LaunchError(f"{entry}: it has {len(wanted)} parameters, and the plan {len(rows)}")
+    for number, (row, (_, size)) in enumerate(zip(rows, wanted, strict=True)):
+        if size_of(row) != size:
+            raise LaunchError(f"{entry}: its parameter {number} has {size} bytes, and the plan's {size_of(row)}")
+
+
+def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]]) -> bytes:
+    """Return the attributes as an array of CUlaunchAttribute, the cluster among them."""
+    for number, value in attributes:
+        if number == _CLUSTER_DIMENSION:
+            raise LaunchError(f"{entry}: the cluster is set by cluster=, not by a launch attribute")
+        if len(value) > 64:
+            raise LaunchError(f"{entry}: the value of launch attribute {number} has {len(value)} bytes; 64 is the most")
+    sizes = () if cluster == (1, 1, 1) else ((_CLUSTER_DIMENSION, struct.pack("=3I", *cluster)),)
+    return b"".join(struct.pack("=i4x64s", number, value) for number, value in (*attributes, *sizes))
 
 
 def plan_for(specialization: SpecializationLike, module: Module) -> Plan:

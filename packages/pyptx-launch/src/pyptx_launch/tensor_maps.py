@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from pyptx_launch._shim import MapArguments
+from pyptx_launch import _shim, libcuda
 from pyptx_launch.tensor_map_rules import FILLS, INTERLEAVES, PROMOTIONS, SWIZZLES, TYPES, Im2col, checked
 
 if TYPE_CHECKING:
@@ -114,24 +115,37 @@ class TensorMap:
 
     def encode(self, address: int) -> bytes:
         """Return the 128 bytes that the driver makes of it for a tensor at `address`; they must lie on 64 bytes."""
-        return arguments_of(self).encode(address)
+        arguments = packed(self)
+        libcuda.library()
+        return _shim.encode_map(arguments, address)
 
 
-def arguments_of(map_: TensorMapLike) -> MapArguments:
-    """Check the rules of a map and return it as the driver takes it: by numbers, innermost dimension first."""
+# MapArguments of the compiled part (tensor_map.h).
+_LAYOUT: Final = struct.Struct("@iI5Q5Q5I5I4iIi5i5iII")
+
+
+def packed(map_: TensorMapLike) -> bytes:
+    """Check the rules of a map and return it as the compiled part takes it: by numbers, innermost dimension first."""
     im2col = map_.im2col if isinstance(map_, TensorMap) else None
     view = checked(map_, im2col)
-    return MapArguments(
+    # The corners of the innermost dimension first, as the sizes: CUTLASS orders them so (W, H, D) too.
+    corners = ((), ()) if im2col is None else (im2col.lower[::-1], im2col.upper[::-1])
+    arrays = (view.shape, view.strides[1:], view.box, view.element_strides)
+    return _LAYOUT.pack(
         view.type.number,
-        view.shape,
-        view.strides[1:],
-        view.box,
-        view.element_strides,
+        view.rank,
+        *(number for array in arrays for number in _five(array)),
         INTERLEAVES[view.interleave],
         SWIZZLES[view.swizzle].number,
         PROMOTIONS[view.l2_promotion],
         FILLS[view.fill],
         view.alignment,
-        # The corners of the innermost dimension first, as the sizes: CUTLASS orders them so (W, H, D) too.
-        None if im2col is None else (im2col.lower[::-1], im2col.upper[::-1], im2col.channels, im2col.pixels),
+        im2col is not None,
+        *(number for corner in corners for number in _five(corner)),
+        0 if im2col is None else im2col.channels,
+        0 if im2col is None else im2col.pixels,
     )
+
+
+def _five(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return numbers + (0,) * (5 - len(numbers))
