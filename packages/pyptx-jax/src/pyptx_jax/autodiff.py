@@ -12,7 +12,7 @@ from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, Shap
 from pyptx_dsl.operands import as_count, as_items
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import specialized
-from pyptx_jax.framework import compiled, differentiable
+from pyptx_jax.framework import compiled, differentiable, is_traced
 from pyptx_jax.keywords import constants, known_to
 from pyptx_jax.wrappers import Wrappers
 
@@ -36,12 +36,13 @@ def join(forward: Launchable, backward: Launchable, keywords: Mapping[str, objec
     count = len(first.declaration.tensors) - len(first.declaration.out_specs)
     pair = Pair(first, second, *_chosen(first.name, count, keywords))
     pair.check(count)
-    wrappers = Wrappers(pair.function)
+    functions = Wrappers(pair.function)
+    programs = Wrappers(lambda keywords: compiled(functions.get(keywords), first.name))
 
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(first.name, keywords)
         specialized(first, arguments_of(first, arrays), own)  # what is wrong is wrong here, not somewhere in jax
-        return wrappers.get(own)(*arrays)
+        return (functions if any(map(is_traced, arrays)) else programs).get(own)(*arrays)
 
     return call
 
@@ -50,7 +51,7 @@ def _chosen(kernel: str, inputs: int, keywords: Mapping[str, object]) -> tuple[t
     """Return which inputs are saved, and how many have gradients; raise KeywordError for what says neither."""
     unknown = [name for name in keywords if name not in {"save_for_backward", "num_grad_inputs"}]
     given, number = keywords.get("save_for_backward"), keywords.get("num_grad_inputs")
-    saved = as_items(range(inputs) if given is None else given)
+    saved = list(range(inputs)) if given is None else as_items(given)
     count = inputs if number is None else as_count(number)
     indices = [as_count(item) for item in saved or ()]
     if unknown or saved is None or count is None or None in indices:
@@ -103,7 +104,7 @@ class Pair:
             )
 
     def function(self, keywords: Mapping[str, object]) -> Callable[..., object]:
-        """Return the function of arrays that jax differentiates, compiled, for fixed keywords."""
+        """Return the function of arrays that jax differentiates, for fixed keywords."""
         shared = {name: value for name, value in keywords.items() if name in known_to(self.backward)}
 
         def primal(*arrays: jax.Array) -> object:
@@ -111,13 +112,15 @@ class Pair:
 
         def forwards(*arrays: jax.Array) -> tuple[object, tuple[Like, list[jax.Array]]]:
             like = Like(tuple((array.shape, array.dtype) for array in arrays))
-            return primal(*arrays), (like, [arrays[index] for index in self.saved])
+            # By `function`, whose second derivative then fails where there is none: in the backward kernel.
+            return function(*arrays), (like, [arrays[index] for index in self.saved])
 
         def backwards(kept: tuple[Like, list[jax.Array]], given: object) -> Gradients:
             like, saved = kept
             return self._fitting(_tuple(self.backward(*saved, *_tuple(given), **shared)), like)
 
-        return compiled(differentiable(primal, forwards, backwards), self.forward.name)
+        function = differentiable(primal, forwards, backwards)
+        return function
 
     def _fitting(self, results: tuple[jax.Array, ...], like: Like) -> Gradients:
         """Return a gradient for each input, None for one that has none; raise ShapeError for one that does not fit."""

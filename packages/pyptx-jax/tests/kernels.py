@@ -1,0 +1,188 @@
+"""Small kernels for the tests, each with what it computes."""
+
+from __future__ import annotations
+
+from pyptx_dsl import ptx, reg
+from pyptx_dsl.decorator import kernel
+from pyptx_dsl.kernel import Kernel
+from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.types import PtxType, b8, b16, b32, b64, f32, s32, u32
+
+_BITS = {8: b8, 16: b16, 32: b32, 64: b64}
+
+
+def thread(element: int = 4) -> reg.Reg:
+    """Emit the offset in bytes of this thread's element: a block of 32 per 32 elements."""
+    tid, block = reg.scalar(u32), reg.scalar(u32)
+    ptx.inst.mov.u32(tid, ptx.special.tid.x())
+    ptx.inst.mov.u32(block, ptx.special.ctaid.x())
+    ptx.inst.mad.lo.u32(tid, block, 32, tid)
+    return tid * element
+
+
+def load(pointer: reg.Reg, offset: reg.Reg) -> reg.Reg:
+    value = reg.scalar(f32)
+    ptx.inst.ld.global_.f32(value, ptx.addr(pointer + offset))
+    return value
+
+
+def store(pointer: reg.Reg, offset: reg.Reg, value: reg.Reg) -> None:
+    ptx.inst.st.global_.f32(ptx.addr(pointer + offset), value)
+
+
+VECTOR = Tile("N", f32)
+
+
+@kernel(in_specs=(VECTOR, VECTOR), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
+def product(X, W, Y, *, scale: float = 1.0):
+    """y = x · w · scale."""
+    x, w, y = ptx.global_ptrs(X, W, Y)
+    at = thread()
+    value = load(x, at) * load(w, at)
+    store(y, at, value * scale)
+    ptx.ret()
+
+
+@kernel(in_specs=(VECTOR,) * 3, out_specs=(VECTOR, VECTOR), grid=lambda N: N // 32, block=32, arch="sm_80")
+def product_gradients(X, W, G, DX, DW, *, scale: float = 1.0):
+    """dx = g · w · scale, dw = g · x · scale."""
+    x, w, g, dx, dw = ptx.global_ptrs(X, W, G, DX, DW)
+    at = thread()
+    gradient = load(g, at) * scale
+    store(dx, at, gradient * load(w, at))
+    store(dw, at, gradient * load(x, at))
+    ptx.ret()
+
+
+MATRIX, ROW = Tile("B", "N", f32), Tile("N", f32)
+
+
+@kernel(in_specs=(MATRIX, ROW), out_specs=(MATRIX,), grid=lambda B, N: (N // 32, B), block=32, arch="sm_80")
+def add_row(X, W, Y):
+    """y = x + w, the same w for every row."""
+    x, w, y = ptx.global_ptrs(X, W, Y)
+    row = reg.scalar(u32)
+    ptx.inst.mov.u32(row, ptx.special.ctaid.y())
+    at = thread()
+    x += row * (X.shape[1] * 4)
+    y += row * (X.shape[1] * 4)
+    store(y, at, load(x, at) + load(w, at))
+    ptx.ret()
+
+
+@kernel(in_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
+def double(X):
+    """x = 2 · x, in place."""
+    (x,) = ptx.global_ptrs(X)
+    at = thread()
+    value = load(x, at)
+    store(x, at, value + value)
+    ptx.ret()
+
+
+@kernel(
+    in_specs=(VECTOR, VECTOR),
+    out_specs=(VECTOR,),
+    mutates=("TOTAL",),
+    grid=lambda N: N // 32,
+    block=32,
+    arch="sm_80",
+)
+def accumulate(X, TOTAL, OLD):
+    """old = total, total += x."""
+    x, total, old = ptx.global_ptrs(X, TOTAL, OLD)
+    at = thread()
+    value = load(total, at)
+    store(old, at, value)
+    store(total, at, value + load(x, at))
+    ptx.ret()
+
+
+@kernel(out_specs=(VECTOR,), raw_params=[("f32", "value")], grid=lambda N: N // 32, block=32, arch="sm_80")
+def fill(Y):
+    """y = value."""
+    (y,) = ptx.global_ptrs(Y)
+    value = reg.scalar(f32)
+    ptx.inst.ld.param.f32(value, ptx.addr("value"))
+    store(y, thread(), value)
+    ptx.ret()
+
+
+@kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
+def writes_to_its_input(X, Y):
+    """Do what the declaration denies: x = 0."""
+    x, _ = ptx.global_ptrs(X, Y)
+    store(x, thread(), reg.scalar(f32, init=0.0))
+    ptx.ret()
+
+
+@kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
+def trapping(X, Y):
+    """Stop with a trap."""
+    ptx.inst.trap()
+    ptx.ret()
+
+
+def copy_of(dtype: PtxType, layout: Layout = Layout.ROW) -> Kernel:
+    """Return y = x, for 32 columns of any type, in memory's order."""
+    bits = dtype.bits
+    tile = Tile("M", 32, dtype, layout)
+    word = {8: "b8", 16: "b16", 32: "b32", 64: "b64"}[bits]
+
+    @kernel(in_specs=(tile,), out_specs=(tile,), grid=lambda M: M, block=32, arch="sm_90")
+    def copy(X, Y):
+        x, y = ptx.global_ptrs(X, Y)
+        at = thread(bits // 8)
+        value = reg.scalar(_BITS[max(bits, 16)])
+        getattr(ptx.inst.ld.global_, word)(value, ptx.addr(x + at))
+        getattr(ptx.inst.st.global_, word)(ptx.addr(y + at), value)
+        ptx.ret()
+
+    return copy
+
+
+@kernel(in_specs=(VECTOR, VECTOR), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
+def first_gradient(W, G, DX, *, scale: float = 1.0):
+    """dx = g · w · scale."""
+    w, g, dx = ptx.global_ptrs(W, G, DX)
+    at = thread()
+    store(dx, at, load(g, at) * load(w, at) * scale)
+    ptx.ret()
+
+
+INDICES = Tile("N", s32)
+
+
+def _index(pointer: reg.Reg, offset: reg.Reg) -> reg.Reg:
+    index = reg.scalar(u32)
+    ptx.inst.ld.global_.u32(index, ptx.addr(pointer + offset))
+    return index * 4
+
+
+@kernel(in_specs=(VECTOR, INDICES), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
+def pick(X, AT, Y):
+    """y = x[at]."""
+    x, indices, y = ptx.global_ptrs(X, AT, Y)
+    at = thread()
+    store(y, at, load(x, _index(indices, at)))
+    ptx.ret()
+
+
+@kernel(in_specs=(INDICES, VECTOR), out_specs=(VECTOR, INDICES), grid=lambda N: N // 32, block=32, arch="sm_80")
+def pick_gradients(AT, G, DX, DAT):
+    """dx[at] = g, for a permutation; dat = 0."""
+    indices, g, dx, dat = ptx.global_ptrs(AT, G, DX, DAT)
+    at = thread()
+    store(dx, _index(indices, at), load(g, at))
+    store(dat, at, reg.scalar(f32, init=0.0))
+    ptx.ret()
+
+
+@kernel(in_specs=(MATRIX, ROW, MATRIX), out_specs=(MATRIX, MATRIX), grid=lambda B, N: N // 32, block=32, arch="sm_80")
+def wrong_gradients(X, W, G, DX, DW):
+    """Return two gradients of the first input's shape."""
+    x, _, _, dx, dw = ptx.global_ptrs(X, W, G, DX, DW)
+    at = thread()
+    store(dx, at, load(x, at))
+    store(dw, at, load(x, at))
+    ptx.ret()

@@ -1,0 +1,158 @@
+"""Gradients: through `differentiable_kernel` they are the backward kernel's; of a plain kernel there are none."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from pyptx_dsl.differentiable import differentiable_kernel
+from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, ShapeError
+from pyptx_jax.errors import NotDifferentiableError
+
+from .kernels import add_row, double, first_gradient, pick, pick_gradients, product, product_gradients, wrong_gradients
+
+pytestmark = pytest.mark.jax
+
+KEY = jax.random.key(7)
+X = jax.random.normal(KEY, (64,))
+W = jax.random.normal(jax.random.fold_in(KEY, 1), (64,))
+G = jax.random.normal(jax.random.fold_in(KEY, 2), (64,))
+
+multiply = differentiable_kernel(product, product_gradients, save_for_backward=[0, 1])
+
+
+def test_the_gradients_are_the_backward_kernels() -> None:
+    for transform in (lambda f: f, jax.jit):
+        value, pullback = jax.vjp(transform(multiply), X, W)
+        np.testing.assert_array_equal(value, X * W)
+        dx, dw = pullback(G)
+        np.testing.assert_array_equal(dx, G * W)
+        np.testing.assert_array_equal(dw, G * X)
+
+
+def test_a_loss_has_value_and_gradient() -> None:
+    def loss(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.sin(multiply(x, w, scale=2.0)))
+
+    value, (dx, dw) = jax.jit(jax.value_and_grad(loss, (0, 1)))(X, W)
+    np.testing.assert_allclose(value, jnp.sum(jnp.sin(2 * X * W)), rtol=1e-6)
+    np.testing.assert_allclose(dx, 2 * W * jnp.cos(2 * X * W), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(dw, 2 * X * jnp.cos(2 * X * W), rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_agree_with_differences() -> None:
+    check_grads(
+        lambda x, w: multiply(jnp.asarray(x), jnp.asarray(w)), (X, W), order=1, modes=["rev"], rtol=1e-2, atol=1e-2
+    )
+
+
+def test_a_differentiable_kernel_is_called_like_a_kernel() -> None:
+    for _ in range(3):
+        np.testing.assert_array_equal(multiply(X, W), X * W)
+    np.testing.assert_array_equal(jax.vmap(multiply, (0, None))(jnp.stack([X, W]), W), jnp.stack([X, W]) * W)
+
+
+def test_gradients_pass_vmap_scan_and_checkpoint() -> None:
+    batch = jnp.stack([X, W, G])
+    per_row = jax.vmap(jax.grad(lambda x: multiply(x, W).sum()))(batch)
+    np.testing.assert_array_equal(per_row, jnp.broadcast_to(W, (3, 64)))
+    through_vmap = jax.grad(lambda w: jax.vmap(multiply, (0, None))(batch, w).sum())(W)
+    np.testing.assert_allclose(through_vmap, batch.sum(0), rtol=1e-5, atol=1e-5)
+
+    def scanned(w: jax.Array) -> jax.Array:
+        return jax.lax.scan(lambda carry, _: (multiply(carry, w), None), X, length=3)[0].sum()
+
+    np.testing.assert_allclose(jax.grad(scanned)(W), 3 * X * W * W, rtol=1e-5)
+    kept = jax.grad(lambda x: jax.checkpoint(multiply)(x, W).sum())(X)
+    np.testing.assert_array_equal(kept, W)
+
+
+def test_the_first_inputs_alone_may_have_gradients() -> None:
+    scaled = differentiable_kernel(product, first_gradient, save_for_backward=[1], num_grad_inputs=1)
+    dx, dw = jax.grad(lambda x, w: scaled(x, w).sum(), (0, 1))(X, W)
+    np.testing.assert_array_equal(dx, W)
+    np.testing.assert_array_equal(dw, jnp.zeros(64))
+
+
+def test_an_input_of_integers_has_no_gradient() -> None:
+    chosen = differentiable_kernel(pick, pick_gradients, save_for_backward=[1])
+    at = jnp.arange(64, dtype=jnp.int32)[::-1]
+    np.testing.assert_array_equal(chosen(X, at), X[at])
+    np.testing.assert_array_equal(jax.grad(lambda x: (chosen(x, at) * G).sum())(X), G[at])
+    dx, dat = jax.grad(lambda x, at: (chosen(x, at) * G).sum(), (0, 1), allow_int=True)(X, at)
+    np.testing.assert_array_equal(dx, G[at])
+    assert dat.dtype == jax.dtypes.float0
+
+
+# --- what has no gradient ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda: jax.grad(lambda x: product(x, W).sum())(X),
+        lambda: jax.grad(jax.jit(lambda x: product(x, W).sum()))(X),
+        lambda: jax.jvp(lambda x: product(x, W), (X,), (G,)),
+        lambda: jax.jacrev(lambda x: product(x, W))(X),
+        lambda: jax.linearize(double, X),
+        lambda: jax.grad(lambda x: jax.vmap(product, (0, None))(jnp.stack([x, x]), W).sum())(X),
+        lambda: jax.grad(lambda x: jax.lax.scan(lambda c, _: (product(c, W), None), x, length=2)[0].sum())(X),
+    ],
+)
+def test_a_plain_kernel_has_no_derivative(derivative: object) -> None:
+    assert callable(derivative)
+    with pytest.raises(NotDifferentiableError, match="plain kernel") as caught:
+        derivative()
+    assert "differentiable_kernel" in str(caught.value)
+    assert "test_autodiff.py" in str(caught.value)
+    np.testing.assert_array_equal(product(X, W), X * W)
+
+
+def test_second_derivatives_are_refused() -> None:
+    with pytest.raises(NotDifferentiableError, match="product_gradients is a plain kernel"):
+        jax.grad(lambda x: jax.grad(lambda x: multiply(x, W).sum())(x).sum())(X)
+
+
+def test_constants_pass_a_plain_kernel_in_a_gradient() -> None:
+    gradient = jax.grad(lambda x: (product(jax.lax.stop_gradient(x), W) * x).sum())(X)
+    np.testing.assert_array_equal(gradient, X * W)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({"save_for_backward": [0]}, ArgumentCountError, "would get 2 arrays"),
+        ({"save_for_backward": [0, 2]}, ArgumentCountError, "has 2 inputs"),
+        ({"save_for_backward": "X"}, KeywordError, "says nothing"),
+        ({"num_grad_inputs": 1}, ArgumentCountError, "return 1; it takes 3 and returns 2"),
+        ({"num_grad_inputs": 3}, ArgumentCountError, "num_grad_inputs=3"),
+        ({"num_grad_inputs": "all"}, KeywordError, "says nothing"),
+        ({"save": [0, 1]}, KeywordError, "save="),
+    ],
+)
+def test_two_kernels_that_dont_fit_are_refused(
+    keywords: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        differentiable_kernel(product, product_gradients, **keywords)(X, W)
+
+
+def test_kernels_that_write_to_their_inputs_are_refused() -> None:
+    with pytest.raises(KernelError, match="double writes to its inputs"):
+        differentiable_kernel(double, double)(X)
+
+
+def test_a_gradient_of_another_shape_is_refused() -> None:
+    wrong = differentiable_kernel(add_row, wrong_gradients, save_for_backward=[0, 1])
+    with pytest.raises(ShapeError, match="gradient of W, which is float32"):
+        jax.grad(lambda x: wrong(x, W).sum())(X.reshape(1, 64))
+
+
+def test_a_call_that_does_not_fit_is_refused_at_its_line() -> None:
+    with pytest.raises(ShapeError, match="test_autodiff.py"):
+        multiply(X, W[:32])
+    with pytest.raises(ShapeError, match="test_autodiff.py"):
+        jax.grad(lambda x: multiply(x, W[:32]).sum())(X)
