@@ -1,34 +1,81 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one call, on a machine that has one: a driver, Python 3.11 or newer with pytest, hypothesis,
-# pluggy and NumPy, and nothing to install from. The packages are used from their sources. What is measured and recorded
-# goes to the folder OUT (default: gpu_results).
+# Everything that needs a GPU, in one call, on a machine that has one and nothing to install from: its Python (3.11 or newer)
+# brings pytest, hypothesis, pluggy and NumPy, what builds the shim (nanobind, scikit-build-core, cmake, ninja, a compiler,
+# jaxlib's headers), and torch and jax, of whatever versions. The pure packages are used from their sources.
 #
-#     OUT=results bash tools/gpu_check.sh [pytest's arguments]
+#     OUT=results bash tools/gpu_check.sh
+#
+# Each stage has a time limit, and all of them together GPU_CHECK_SECONDS (570), so that what hangs costs its own share: first
+# what is fast and tells most. Everything goes to the folder OUT (default: gpu_results): log.txt, outcomes.jsonl (a line for
+# each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json (the benchmark) and
+# summary.json. The exit status says whether all of it went well. PYTHON names the interpreter (default: python3).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-export OUT="${OUT:-gpu_results}"
+OUT=$(realpath -m "${OUT:-gpu_results}")
+export OUT PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+python=${PYTHON:-python3}
+ends=${GPU_CHECK_SECONDS:-570}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 mkdir -p "$OUT"
-for package in packages/*; do PYTHONPATH="$PWD/$package/src${PYTHONPATH:+:$PYTHONPATH}"; done
-export PYTHONPATH PYTHONDONTWRITEBYTECODE=1
+rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,summary.json} "$OUT"/truth_*.json
 
-failed=0
+# stage NAME SECONDS COMMAND...: run it within its limit and what is left of all; keep its output, its status and its time.
+stage() {
+  local name=$1 limit=$2 begun=$SECONDS status
+  shift 2
+  [ "$limit" -le $((ends - SECONDS)) ] || limit=$((ends - SECONDS))
+  printf '\n== %s (%d s at most)\n' "$name" "$limit" | tee -a "$OUT/log.txt"
+  if [ "$limit" -lt 5 ]; then
+    status=late
+  else
+    timeout --kill-after=5 "$limit" "$@" </dev/null 2>&1 | tee -a "$OUT/log.txt"
+    status=${PIPESTATUS[0]}
+  fi
+  printf '%s\t%s\t%d\n' "$name" "$status" $((SECONDS - begun)) >>"$work/stages.tsv"
+}
 
-{
-  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv
-  python3 --version
-  python3 -m pip list 2>/dev/null | grep -iE '^(torch|jax|jaxlib|numpy|pytest|hypothesis|pluggy|cuda-)' || true
-} | tee "$OUT/machine.txt"
+# The toolkit's ptxas, where it is not on PATH; failing that, Triton's.
+toolkit=${CUDA_HOME:-/usr/local/cuda}/bin
+triton=$("$python" -c 'from importlib.util import find_spec as f; print(f("triton").submodule_search_locations[0])' 2>/dev/null)
+PATH=$PATH:$toolkit:$triton/backends/nvidia/bin
 
 # Plugins are found as entry points of an installation; sources have none, so there they are named.
-python3 -c 'from importlib.metadata import distribution; distribution("pyptx-sim")' 2>/dev/null ||
-  export PYPTX_PLUGINS="${PYPTX_PLUGINS:-pyptx_dsl.plugin,pyptx_sim.plugin,pyptx_arch_hopper.plugin,pyptx_arch_blackwell.plugin}"
+plugins=()
+PYTHONPATH=$work/site${PYTHONPATH:+:$PYTHONPATH}
+for source in packages/*/src; do
+  [ "$source" = packages/pyptx-launch/src ] || PYTHONPATH=$PYTHONPATH:$PWD/$source
+  for plugin in "$source"/*/plugin.py; do
+    [ -e "$plugin" ] && plugins+=("$(basename "$(dirname "$plugin")").plugin")
+  done
+done
+export PATH PYTHONPATH PYPTX_DISABLE_PLUGIN_AUTOLOAD=1
+PYPTX_PLUGINS=$(IFS=, && echo "${plugins[*]}")
+export PYPTX_PLUGINS
 
-python3 -m pytest --gpu -p no:cacheprovider -o "minversion=7" tests/gpu "$@" 2>&1 | tee "$OUT/tests.txt" || failed=1
+# What is not here is left out, and the summary says so.
+wanted=$("$python" tools/gpu_summary.py --select)
+run_tests() {
+  stage "$1" "$2" "$python" -m pytest --gpu -v -p no:cacheprovider -o minversion=7 -o faulthandler_timeout=60 -W default \
+    --tb=short -m "$wanted" "tests/gpu/$1.py"
+}
 
-for benchmark in benchmarks/bench_*.py; do
-  [ -e "$benchmark" ] || continue
-  python3 "$benchmark" 2>&1 | tee "$OUT/$(basename "$benchmark" .py).txt" || failed=1
+stage machine 60 "$python" tools/gpu_summary.py --machine
+stage build 120 "$python" -m pip install --quiet --no-index --no-build-isolation --no-deps --no-cache-dir \
+  --disable-pip-version-check --config-settings=build-dir="$work/build" --target "$work/site" ./packages/pyptx-launch
+
+run_listed() {
+  for each in "$@"; do
+    [ -e "tests/gpu/${each%:*}.py" ] && run_tests "${each%:*}" "${each#*:}"
+  done
+}
+
+run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_torch:90
+stage benchmark 110 "$python" benchmarks/launch.py --json "$OUT/launch.json"
+run_listed test_jax:90 test_hardware_truth:60
+for path in tests/gpu/test_*.py; do
+  cut -f1 "$work/stages.tsv" | grep -qx "$(basename "$path" .py)" || run_tests "$(basename "$path" .py)" 60
 done
 
-exit "$failed"
+"$python" tools/gpu_summary.py --write "$work/stages.tsv"

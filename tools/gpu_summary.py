@@ -1,0 +1,150 @@
+"""What tools/gpu_check.sh asks of Python: what is on the machine, which tests can run there, and how everything went.
+
+python tools/gpu_summary.py --machine | --select | --write STAGES
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+FRAMEWORKS = ("torch", "jax")
+DISTRIBUTIONS = (
+    "torch", "triton", "jax", "jaxlib", "numpy", "cuda-bindings", "cuda-core",
+    "nanobind", "scikit-build-core", "cmake", "ninja", "pytest", "hypothesis", "pluggy",
+)  # fmt: skip
+MOST_SHOWN = 40  # failures; summary.json has them all
+QUERY = "name,driver_version,memory.total,clocks.sm,clocks.mem,temperature.gpu"
+
+
+def missing() -> list[str]:
+    """Return the frameworks that are not installed."""
+    return [name for name in FRAMEWORKS if util.find_spec(name) is None]
+
+
+def capability() -> tuple[int, int]:
+    """Return the compute capability of the first GPU; (0, 0) where nvidia-smi does not tell."""
+    command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+        major, minor = told.splitlines()[0].split(".")
+    except (OSError, subprocess.SubprocessError, IndexError, ValueError):
+        return 0, 0
+    return int(major), int(minor)
+
+
+def selection() -> str:
+    """Return pytest's -m: the tests whose framework and architecture are here."""
+    names = [*missing(), *(["sm_100"] if capability() < (10, 0) else [])]
+    return " and ".join(["gpu", *(f"not {name}" for name in names)])
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what matters, those that are installed."""
+    installed = {each.metadata["Name"].lower(): each.version for each in metadata.distributions()}
+    return {name: installed[name] for name in DISTRIBUTIONS if name in installed}
+
+
+def machine() -> int:
+    """Print the machine: GPU, driver, Python, versions, tools; return 1 where there is no GPU."""
+    print(platform.platform(), "Python", platform.python_version(), sys.executable, f"{os.cpu_count()} CPUs")
+    for name, version in versions().items():
+        print(f"  {name} {version}")
+    for command in (
+        ["nvidia-smi", f"--query-gpu={QUERY}", "--format=csv"],
+        ["ptxas", "--version"],
+        ["c++", "--version"],
+    ):
+        try:
+            told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        except OSError as error:
+            print(f"{command[0]}: {error}")
+            continue
+        print((told.stdout + told.stderr).strip())
+    return int(capability() == (0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage of the run: its exit status (`late` where no time was left, 124 or 137 where it ran out) and seconds."""
+
+    name: str
+    status: str
+    seconds: int
+
+
+def stages(path: Path) -> list[Stage]:
+    """Read what gpu_check.sh wrote down."""
+    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
+    return [Stage(name, status, int(seconds)) for name, status, seconds in rows]
+
+
+def outcomes(path: Path) -> tuple[Counter[str], list[dict[str, Any]]]:
+    """Return how many tests came to what, and those that did not pass; one that never ended is `cut short`."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    ended = {line["test"]: line for line in lines if line["event"] != "begun"}
+    for line in lines:
+        ended.setdefault(line["test"], {**line, "event": "cut short"})
+    counts = Counter(str(line["event"]) for line in ended.values())
+    return counts, [line for line in ended.values() if line["event"] != "passed"]
+
+
+def reason(line: dict[str, Any]) -> str:
+    """Return the first line of what pytest said was wrong."""
+    errors = (row[1:].strip() for row in str(line.get("what", "")).splitlines() if row.startswith("E "))
+    return next(errors, "")[:150]
+
+
+def write(path: Path, out: Path) -> int:
+    """Write summary.json, print what is in it, and return 1 if anything failed."""
+    ran = stages(path)
+    counts, bad = outcomes(out / "outcomes.jsonl")
+    benchmark = json.loads((out / "launch.json").read_text(encoding="utf-8")) if (out / "launch.json").exists() else {}
+    summary: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "versions": versions(),
+        "left_out": missing(),
+        "stages": {stage.name: {"status": stage.status, "seconds": stage.seconds} for stage in ran},
+        "tests": dict(counts),
+        "not_passed": bad,
+        "targets": benchmark.get("targets", []),
+    }
+    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    print("\n== summary")
+    for line in bad[:MOST_SHOWN]:
+        print(f"{line['event']:9} {line['test']}: {reason(line)}")
+    for target in summary["targets"]:
+        verdict = "met" if target["met"] else "missed"
+        print(f"{verdict:9} {target['name']}: {target['measured']} (wanted {target['limit']})")
+    for stage in ran:
+        print(f"{stage.status:>9} {stage.seconds:4} s  {stage.name}")
+    print("tests:", ", ".join(f"{number} {what}" for what, number in counts.items()) or "none ran")
+    return int(bool(bad) or not counts or any(stage.status != "0" for stage in ran))
+
+
+def main() -> int:
+    """Answer one of the three questions."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--machine", action="store_true", help="print what is here")
+    parser.add_argument("--select", action="store_true", help="print pytest's -m for what is here")
+    parser.add_argument("--write", metavar="STAGES", type=Path, help="write $OUT/summary.json and print it")
+    options = parser.parse_args()
+    if options.select:
+        print(selection())
+        return 0
+    return machine() if options.machine else write(options.write, Path(os.environ["OUT"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
