@@ -109,7 +109,8 @@ def write(path: Path, out: Path) -> int:
     """Write summary.json, print what is in it, and return 1 if anything failed."""
     ran = stages(path)
     counts, bad = outcomes(out / "outcomes.jsonl")
-    benchmark = json.loads((out / "launch.json").read_text(encoding="utf-8")) if (out / "launch.json").exists() else {}
+    measured = out / "launch.json"
+    benchmark: dict[str, Any] = json.loads(measured.read_text(encoding="utf-8")) if measured.exists() else {}
     summary: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),

@@ -54,4 +54,5 @@ def test_the_simulator_equals_the_hardware(row: Recorded, truth: dict[str, np.nd
     shown = [
         (*(hex(int(column[i])) for column in inputs), hex(int(hardware[i])), hex(int(simulated[i]))) for i in wrong[:8]
     ]
-    assert not len(wrong), f"{row.opcode}: {len(wrong)} of {len(empty)} differ; operands, hardware, simulator: {shown}"
+    count = len(wrong)
+    assert count == 0, f"{row.opcode}: {count} of {len(empty)} differ; operands, hardware, simulator: {shown}"
