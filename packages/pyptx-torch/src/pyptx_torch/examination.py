@@ -1,0 +1,18 @@
+"""What `pyptx doctor` says of torch: its version, the CUDA that it was built for, the GPUs that it sees."""
+
+from __future__ import annotations
+
+import torch
+
+from pyptx_ir.plugins.rows import Diagnosis
+
+
+def examine() -> tuple[Diagnosis, ...]:
+    """Import torch and ask it."""
+    built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
+    if not torch.cuda.is_available():
+        return (
+            Diagnosis("torch", "ok", f"{torch.__version__}, {built}, sees no GPU: tensors on the CPU are simulated"),
+        )
+    count = torch.cuda.device_count()
+    return (Diagnosis("torch", "ok", f"{torch.__version__}, {built}, sees {count} GPU{'s' * (count != 1)}"),)

@@ -1,0 +1,188 @@
+"""Gradients: a plain kernel has none and says so; `differentiable_kernel` has the ones of its backward kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx_dsl.differentiable import differentiable_kernel
+from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
+from pyptx_dsl.types import f32
+
+from .kernels import build_product, double, scale_, sum_and_difference
+
+torch = pytest.importorskip("torch")
+errors = pytest.importorskip("pyptx_torch.errors")
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
+]
+
+product_kernel, product_gradients = build_product()
+product = differentiable_kernel(product_kernel, product_gradients, save_for_backward=[0, 1])
+
+
+def pair(size=32, **options):
+    torch.manual_seed(0)
+    return [torch.randn(size, dtype=torch.float64, requires_grad=True, **options) for _ in range(2)]
+
+
+def test_a_plain_kernel_runs_forwards_and_its_backward_is_an_error_that_says_what_to_do():
+    x = torch.ones(32, requires_grad=True)
+    y = double(x)
+    assert torch.equal(y, 2 * x)
+    with pytest.raises(errors.GradientError, match=r"pyptx\.differentiable_kernel\(double, …\)"):
+        y.sum().backward()
+    assert x.grad is None
+    with torch.no_grad():
+        assert not double(x).requires_grad
+    assert not double(x.detach()).requires_grad
+
+
+def test_derivatives_of_a_plain_kernel_through_torch_func_are_errors_too():
+    x = torch.ones(32)
+    with pytest.raises(errors.GradientError, match="without a gradient"):
+        torch.func.grad(lambda x: double(x).sum())(x)
+    with pytest.raises(errors.GradientError, match="forward-mode"):
+        torch.func.jvp(double, (x,), (x,))
+    with torch.autograd.forward_ad.dual_level(), pytest.raises(errors.GradientError, match="forward-mode"):
+        double(torch.autograd.forward_ad.make_dual(x, x))
+
+
+def test_the_backward_kernel_computes_the_gradients():
+    x, w = pair()
+    product(x, w).sum().backward()
+    assert torch.equal(x.grad, w)
+    assert torch.equal(w.grad, x)
+    assert product.forward_kernel is product_kernel
+    assert product.backward_kernel is product_gradients
+
+
+def test_gradients_equal_finite_differences():
+    assert torch.autograd.gradcheck(product, pair())
+
+
+def test_a_second_derivative_is_an_error():
+    x, w = pair()
+    (gradient,) = torch.autograd.grad(product(x, w).sum(), x, create_graph=True)
+    assert torch.equal(gradient, w)
+    with pytest.raises(errors.GradientError, match=r"backward of a differentiable_kernel has no gradient"):
+        gradient.sum().backward()
+    with pytest.raises(errors.GradientError):
+        torch.autograd.gradgradcheck(product, pair())
+
+
+def test_an_input_that_needs_no_gradient_gets_none():
+    x, w = pair()
+    w.requires_grad_(requires_grad=False)
+    product(x, w).sum().backward()
+    assert torch.equal(x.grad, w)
+    assert w.grad is None
+    y = product(x.detach(), w)
+    assert not y.requires_grad
+    with torch.no_grad():
+        assert not product(*pair()).requires_grad
+
+
+def test_gradients_of_any_layout_are_made_dense():
+    x, w = pair()
+    weights = torch.arange(64, dtype=torch.float64)[::2]
+    (product(x, w) * weights).sum().backward()  # dense
+    first = x.grad
+    x.grad = None
+    torch.stack([product(x, w), product(x, w)], dim=1)[:, 0].mul(weights).sum().backward()  # strided
+    assert torch.equal(x.grad, first)
+
+
+def test_several_outputs_and_outputs_that_nothing_uses():
+    # The gradients of (a + b, a - b) are (c + d, c - d) of theirs: the same kernel again.
+    both = differentiable_kernel(sum_and_difference, sum_and_difference, save_for_backward=[])
+    a, b = (torch.ones(32, requires_grad=True) for _ in range(2))
+    total, difference = both(a, b)
+    (total * 2 + difference * 5).sum().backward()
+    assert a.grad.tolist() == [7] * 32
+    assert b.grad.tolist() == [-3] * 32
+    a.grad = b.grad = None
+    both(a, b)[1].sum().backward()
+    assert a.grad.tolist() == [1] * 32
+    assert b.grad.tolist() == [-1] * 32
+
+
+def test_outputs_are_saved_where_one_asks():
+    # The gradient is wrong on purpose: it takes the output where the product takes its second input.
+    odd = differentiable_kernel(product_kernel, product_gradients, save_for_backward=[0], save_outputs=[0])
+    x, w = pair()
+    y = odd(x, w)
+    y.sum().backward()
+    assert torch.equal(x.grad, y)
+
+
+def test_a_saved_tensor_that_was_written_to_is_an_error():
+    x, w = build_inputs = [torch.ones(32, requires_grad=True), torch.ones(32)]
+    forward, backward = build_product(f32)
+    y = differentiable_kernel(forward, backward)(*build_inputs)
+    scale_(w, alpha=2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    assert x.grad is None
+
+
+def test_torch_func_differentiates_and_batches():
+    x, w = (tensor.detach() for tensor in pair())
+    gradient = torch.func.grad(lambda x, w: product(x, w).sum())
+    assert torch.equal(gradient(x, w), w)
+    rows = torch.randn(3, 32, dtype=torch.float64)
+    assert torch.equal(torch.vmap(product, in_dims=(0, None))(rows, w), rows * w)
+    assert torch.equal(torch.vmap(gradient, in_dims=(0, None))(rows, w), w.expand(3, 32))
+    assert torch.equal(torch.func.jacrev(product)(x, w), torch.diag(w))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_forward_and_backward_compile(backend):
+    torch._dynamo.reset()
+    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # never called before
+    compiled = torch.compile(lambda x, w: function(x * 2, w) + 1, fullgraph=True, backend=backend)
+    x, w = pair()
+    y = compiled(x, w)
+    assert torch.equal(y, 2 * x * w + 1)
+    y.sum().backward()
+    assert torch.equal(x.grad, 2 * w)
+    assert torch.equal(w.grad, 2 * x)
+
+
+def test_a_compiled_plain_kernel_runs_forwards_and_its_backward_is_the_same_error():
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: double(x) + 1, fullgraph=True, backend="aot_eager")
+    x = torch.ones(32, requires_grad=True)
+    y = compiled(x)
+    assert torch.equal(y, 2 * x + 1)
+    with pytest.raises(errors.GradientError, match=r"differentiable_kernel\(double, …\)"):
+        y.sum().backward()
+
+
+def test_keywords_go_to_both_kernels_and_out_to_neither():
+    x, w = pair()
+    assert torch.equal(product(x, w, N=32), x * w)
+    with pytest.raises(KeywordError, match="allocates its outputs"):
+        product(x, w, out=torch.empty(32, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"save_for_backward": [0, 2]}, "don't fit"),
+        ({"save_for_backward": [0]}, "would get 2 tensors"),
+        ({"num_grad_inputs": 1}, "return 1; it takes 3 and returns 2"),
+        ({"num_grad_inputs": 3}, "don't fit"),
+        ({"save_outputs": [1]}, "don't fit"),
+    ],
+)
+def test_kernels_that_do_not_fit_are_an_error(keywords, words):
+    with pytest.raises(ArgumentCountError, match=words):
+        differentiable_kernel(product_kernel, product_gradients, **keywords)(*pair())
+
+
+def test_a_kernel_that_writes_to_its_inputs_cannot_be_differentiated():
+    with pytest.raises(KernelError, match="writes to its inputs"):
+        differentiable_kernel(scale_, product_gradients)(*pair())
