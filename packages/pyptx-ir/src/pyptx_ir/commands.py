@@ -4,6 +4,7 @@
     pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
     pyptx targets               list the targets that are known
     pyptx plugins               list the plugins that are installed
+    pyptx doctor                say what works on this machine, and what to do about what does not
 
 Exit status: 0 for success, 1 when something was found, 2 for a command that was called wrongly.
 """
@@ -59,6 +60,7 @@ def built_in() -> tuple[Command, ...]:
         Command("isa", "search the instruction set", isa),
         Command("targets", "list the targets that are known", targets),
         Command("plugins", "list the plugins that are installed", plugins),
+        Command("doctor", "say what works on this machine", doctor),
     )
 
 
@@ -96,3 +98,10 @@ def plugins(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes i
     for fault in broken:
         print(fault)
     return 1 if broken else 0
+
+
+def doctor(argv: Sequence[str]) -> int:
+    """Look at everything that pyptx can use, and print what is there."""
+    from pyptx_ir.doctor.command import doctor as run
+
+    return run(argv)

@@ -9,7 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Runtime
+    from pyptx_ir.plugins.rows import Diagnosis, Examination, Runtime
 
 
 @hookimpl
@@ -24,3 +24,17 @@ def pyptx_runtimes() -> Sequence[Runtime]:
     from pyptx_jax.runtime import RUNTIME
 
     return (RUNTIME,)
+
+
+@hookimpl
+def pyptx_examinations() -> Sequence[Examination]:
+    """Return what `pyptx doctor` says of jax."""
+    from pyptx_ir.plugins.rows import Examination
+
+    return (Examination("jax", _examine),)
+
+
+def _examine() -> Sequence[Diagnosis]:
+    from pyptx_jax.examination import examine
+
+    return examine()

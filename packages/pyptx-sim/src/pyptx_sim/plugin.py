@@ -9,7 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Runtime, Semantics
+    from pyptx_ir.plugins.rows import Diagnosis, Examination, Runtime, Semantics
 
 
 @hookimpl
@@ -32,3 +32,20 @@ def pyptx_runtimes() -> Sequence[Runtime]:
     from pyptx_sim.runtime import RUNTIME
 
     return (RUNTIME,)
+
+
+@hookimpl
+def pyptx_examinations() -> Sequence[Examination]:
+    """Return what `pyptx doctor` says of the simulator."""
+    from pyptx_ir.plugins.rows import Examination
+
+    return (Examination("simulator", _examine),)
+
+
+def _examine() -> Sequence[Diagnosis]:
+    from importlib.metadata import version
+
+    from pyptx_ir.plugins.rows import Diagnosis
+
+    found = f"pyptx-sim {version('pyptx-sim')} on NumPy {version('numpy')}: runs NumPy arrays and CPU tensors"
+    return (Diagnosis("simulator", "ok", found),)

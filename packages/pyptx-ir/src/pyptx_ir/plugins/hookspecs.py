@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.targets import TargetRow
-    from pyptx_ir.plugins.rows import Command, LaunchAttribute, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
 
 hookspec = pluggy.HookspecMarker("pyptx")
 
@@ -66,4 +66,9 @@ class HookSpecs:
     @hookspec
     def pyptx_commands(self) -> Sequence[Command]:
         """Return subcommands of `pyptx`."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_examinations(self) -> Sequence[Examination]:
+        """Return what `pyptx doctor` looks at."""
         raise NotImplementedError

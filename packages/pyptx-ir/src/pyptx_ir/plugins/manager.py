@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.targets import TargetRow
     from pyptx_ir.plugins.registry import Registry
-    from pyptx_ir.plugins.rows import Command, LaunchAttribute, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
 
 Row = TypeVar("Row")
 
@@ -163,6 +163,11 @@ class Plugins:
     def commands(self) -> tuple[Command, ...]:
         """Return the subcommands of `pyptx`."""
         return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
+
+    def examinations(self) -> tuple[Examination, ...]:
+        """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
+        found = self._collect("pyptx_examinations").values()
+        return tuple(cast("Examination", owned.value) for owned in found)
 
     def loaded(self) -> tuple[str, ...]:
         """Return the names of the plugins that loaded."""

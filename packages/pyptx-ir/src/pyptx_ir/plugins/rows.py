@@ -256,3 +256,25 @@ class Command:
     name: str
     summary: str
     main: Callable[[Sequence[str]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """A line of `pyptx doctor`: what was looked at, what was found, and what to do about it.
+
+    `state` is `"ok"`, `"missing"` (not here, and not needed by everyone), `"warning"` (works, and not as it should) or
+    `"broken"` (here, and does not work).
+    """
+
+    subject: str
+    state: str
+    found: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Something that `pyptx doctor` looks at: `examine()` returns a line or several, and may import what it needs."""
+
+    name: str
+    examine: Callable[[], Sequence[Diagnosis]]

@@ -106,6 +106,10 @@ class CubinCache:
         for path, _, _ in self._entries():
             path.unlink(missing_ok=True)
 
+    def size(self) -> int:
+        """Return the bytes of all entries."""
+        return sum(size for _, size, _ in self._entries())
+
     def __len__(self) -> int:
         """Return the number of entries."""
         return sum(1 for _ in self._entries())

@@ -1,0 +1,93 @@
+"""The command: runs every examination, the core's and those of plugins, and prints a line for each thing found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.doctor.devices import devices
+from pyptx_ir.doctor.installation import distributions, frameworks, plugins, python
+from pyptx_ir.doctor.tools import cubin_cache, tools
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.plugins.rows import Diagnosis, Examination
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+USAGE_ERROR: Final = 2
+STATES: Final = ("ok", "missing", "warning", "broken")
+_OWN: Final = (
+    Examination("python", python),
+    Examination("distributions", distributions),
+    Examination("plugins", plugins),
+    Examination("tools", tools),
+    Examination("cubin cache", cubin_cache),
+    Examination("devices", devices),
+    Examination("frameworks", frameworks),
+)
+_WIDTH: Final = 16
+
+
+def doctor(argv: Sequence[str]) -> int:
+    """Print what is found; return 0, or 1 if something that is installed does not work."""
+    try:
+        options = _parser().parse_args(argv)
+    except SystemExit as leaving:  # argparse has said why
+        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    found = examined()
+    sys.stdout.write(_as_json(found) if options.json else _as_text(found))
+    return 1 if any(one.state == "broken" for one in found) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyptx doctor",
+        description="Say what works on this machine, and what to do about what does not. Exits with 1 if something "
+        "that is installed is broken; what is merely missing is no fault.",
+    )
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of lines")
+    return parser
+
+
+def examined() -> tuple[Diagnosis, ...]:
+    """Return what all examinations find; one that fails is a fault by itself, and the others go on."""
+    return tuple(line for examination in (*_OWN, *_of_plugins()) for line in _run(examination))
+
+
+def _of_plugins() -> tuple[Examination, ...]:
+    from pyptx_ir.plugins.manager import manager
+
+    try:
+        return manager().examinations()
+    except PyptxError as error:  # its hook failed, or two plugins have examinations of one name
+        fault = Diagnosis("plugins", "broken", error.message, error.hint)
+        return (Examination("plugins", lambda: (fault,)),)
+
+
+def _run(examination: Examination) -> Sequence[Diagnosis]:
+    try:
+        return examination.examine()
+    except PyptxError as error:
+        return (Diagnosis(examination.name, "broken", error.message, error.hint),)
+    except Exception as error:  # noqa: BLE001  whatever is installed may fail in any way, and that is what is asked
+        said = f"{type(error).__name__}: {error}"
+        return (Diagnosis(examination.name, "broken", said, "reinstall it, or report this"),)
+
+
+def _as_text(found: Sequence[Diagnosis]) -> str:
+    lines = list[str]()
+    for one in found:
+        first, *others = one.found.splitlines() or [""]
+        lines.append(f"{one.state:<8} {one.subject:<{_WIDTH}} {first}".rstrip())
+        hint = [f"hint: {one.hint}"] if one.hint else []
+        lines += [f"{'':<8} {'':<{_WIDTH}} {other}".rstrip() for other in (*others, *hint)]
+    counts = [(state, sum(one.state == state for one in found)) for state in STATES]
+    lines.append(", ".join(f"{count} {state}" for state, count in counts if count))
+    return "\n".join(lines) + "\n"
+
+
+def _as_json(found: Sequence[Diagnosis]) -> str:
+    return json.dumps([asdict(one) for one in found], indent=2) + "\n"

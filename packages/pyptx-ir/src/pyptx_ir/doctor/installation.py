@@ -1,0 +1,98 @@
+"""What is installed: Python, pyptx's own distributions, its plugins, and frameworks without their runtime."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import Distribution
+from importlib.metadata import distributions as installed
+from typing import Final
+
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.plugins.rows import Diagnosis
+
+OWN: Final = (
+    *("pyptx", "pyptx-ir", "pyptx-dsl", "pyptx-transpile", "pyptx-sim", "pyptx-launch", "pyptx-torch", "pyptx-jax"),
+    *("pyptx-arch-hopper", "pyptx-arch-blackwell"),
+)
+OLDEST_PYTHON: Final = (3, 11)
+# The framework, the package that runs kernels on its arrays, and how to install that.
+FRAMEWORKS: Final = (("torch", "pyptx-torch", "pyptx[torch]"), ("jax", "pyptx-jax", "pyptx[jax]"))
+
+
+def python() -> tuple[Diagnosis, ...]:
+    """Tell the interpreter."""
+    import platform
+
+    found = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}"
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        wanted = ".".join(map(str, OLDEST_PYTHON))
+        return (Diagnosis("python", "broken", found, f"pyptx needs Python {wanted} or later"),)
+    return (Diagnosis("python", "ok", found),)
+
+
+def distributions() -> tuple[Diagnosis, ...]:
+    """Tell which of pyptx's distributions there are, and whether their versions go together."""
+    versions = {name: row.version for name, row in _installed().items() if name in OWN}
+    listed = ", ".join(f"{name} {versions[name]}" for name in OWN if name in versions)
+    if len({_numbers(version)[:2] for version in versions.values()}) > 1:
+        newest = max(versions.values(), key=_numbers)
+        behind = [name for name in OWN if name in versions and _numbers(versions[name])[:2] != _numbers(newest)[:2]]
+        hint = f"these do not go together; install all of one release: pip install --upgrade {' '.join(behind)}"
+        return (Diagnosis("pyptx", "broken", listed, hint),)
+    return (Diagnosis("pyptx", "ok", listed),)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
+
+
+def _installed() -> dict[str, Distribution]:
+    """Return the distributions by their normalised names; the first of a name is the one that is imported."""
+    found = dict[str, Distribution]()
+    for row in installed():
+        name = row.metadata["Name"]
+        if name:
+            found.setdefault(name.lower().replace("_", "-"), row)
+    return found
+
+
+def plugins() -> tuple[Diagnosis, ...]:
+    """Tell which plugins loaded, and why the others did not."""
+    from pyptx_ir.plugins.manager import manager
+
+    broken = [Diagnosis("plugin", "broken", error.message, error.hint) for error in manager().broken()]
+    return (Diagnosis("plugins", "ok", ", ".join(manager().loaded())), *broken, *_clashes())
+
+
+def _clashes() -> tuple[Diagnosis, ...]:
+    """Tell of plugins that hand in the same name, which is found out when it is first asked for."""
+    from pyptx_ir.plugins.manager import manager
+
+    if manager().broken():  # which is in the way of everything that is asked here
+        return ()
+    known = manager()
+    for ask in (known.targets, known.namespaces, known.launch_attributes, known.runtimes, known.commands):
+        try:
+            ask()
+        except PyptxError as error:
+            return (Diagnosis("plugins", "broken", error.message, error.hint),)
+    return ()
+
+
+def frameworks() -> tuple[Diagnosis, ...]:
+    """Tell of a simulator that is not here, and of frameworks on whose arrays nothing runs kernels."""
+    found = _installed()
+    missing = [
+        Diagnosis(
+            framework,
+            "missing",
+            f"{framework} {found[framework].version} is installed; {package}, which runs kernels on its arrays, is not",
+            f"pip install '{extra}'",
+        )
+        for framework, package, extra in FRAMEWORKS
+        if framework in found and package not in found
+    ]
+    if "pyptx-sim" not in found:
+        said = "pyptx-sim is not installed: kernels don't run on the CPU"
+        missing.insert(0, Diagnosis("simulator", "missing", said, "pip install pyptx-sim"))
+    return tuple(missing)

@@ -1,0 +1,64 @@
+"""NVIDIA's tools, and the cubin cache."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.plugins.rows import Diagnosis
+from pyptx_ir.toolchain import CubinCache, MissingToolError, ToolchainError, find_tool
+from pyptx_ir.toolchain.jitlink import NAME as NVJITLINK
+from pyptx_ir.toolchain.jitlink import find_nvjitlink
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMPILERS: Final = ("ptxas", NVJITLINK)
+# What each tool is for.
+_PURPOSES: Final = {
+    "ptxas": "compiles PTX to machine code",
+    NVJITLINK: "compiles PTX where there is no ptxas",
+    "nvdisasm": "shows machine code, by line of Python",
+    "cuobjdump": "shows machine code",
+}
+
+
+def tools() -> tuple[Diagnosis, ...]:
+    """Tell which tools there are, their versions, and the newest PTX that they read."""
+    return tuple(map(_tool, _PURPOSES))
+
+
+def _tool(name: str) -> Diagnosis:
+    try:
+        tool = find_nvjitlink() if name == NVJITLINK else find_tool(name)
+    except MissingToolError as error:
+        return Diagnosis(name, "missing", f"{error.message}: it {_PURPOSES[name]}", error.hint)
+    except ToolchainError as error:
+        return Diagnosis(name, "broken", error.message, error.hint)
+    if not tool.version:
+        return Diagnosis(name, "broken", f"{tool.path} does not tell its version", f"reinstall {name}")
+    reads = f", reads PTX up to {'.'.join(map(str, tool.newest_ptx))}" if name in COMPILERS else ""
+    return Diagnosis(name, "ok", f"{tool.version}{reads} ({tool.path})")
+
+
+def cubin_cache() -> tuple[Diagnosis, ...]:
+    """Tell where cubins are kept, how many there are, and whether new ones can be written."""
+    cache = CubinCache()
+    refused = _refused(cache.folder)
+    if refused:
+        hint = "every process compiles anew; set PYPTX_CACHE_DIR to a folder that can be written"
+        return (Diagnosis("cubin cache", "warning", f"{cache.folder} can't be written: {refused}", hint),)
+    size = f"{cache.size() / 1e6:.1f} MB of at most {cache.max_bytes / 1e6:.0f}"
+    return (Diagnosis("cubin cache", "ok", f"{cache.folder}, {len(cache)} cubins, {size}"),)
+
+
+def _refused(folder: Path) -> str | None:
+    """Return why nothing can be written below `folder`, without leaving anything there."""
+    import tempfile
+
+    place = next(each for each in (folder, *folder.parents) if each.exists())
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return None
+    except OSError as error:
+        return error.strerror or os.strerror(error.errno or 0)

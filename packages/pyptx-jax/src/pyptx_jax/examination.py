@@ -1,0 +1,19 @@
+"""What `pyptx doctor` says of jax: its version, and the devices that it computes on."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import jax
+
+from pyptx_ir.plugins.rows import Diagnosis
+
+
+def examine() -> tuple[Diagnosis, ...]:
+    """Import jax and have it start its backend."""
+    api = cast("Any", jax)  # which leaves some types unknown
+    backend, count = str(api.default_backend()), int(api.device_count())
+    seen = (
+        f"sees {count} GPU{'s' * (count != 1)}" if backend in {"gpu", "cuda"} else "sees no GPU: arrays are simulated"
+    )
+    return (Diagnosis("jax", "ok", f"{jax.__version__}, backend {backend}, {seen}"),)

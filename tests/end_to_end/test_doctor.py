@@ -1,0 +1,222 @@
+"""`pyptx doctor` says what is here, what is missing and what is broken; only what is broken is a failure."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyptx_ir.commands import main
+from pyptx_ir.doctor import installation
+from pyptx_ir.plugins.rows import Diagnosis
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
+QUICK = ("jax", "torch")  # the frameworks' plugins, whose import takes seconds
+
+
+def report(
+    tmp_path: Path, environment: Mapping[str, str], *, before: str = "", leave_out: tuple[str, ...] = QUICK
+) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Run the command in a process of its own; return its status, and each line by its subject."""
+    program = (
+        f"import sys; {before or 'pass'}\n"
+        "from pyptx_ir.plugins import discovery, manager\n"
+        "found = discovery.discover()\n"
+        f"manager.manager()._discover = lambda: [one for one in found if one.name not in {leave_out!r}]\n"
+        "from pyptx_ir.commands import main; sys.exit(main(['doctor', '--json']))"
+    )
+    settings = {**os.environ, "PYPTX_LIBCUDA": str(tmp_path / "no-driver.so"), **environment}
+    done = subprocess.run([sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=False)
+    assert not done.stderr
+    return done.returncode, {row["subject"]: row for row in json.loads(done.stdout)}
+
+
+def plugin(folder: Path, name: str, body: str) -> dict[str, str]:
+    """Write a plugin, and return the environment in which it is one."""
+    folder.mkdir(exist_ok=True)
+    text = f"from pyptx_ir.plugins import API_VERSION, hookimpl\nfrom pyptx_ir.plugins.rows import *\n{body}"
+    (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    return {"PYPTX_PLUGINS": name, "PYTHONPATH": str(folder)}
+
+
+VERSION = "@hookimpl\ndef pyptx_api_version(): return API_VERSION\n@hookimpl\n"
+
+
+def test_what_is_here_is_told_with_its_version(tmp_path: Path) -> None:
+    status, lines = report(tmp_path, {})
+    assert status == 0
+    assert lines["python"]["found"].startswith(f"CPython {sys.version_info[0]}.{sys.version_info[1]}")
+    assert "pyptx-dsl 0." in lines["pyptx"]["found"]
+    assert {"baseline", "dsl", "sim"} <= set(lines["plugins"]["found"].split(", "))
+    assert "runs NumPy arrays" in lines["simulator"]["found"]
+    assert {row["state"] for row in lines.values()} <= {"ok", "missing"}
+    assert all(set(row) == {"subject", "state", "found", "hint"} for row in lines.values())
+
+
+@pytest.mark.ptxas
+def test_tools_are_told_with_the_newest_ptx_that_they_read(tmp_path: Path) -> None:
+    _, lines = report(tmp_path, {})
+    for name in ("ptxas", "nvJitLink"):
+        assert lines[name]["state"] == "ok"
+        assert "reads PTX up to " in lines[name]["found"]
+    assert lines["nvdisasm"]["state"] == "ok"
+
+
+@pytest.mark.torch
+@pytest.mark.jax
+def test_frameworks_say_whether_they_see_a_gpu(tmp_path: Path) -> None:
+    _, lines = report(tmp_path, {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}, leave_out=())
+    for name in QUICK:
+        assert lines[name]["state"] == "ok"
+        assert "sees no GPU" in lines[name]["found"]
+
+
+def test_without_a_driver_it_is_missing_and_nothing_is_broken(tmp_path: Path) -> None:
+    status, lines = report(tmp_path, {})
+    assert (status, lines["driver"]["state"]) == (0, "missing")
+    assert "no CUDA driver" in lines["driver"]["found"]
+    assert "driver" in lines["driver"]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("capability", "said"),
+    [(90, "sm_90, 132 multiprocessors, 80 GiB; runs kernels of the default arch, sm_90a"), (80, "does not run the")],
+)
+def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, said: str) -> None:
+    spec = importlib.util.spec_from_file_location("null_driver", NULL_DRIVER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    library = str(module.build())
+    before = f"import ctypes; ctypes.CDLL({library!r}).null_driver_set(b'capability', {capability})"
+    status, lines = report(tmp_path, {"PYPTX_LIBCUDA": library}, before=before)
+    assert status == 0
+    assert lines["driver"]["found"] == "CUDA 13.0, 2 devices"
+    assert said in lines["device 1"]["found"]
+    assert (lines["device 1"]["hint"] is None) == (capability == 90)
+
+
+@pytest.mark.parametrize(
+    ("body", "subject", "said"),
+    [
+        ("1 / 0", "plugin", "plugin 'sick' (PYPTX_PLUGINS) failed to import: ZeroDivisionError"),
+        ("", "plugin", "does not say which version of the hooks"),
+        (VERSION + "def pyptx_examinations(): raise OSError('no')", "plugins", "pyptx_examinations of plugin 'sick'"),
+        (
+            VERSION + "def pyptx_examinations(): return [Examination('sickness', lambda: 1 / 0)]",
+            "sickness",
+            "ZeroDivisionError: division by zero",
+        ),
+        (
+            VERSION + "def pyptx_runtimes(): return [Runtime('sim', 0, bool, print)]",
+            "plugins",
+            "'sim' is provided by both",
+        ),
+    ],
+    ids=["import", "version", "hook", "examination", "clash"],
+)
+def test_a_broken_plugin_is_named_and_the_rest_is_told_all_the_same(
+    tmp_path: Path, body: str, subject: str, said: str
+) -> None:
+    status, lines = report(tmp_path, plugin(tmp_path / "site", "sick", body))
+    assert (status, lines[subject]["state"]) == (1, "broken")
+    assert said in lines[subject]["found"]
+    assert lines[subject]["hint"]
+    assert {"python", "cubin cache", "driver"} <= set(lines)
+
+
+def test_a_plugin_adds_lines(tmp_path: Path) -> None:
+    body = VERSION + "def pyptx_examinations(): return [Examination('acme', lambda: [Diagnosis('acme', 'ok', 'fine')])]"
+    status, lines = report(tmp_path, plugin(tmp_path / "site", "healthy", body))
+    assert (status, lines["acme"]["found"]) == (0, "fine")
+
+
+def test_versions_that_do_not_go_together_are_broken(tmp_path: Path) -> None:
+    for name, version in (("pyptx_sim", "0.9.0"), ("pyptx_ir", "0.9.1")):
+        folder = tmp_path / f"{name}-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    status, lines = report(tmp_path, {"PYTHONPATH": str(tmp_path)})
+    assert (status, lines["pyptx"]["state"]) == (1, "broken")
+    assert "pyptx-sim 0.9.0" in lines["pyptx"]["found"]
+    assert "pyptx-dsl" in lines["pyptx"]["hint"]
+    assert "pyptx-sim" not in lines["pyptx"]["hint"]
+
+
+def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    status, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(tmp_path / "file" / "cache")})
+    assert (status, lines["cubin cache"]["state"]) == (0, "warning")
+    assert "can't be written" in lines["cubin cache"]["found"]
+    assert "PYPTX_CACHE_DIR" in lines["cubin cache"]["hint"]
+    fresh = tmp_path / "not" / "yet"
+    _, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(fresh)})
+    assert lines["cubin cache"]["state"] == "ok"
+
+
+@pytest.fixture
+def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide every tool."""
+    monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
+    monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
+    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._pathfinder", lambda: None)
+    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._WHEEL_FOLDERS", ())
+    for name in ("PATH", "CUDA_HOME", "CUDA_PATH", "PYPTX_PTXAS", "PYPTX_LIBCUDA"):
+        monkeypatch.setenv(name, str(tmp_path) if name != "PYPTX_PTXAS" else "")
+
+
+@pytest.mark.usefixtures("no_tools")
+def test_missing_tools_are_told_with_what_they_are_for(capsys: pytest.CaptureFixture[str]) -> None:
+    from pyptx_ir.doctor.tools import tools
+
+    lines = {line.subject: line for line in tools()}
+    assert {line.state for line in lines.values()} == {"missing"}
+    assert lines["ptxas"].found == "ptxas is not installed: it compiles PTX to machine code"
+    assert str(lines["nvJitLink"].hint).startswith("pip install nvidia-nvjitlink")
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("missing  ptxas            ptxas is not installed") for line in shown)
+    assert any(line.strip().startswith("hint: pip install nvidia-cuda-nvcc") for line in shown)
+
+
+@pytest.mark.parametrize("script", ["", "#!/bin/sh\necho hello\n"])
+def test_a_tool_that_does_not_work_is_broken(tmp_path: Path, script: str) -> None:
+    path = tmp_path / "ptxas"
+    path.write_text(script, encoding="utf-8")
+    path.chmod(0o755)
+    status, lines = report(tmp_path, {"PYPTX_PTXAS": str(path)})
+    assert (status, lines["ptxas"]["state"]) == (1, "broken")
+
+
+def test_a_framework_without_its_runtime_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "FRAMEWORKS", (("numpy", "pyptx-numpy", "pyptx[numpy]"),))
+    (line,) = installation.frameworks()
+    assert (line.subject, line.state, line.hint) == ("numpy", "missing", "pip install 'pyptx[numpy]'")
+
+
+def test_a_command_called_wrongly_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--loudly"]) == 2
+    assert "usage: pyptx doctor" in capsys.readouterr().err
+
+
+def test_lines_are_aligned_and_counted() -> None:
+    from pyptx_ir.doctor.command import _as_text
+
+    found = (Diagnosis("ptxas", "ok", "13.0"), Diagnosis("driver", "broken", "one\ntwo", "mend it"))
+    assert _as_text(found) == (
+        "ok       ptxas            13.0\n"
+        "broken   driver           one\n"
+        "                          two\n"
+        "                          hint: mend it\n"
+        "1 ok, 1 broken\n"
+    )
