@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.decorator import kernel
-from pyptx_dsl.kernel import Kernel
 from pyptx_dsl.specs import Layout, Tile
 from pyptx_dsl.types import PtxType, b8, b16, b32, b64, f32, s32, u32
+
+if TYPE_CHECKING:
+    from pyptx_dsl.kernel import Kernel
 
 _BITS = {8: b8, 16: b16, 32: b32, 64: b64}
 
@@ -35,7 +39,7 @@ VECTOR = Tile("N", f32)
 
 @kernel(in_specs=(VECTOR, VECTOR), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def product(X, W, Y, *, scale: float = 1.0):
-    """y = x · w · scale."""
+    """Compute y = x · w · scale."""
     x, w, y = ptx.global_ptrs(X, W, Y)
     at = thread()
     value = load(x, at) * load(w, at)
@@ -45,7 +49,7 @@ def product(X, W, Y, *, scale: float = 1.0):
 
 @kernel(in_specs=(VECTOR,) * 3, out_specs=(VECTOR, VECTOR), grid=lambda N: N // 32, block=32, arch="sm_80")
 def product_gradients(X, W, G, DX, DW, *, scale: float = 1.0):
-    """dx = g · w · scale, dw = g · x · scale."""
+    """Compute dx = g · w · scale, dw = g · x · scale."""
     x, w, g, dx, dw = ptx.global_ptrs(X, W, G, DX, DW)
     at = thread()
     gradient = load(g, at) * scale
@@ -59,7 +63,7 @@ MATRIX, ROW = Tile("B", "N", f32), Tile("N", f32)
 
 @kernel(in_specs=(MATRIX, ROW), out_specs=(MATRIX,), grid=lambda B, N: (N // 32, B), block=32, arch="sm_80")
 def add_row(X, W, Y):
-    """y = x + w, the same w for every row."""
+    """Compute y = x + w, the same w for every row."""
     x, w, y = ptx.global_ptrs(X, W, Y)
     row = reg.scalar(u32)
     ptx.inst.mov.u32(row, ptx.special.ctaid.y())
@@ -72,7 +76,7 @@ def add_row(X, W, Y):
 
 @kernel(in_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def double(X):
-    """x = 2 · x, in place."""
+    """Compute x = 2 · x, in place."""
     (x,) = ptx.global_ptrs(X)
     at = thread()
     value = load(x, at)
@@ -89,7 +93,7 @@ def double(X):
     arch="sm_80",
 )
 def accumulate(X, TOTAL, OLD):
-    """old = total, total += x."""
+    """Compute old = total, total += x."""
     x, total, old = ptx.global_ptrs(X, TOTAL, OLD)
     at = thread()
     value = load(total, at)
@@ -100,7 +104,7 @@ def accumulate(X, TOTAL, OLD):
 
 @kernel(out_specs=(VECTOR,), raw_params=[("f32", "value")], grid=lambda N: N // 32, block=32, arch="sm_80")
 def fill(Y):
-    """y = value."""
+    """Compute y = value."""
     (y,) = ptx.global_ptrs(Y)
     value = reg.scalar(f32)
     ptx.inst.ld.param.f32(value, ptx.addr("value"))
@@ -119,6 +123,7 @@ def writes_to_its_input(X, Y):
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def trapping(X, Y):
     """Stop with a trap."""
+    del X, Y
     ptx.inst.trap()
     ptx.ret()
 
@@ -143,7 +148,7 @@ def copy_of(dtype: PtxType, layout: Layout = Layout.ROW) -> Kernel:
 
 @kernel(in_specs=(VECTOR, VECTOR), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def first_gradient(W, G, DX, *, scale: float = 1.0):
-    """dx = g · w · scale."""
+    """Compute dx = g · w · scale."""
     w, g, dx = ptx.global_ptrs(W, G, DX)
     at = thread()
     store(dx, at, load(g, at) * load(w, at) * scale)
@@ -161,7 +166,7 @@ def _index(pointer: reg.Reg, offset: reg.Reg) -> reg.Reg:
 
 @kernel(in_specs=(VECTOR, INDICES), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def pick(X, AT, Y):
-    """y = x[at]."""
+    """Compute y = x[at]."""
     x, indices, y = ptx.global_ptrs(X, AT, Y)
     at = thread()
     store(y, at, load(x, _index(indices, at)))
@@ -170,7 +175,7 @@ def pick(X, AT, Y):
 
 @kernel(in_specs=(INDICES, VECTOR), out_specs=(VECTOR, INDICES), grid=lambda N: N // 32, block=32, arch="sm_80")
 def pick_gradients(AT, G, DX, DAT):
-    """dx[at] = g, for a permutation; dat = 0."""
+    """Compute dx[at] = g, for a permutation; dat = 0."""
     indices, g, dx, dat = ptx.global_ptrs(AT, G, DX, DAT)
     at = thread()
     store(dx, _index(indices, at), load(g, at))

@@ -176,6 +176,9 @@ def test_a_program_for_a_gpu_carries_kernel_and_aliases(x: jax.Array, w: jax.Arr
     text = lowered.as_text()
     assert text.count("custom_call @pyptx_launch") == 1
     assert ".visible .entry accumulate(" in text
+    where = lowered.as_text(debug_info=True)
+    assert "test_calls.py" in where
+    assert "pyptx_dsl" not in where
     assert "output_tuple_indices = [1], operand_index = 1" in text
     assert "-> (tensor<64xf32>, tensor<64xf32>)" in text
 

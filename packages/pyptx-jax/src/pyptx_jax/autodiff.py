@@ -12,7 +12,7 @@ from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, Shap
 from pyptx_dsl.operands import as_count, as_items
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import specialized
-from pyptx_jax.framework import compiled, differentiable, is_traced
+from pyptx_jax.framework import agreeing, compiled, differentiable, is_traced
 from pyptx_jax.keywords import constants, known_to
 from pyptx_jax.wrappers import Wrappers
 
@@ -42,7 +42,10 @@ def join(forward: Launchable, backward: Launchable, keywords: Mapping[str, objec
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(first.name, keywords)
         specialized(first, arguments_of(first, arrays), own)  # what is wrong is wrong here, not somewhere in jax
-        return (functions if any(map(is_traced, arrays)) else programs).get(own)(*arrays)
+        if not any(map(is_traced, arrays)):
+            return programs.get(own)(*arrays)
+        # Inside shard_map, the gradient of an array that all devices share is the sum of theirs: jax sees to it here.
+        return functions.get(own)(*agreeing(cast("list[jax.Array]", arrays))[0])
 
     return call
 
@@ -112,15 +115,15 @@ class Pair:
 
         def forwards(*arrays: jax.Array) -> tuple[object, tuple[Like, list[jax.Array]]]:
             like = Like(tuple((array.shape, array.dtype) for array in arrays))
-            # By `function`, whose second derivative then fails where there is none: in the backward kernel.
-            return function(*arrays), (like, [arrays[index] for index in self.saved])
+            # By `joined`, whose second derivative then fails where there is none: in the backward kernel.
+            return joined(*arrays), (like, [arrays[index] for index in self.saved])
 
         def backwards(kept: tuple[Like, list[jax.Array]], given: object) -> Gradients:
             like, saved = kept
             return self._fitting(_tuple(self.backward(*saved, *_tuple(given), **shared)), like)
 
-        function = differentiable(primal, forwards, backwards)
-        return function
+        joined = differentiable(primal, forwards, backwards)
+        return joined
 
     def _fitting(self, results: tuple[jax.Array, ...], like: Like) -> Gradients:
         """Return a gradient for each input, None for one that has none; raise ShapeError for one that does not fit."""

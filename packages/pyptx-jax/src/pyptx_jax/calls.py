@@ -12,7 +12,7 @@ from pyptx_ir.plugins.rows import Input
 from pyptx_jax.arguments import dimension_order, result_of
 from pyptx_jax.batching import vmap_method
 from pyptx_jax.errors import NotDifferentiableError
-from pyptx_jax.framework import scope, struct, vary, varying, with_tangents
+from pyptx_jax.framework import agreeing, hide_frames, scope, struct, with_tangents
 from pyptx_jax.records import RECORDS
 from pyptx_jax.targets import register
 from pyptx_launch import xla
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Argument, Specialization
 
     Call: TypeAlias = Callable[..., Sequence[jax.Array]]
+
+hide_frames("pyptx_dsl", "pyptx_jax")
 
 
 def specialized(kernel: Kernel, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
@@ -42,10 +44,8 @@ def bind(special: Specialization, arrays: Sequence[jax.Array]) -> object:
     One array is returned as it is, several as a tuple, none as None.
     """
     register()
-    # Inside shard_map: results vary over the mesh wherever an input does, and jax wants inputs that agree.
-    axes = frozenset[str]().union(*map(varying, arrays))
-    agreeing = [vary(array, axes - varying(array)) for array in arrays]
-    results = _not_differentiable(special.entry, _custom_call(special, agreeing, axes))(*agreeing)
+    alike, axes = agreeing(arrays)
+    results = _not_differentiable(special.entry, _custom_call(special, alike, axes))(*alike)
     return results[0] if len(results) == 1 else tuple(results) or None
 
 

@@ -38,13 +38,15 @@ def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str
             return _wrappers(kernel).get(own)(*given)
     except (RuntimeError, ValueError) as error:
         failure = _failure(error)
+        if failure is None:
+            raise
     raise failure
 
 
 def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
     """Return what answers calls with concrete jax arrays at once; everything else goes to `miss`.
 
-    jax's compiled functions check shapes, dtypes and devices; what does not fit is worded better the long way.
+    jax's compiled functions check shapes, dtypes and devices; what does not fit is worded the long way.
     """
     kernel = cast("Kernel", launchable)
     concrete = concrete_type()
@@ -58,11 +60,11 @@ def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..
                 return miss(*arrays)
         try:
             return plain(*arrays)
-        except PyptxError:
-            return miss(*arrays)
-        except (RuntimeError, ValueError) as error:
+        except (PyptxError, ValueError, RuntimeError) as error:
             failure = _failure(error)
-        raise failure
+        if failure is not None:
+            raise failure
+        return miss(*arrays)
 
     return launch
 
@@ -110,11 +112,11 @@ def _made(kernel: Kernel) -> Wrappers:
 _FAILED: Final = "INTERNAL: "  # XLA puts the code of an error in front of its text; our handlers use this one
 
 
-def _failure(error: RuntimeError | ValueError) -> Exception:
-    """Return what a handler said, at the user's line; or what jax says, as it is."""
+def _failure(error: Exception) -> Exception | None:
+    """Return what a handler said, at the user's line; None for what was wrong before one was called."""
     text = str(error)
     if not text.startswith(_FAILED):
-        return error
+        return None
     text = text.removeprefix(_FAILED)
     failure = FAILURES.take(text) or ExecutionError(text)
     if isinstance(failure, PyptxError):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 
 import jax
 import numpy as np
 from jax.core import Tracer
-from jax.extend import backend
+from jax.extend import backend, source_info_util
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 # Typed as what they are used for: jax's annotations are partly unknown to checkers that ask for all of them.
@@ -102,6 +103,13 @@ def with_tangents(function: Callable[..., object], rule: Callable[..., object]) 
     return cast("Callable[..., object]", made)
 
 
+def hide_frames(*packages: str) -> None:
+    """Leave packages out where jax tells what a program's operations came from: profilers show the user's lines."""
+    for package in packages:
+        for folder in sys.modules[package].__path__:
+            source_info_util.register_exclusion(folder)
+
+
 def register(name: str, stages: Mapping[str, object], state: str, kind: Mapping[str, object], platform: str) -> None:
     """Register the handlers of a custom call, and the type of what they keep, for a platform."""
     _JAX.ffi.register_ffi_type(state, dict(kind), platform)
@@ -113,8 +121,12 @@ def register(name: str, stages: Mapping[str, object], state: str, kind: Mapping[
 
 def struct(shape: tuple[int, ...], dtype: object, varying: frozenset[str] = frozenset()) -> jax.ShapeDtypeStruct:
     """Return the description of an array whose values vary along these axes."""
-    kind = _JAX.sharding.ManualAxisType(varying=varying) if varying else None
-    return cast("jax.ShapeDtypeStruct", _JAX.ShapeDtypeStruct(shape, dtype, manual_axis_type=kind))
+    if not varying:
+        return cast("jax.ShapeDtypeStruct", _JAX.ShapeDtypeStruct(shape, dtype))
+    place = _JAX.sharding
+    whole = place.NamedSharding(place.get_abstract_mesh(), place.PartitionSpec(*(None for _ in shape)))
+    kind = place.ManualAxisType(varying=varying)
+    return cast("jax.ShapeDtypeStruct", _JAX.ShapeDtypeStruct(shape, dtype, sharding=whole, manual_axis_type=kind))
 
 
 def varying(array: jax.Array) -> frozenset[str]:
@@ -122,6 +134,11 @@ def varying(array: jax.Array) -> frozenset[str]:
     return cast("frozenset[str]", _JAX.typeof(array).manual_axis_type.varying)
 
 
-def vary(array: jax.Array, axes: frozenset[str]) -> jax.Array:
-    """Return an array that jax takes to vary along more axes."""
+def agreeing(arrays: Sequence[jax.Array]) -> tuple[list[jax.Array], frozenset[str]]:
+    """Return arrays, all of which vary along the axes along which one of them does, and these axes."""
+    axes = frozenset[str]().union(*map(varying, arrays))
+    return [_vary(array, axes - varying(array)) for array in arrays], axes
+
+
+def _vary(array: jax.Array, axes: frozenset[str]) -> jax.Array:
     return cast("jax.Array", _JAX.lax.pcast(array, tuple(sorted(axes)), to="varying")) if axes else array

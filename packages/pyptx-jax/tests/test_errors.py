@@ -1,0 +1,230 @@
+"""What is wrong with a call is said at its line, in our words, and the next call works."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pyptx_dsl import runtimes
+from pyptx_dsl.decorator import kernel
+from pyptx_dsl.errors import (
+    ArgumentCountError,
+    BundleError,
+    DtypeError,
+    KeywordError,
+    RankError,
+    RuntimeMissingError,
+    ShapeError,
+)
+from pyptx_dsl.specs import Tile
+from pyptx_dsl.types import f32
+from pyptx_ir.errors import PyptxError, SimulatedExecution
+from pyptx_jax.errors import ExecutionError
+from pyptx_jax.failures import Failures
+from pyptx_jax.launches import resolve
+from pyptx_jax.records import RECORDS, Records
+
+from .kernels import add_row, double, fill, product, thread, trapping
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.jax
+
+X = jnp.arange(64, dtype=jnp.float32)
+M = X.reshape(2, 32)
+
+BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
+    "too few arrays": (lambda: product(X), ArgumentCountError, "takes 2 arrays .* not 1: W missing"),
+    "too many arrays": (lambda: product(X, X, X), ArgumentCountError, "not 3"),
+    "a rank too many": (lambda: product(M, X), RankError, "X has 2 dimensions"),
+    "a rank too few": (lambda: add_row(X, X), RankError, "X has 1 dimensions"),
+    "sizes that differ": (lambda: product(X, X[:32]), ShapeError, "N is 64 in X.shape.0., and 32 in W"),
+    "nothing in an array": (lambda: product(X[:0], X[:0]), ShapeError, "X is empty"),
+    "integers for floats": (lambda: product(X.astype(int), X), DtypeError, "X holds s32"),
+    "half precision": (lambda: product(X.astype(jnp.bfloat16), X), DtypeError, "X holds bf16"),
+    "complex numbers": (lambda: product(X + 1j, X), DtypeError, "complex64, which no kernel reads"),
+    "a random key": (lambda: product(jax.random.key(0), X), DtypeError, "which no kernel reads"),
+    "integers of 4 bits": (lambda: product(X.astype(jnp.int4), X), DtypeError, "int4, which no kernel reads"),
+    "NumPy's wide floats": (lambda: product(X, np.zeros(64)), DtypeError, "jax_enable_x64"),
+    "a number for an array": (lambda: product(X, 2.0), DtypeError, "W is of type float, in a call with jax arrays"),
+    "a list for an array": (lambda: product(X, [1.0] * 64), DtypeError, "of type list"),
+    "a keyword that is none": (lambda: product(X, X, factor=2), KeywordError, "factor"),
+    "a size that the arrays deny": (lambda: product(X, X, N=32), ShapeError, "N=32 was given"),
+    "out=": (lambda: product(X, X, out=X), KeywordError, "jax arrays cannot be written to"),
+    "a device that is none": (lambda: fill(out=X, N=32, value=1.0), KeywordError, "cannot be written to"),
+    "a missing number": (lambda: fill(N=32, device=jax.devices()[0]), KeywordError, "value"),
+    "a number out of range": (lambda: fill(N=-1, value=1.0, device=jax.devices()[0]), KeywordError, "N=-1"),
+    "a device beside arrays": (lambda: product(X, X, device="cpu"), KeywordError, "device='cpu' is no jax.Device"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_bad_calls_are_refused_at_their_line(case: str, jitted: bool) -> None:  # noqa: FBT001  a parameter of pytest's
+    call, error, message = BAD[case]
+    with pytest.raises(error, match=message) as caught:
+        (jax.jit(call) if jitted else call)()
+    assert "test_errors.py" in str(caught.value)
+    np.testing.assert_array_equal(product(X, X), X * X)
+
+
+def test_a_traced_keyword_is_refused() -> None:
+    with pytest.raises(KeywordError, match=r"scale is traced.*\n(.*\n)*hint: pass a Python number.*static_argnames"):
+        jax.jit(lambda x, scale: product(x, x, scale=scale))(X, 2.0)
+    with pytest.raises(KeywordError, match="value is traced"):
+        jax.jit(lambda value: fill(N=32, value=value, device=jax.devices()[0]))(2.0)
+
+
+def test_a_call_that_fits_no_longer_is_refused_after_many_that_did() -> None:
+    for _ in range(3):
+        product(X, X)
+    with pytest.raises(DtypeError, match="W holds s32"):
+        product(X, jnp.arange(64))
+    with pytest.raises(ShapeError, match="N is 64"):
+        product(X, X[:32])
+    np.testing.assert_array_equal(product(X, X), X * X)
+
+
+# --- while it runs ----------------------------------------------------------------------------------------------------
+
+
+def test_a_failure_of_a_kernel_is_the_simulators_own_exception() -> None:
+    for _ in range(3):  # the long way, and the short one
+        with pytest.raises(PyptxError, match="trap") as caught:
+            trapping(X)
+        assert type(caught.value).__name__ == "KernelTrap"
+        assert "kernels.py" in str(caught.value)
+    np.testing.assert_array_equal(product(X, X), X * X)
+
+
+def test_inside_jit_a_failure_is_jaxs_exception_with_our_words() -> None:
+    function = jax.jit(lambda x: trapping(x) + 1)
+    for _ in range(2):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="trap") as caught:
+            function(X).block_until_ready()
+        assert "kernels.py" in str(caught.value)
+        assert "hint" in str(caught.value) or "trap" in str(caught.value)
+
+
+def test_an_access_out_of_bounds_names_the_line() -> None:
+    from pyptx_dsl import ptx
+
+    @kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=lambda N: N, block=32, arch="sm_80")
+    def far(X, Y):
+        x, y = ptx.global_ptrs(X, Y)
+        at = thread()
+        from .kernels import load, store
+
+        store(y, at, load(x, at))
+        ptx.ret()
+
+    with pytest.raises(PyptxError, match=r"kernels\.py|test_errors\.py"):
+        far(X)
+
+
+def test_a_failure_that_nobody_kept_keeps_its_text() -> None:
+    error = ExecutionError("the driver refused")
+    assert isinstance(error, RuntimeError)
+    failures = Failures(2)
+    for number in range(4):
+        with pytest.raises(RuntimeError, match=f"failure {number}"), failures.kept():
+            raise KeyError(f"failure {number}")
+    assert failures.take("'failure 0'") is None
+    kept = failures.take("'failure 3'")
+    assert isinstance(kept, KeyError)
+    assert kept.__traceback__ is None
+    assert failures.take("'failure 3'") is None
+
+
+# --- without a simulator, and what is said of it ----------------------------------------------------------------------
+
+
+def test_without_a_simulator_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tuple(row for row in runtimes._runtimes() if row.name != "sim")
+    monkeypatch.setattr(runtimes, "_runtimes", lambda: rows)
+    x = jnp.arange(96, dtype=jnp.float32)  # a size that no test has compiled
+    for _ in range(2):
+        with pytest.raises(RuntimeMissingError, match="pip install pyptx-sim"):
+            product(x, x)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="pip install pyptx-sim"):
+        jax.jit(lambda x: product(x, x) + 2)(x).block_until_ready()
+    monkeypatch.undo()
+    monkeypatch.setenv("PYPTX_CPU", "quiet")
+    np.testing.assert_array_equal(product(x, x), x * x)
+
+
+def test_the_first_call_on_a_cpu_warns_at_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYPTX_CPU")
+    x = jnp.arange(160, dtype=jnp.float32)
+    with pytest.warns(SimulatedExecution, match="double runs on the simulator") as caught:
+        double(x)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        double(x)
+    with pytest.warns(SimulatedExecution, match="double runs on the simulator") as caught:
+        jax.jit(lambda x: double(x) + 1)(x)
+    assert caught[0].filename == __file__
+
+
+def test_the_environment_may_forbid_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = jnp.arange(192, dtype=jnp.float32)
+    monkeypatch.setenv("PYPTX_CPU", "error")
+    with pytest.raises(PyptxError, match="PYPTX_CPU=quiet"):
+        double(x)
+    monkeypatch.setenv("PYPTX_CPU", "sometimes")
+    with pytest.raises(PyptxError, match="none of quiet, warn, error"):
+        double(x)
+    monkeypatch.setenv("PYPTX_CPU", "quiet")
+    np.testing.assert_array_equal(double(x), 2 * x)
+
+
+# --- programs that are not ours ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("record", ["", "{}", "[1, 2]", '{"entry": "x"}', "[" * 100_000])
+def test_a_damaged_record_is_refused(record: str) -> None:
+    with pytest.raises(BundleError):
+        Records(2).read(record)
+    with pytest.raises(RuntimeError, match="record"):
+        resolve("cpu", record.encode())
+
+
+def test_a_call_with_other_arrays_than_its_record_is_refused() -> None:
+    product(X, X)
+    record = next(text for text in RECORDS._known if text.entry == "product")  # type: ignore[attr-defined]
+    result = jax.ShapeDtypeStruct((64,), jnp.float32)
+
+    def call(results: object, *arrays: jax.Array) -> object:
+        return jax.ffi.ffi_call("pyptx_launch", results)(*arrays, record=str(record))
+
+    for results, arrays in (
+        ([result], [X]),
+        ([result], [X, X, X]),
+        ([result, result], [X, X]),
+        ([result], [X, X[:32]]),
+        ([result], [X, X.astype(jnp.bfloat16)]),
+        ([result], [X, X.reshape(1, 64)]),
+        ([result], [X[0], X]),
+        ([jax.ShapeDtypeStruct((2, 64), jnp.float32)], [jnp.stack([X] * 3), jnp.stack([X] * 2)]),
+    ):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="not made by pyptx, or it is damaged"):
+            jax.block_until_ready(call(results, *arrays))
+    np.testing.assert_array_equal(product(X, X), X * X)
+
+
+def test_records_are_remembered_for_a_while() -> None:
+    special = RECORDS.read(next(iter(RECORDS._known))).special
+    records = Records(1)
+    text = records.write(special, ("here.py", 3))
+    assert records.read(text).place == ("here.py", 3)
+    records._known.clear()
+    again = records.read(text)
+    assert again.place is None
+    assert again.special == special
