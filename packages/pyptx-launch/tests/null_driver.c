@@ -489,7 +489,9 @@ static CUresult put_map(unsigned char *map, uint64_t address, const char *mode, 
 static char *say_list(char *to, const char *name, const void *values, int size, unsigned count) {
   to += sprintf(to, "\"%s\": [", name);
   for (unsigned i = 0; i < count; ++i) {
-    long value = size == 8 ? ((const long *)values)[i] : size == 4 ? ((const unsigned *)values)[i] : ((const int *)values)[i];
+    long value = ((const int *)values)[i]; /* of size 0 */
+    if (size == 4) value = ((const unsigned *)values)[i];
+    if (size == 8) value = ((const long *)values)[i];
     to += sprintf(to, "%s%ld", i ? ", " : "", value);
   }
   return to + sprintf(to, "], ");

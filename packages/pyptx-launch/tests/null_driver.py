@@ -119,7 +119,17 @@ class NullDriver:
 
 
 def install() -> NullDriver:
-    """Return the null driver, and let the shim open it in place of NVIDIA's: before it has opened any."""
-    path = build()
-    os.environ["PYPTX_LIBCUDA"] = str(path)
-    return NullDriver(path)
+    """Return the null driver, which the shim opens in place of NVIDIA's; this process must not have opened that."""
+    from pyptx_launch import libcuda
+
+    before = os.environ.get("PYPTX_LIBCUDA")
+    os.environ["PYPTX_LIBCUDA"] = str(build())
+    try:
+        opened = Path(libcuda.library()._name)
+    finally:
+        if before is None:
+            del os.environ["PYPTX_LIBCUDA"]
+        else:
+            os.environ["PYPTX_LIBCUDA"] = before
+    assert opened == build(), f"this process has opened {opened}"
+    return NullDriver(opened)

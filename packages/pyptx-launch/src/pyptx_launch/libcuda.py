@@ -13,7 +13,7 @@ from pyptx_launch import _shim
 from pyptx_launch.errors import DriverError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _RELAXED: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
@@ -73,7 +73,7 @@ def error(result: int, what: str) -> DriverError:
 
 
 @contextmanager
-def relaxed_capture() -> Iterator[None]:
+def relaxed_capture() -> Generator[None]:
     """Allow this thread what stream capture elsewhere forbids: loading and unloading."""
     mode = c_int(_RELAXED)
     library().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))

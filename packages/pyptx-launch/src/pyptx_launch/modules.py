@@ -6,7 +6,7 @@ import ctypes
 import struct
 import weakref
 from ctypes import c_int, c_size_t, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 from pyptx_launch import libcuda
@@ -80,7 +80,7 @@ class Module:
     def attributes(self, entry: str, device: int = 0) -> Attributes:
         """Return what `entry` uses on `device`; loads it there."""
         kernel, found = self.kernel(entry), list[int]()
-        for number in range(len(Attributes.__slots__)):
+        for number in range(len(fields(Attributes))):
             value = c_int()
             what = f"asking what entry {entry} uses"
             libcuda.call("cuKernelGetAttribute", ctypes.byref(value), number, kernel, device, doing=what)

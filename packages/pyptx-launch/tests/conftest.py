@@ -1,0 +1,24 @@
+"""The null driver, fresh for each test, and images for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .null_driver import NullDriver, install
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def the_null_driver() -> NullDriver:
+    return install()
+
+
+@pytest.fixture(autouse=True)
+def null(the_null_driver: NullDriver) -> Iterator[NullDriver]:
+    the_null_driver.reset()
+    yield the_null_driver
+    the_null_driver.reset()

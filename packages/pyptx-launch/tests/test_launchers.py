@@ -1,0 +1,379 @@
+"""Laws of launchers: a hit is a launch with what the call brought, and everything else is a miss, whole."""
+
+from __future__ import annotations
+
+import gc
+import struct
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from pyptx_launch import DriverError, Launcher, LaunchError, Module, Plan, Pointer, Scalar, Signature
+
+from .images import POINTER, image, scalar
+
+pytestmark = pytest.mark.torch
+
+CPU = (1, 0)
+ONE = (1, 1, 1)
+
+
+@pytest.fixture
+def torch() -> Any:
+    import torch
+
+    return torch
+
+
+class Missed(list):
+    """Collects the calls that were misses, and answers them."""
+
+    def __call__(self, *tensors, **keywords):
+        self.append((tensors, keywords))
+        return "missed"
+
+
+def plan_of(tensors: int, *scalars: Scalar) -> Plan:
+    """Return a plan of so many pointers, and scalars behind them."""
+    declared = [POINTER] * tensors + [scalar(each.type) for each in scalars]
+    parameters = (*map(Pointer, range(tensors)), *scalars)
+    return Plan(Module(image(*declared)), "k", grid=ONE, block=(32, 1, 1), parameters=parameters)
+
+
+def launcher_of(torch, *, scalars=(), keywords=(), inputs=None, outputs=None, **options):
+    """Return a launcher of f32 tensors x[4, 8], w[8] to y[4, 8], and what it misses."""
+    inputs = inputs or (Signature((4, 8), device=CPU, alignment=4), Signature((8,), device=CPU, alignment=4))
+    outputs = (Signature((4, 8), device=CPU, alignment=4),) if outputs is None else outputs
+    missed = Missed()
+    types = (torch.Tensor, torch.nn.Parameter)
+    launcher = Launcher(missed, types=types, scalars=keywords, **options)
+    launcher.add(plan_of(len(inputs) + len(outputs), *scalars), inputs, outputs)
+    return launcher, missed
+
+
+def address(tensor) -> bytes:
+    return tensor.data_ptr().to_bytes(8, "little")
+
+
+def test_a_hit_allocates_the_output_launches_and_returns_it(null, torch):
+    launcher, missed = launcher_of(torch)
+    x, w = torch.ones(4, 8), torch.ones(8)
+    y = launcher(x, w)
+    assert (type(y), y.shape, y.dtype, y.device) == (torch.Tensor, (4, 8), torch.float32, x.device)
+    (launch,) = null.launches()
+    assert launch["parameters"] == [address(x), address(w), address(y)]
+    assert not missed
+
+
+def test_several_outputs_are_a_tuple_and_none_is_none(null, torch):
+    x = torch.ones(4, 8)
+    one = Signature((4, 8), device=CPU)
+    launcher, _ = launcher_of(torch, inputs=(one,), outputs=(one, Signature((3,), dtype="s64", device=CPU)))
+    first, second = launcher(x)
+    assert (first.shape, second.shape, second.dtype) == ((4, 8), (3,), torch.int64)
+    assert null.launches()[0]["parameters"] == [address(x), address(first), address(second)]
+    launcher, _ = launcher_of(torch, inputs=(one, one), outputs=())
+    assert launcher(x, first) is None
+    assert null.launches()[0]["parameters"] == [address(x), address(first)]
+
+
+def test_out_is_written_to_and_returned(null, torch):
+    launcher, missed = launcher_of(torch)
+    x, w, y = torch.ones(4, 8), torch.ones(8), torch.empty(4, 8)
+    assert launcher(x, w, out=y) is y
+    assert null.launches()[0]["parameters"] == [address(x), address(w), address(y)]
+    assert launcher(x, w, out=None) is not y
+    one = Signature((4, 8), device=CPU)
+    several, _ = launcher_of(torch, inputs=(one,), outputs=(one, one))
+    pair = (torch.empty(4, 8), torch.empty(4, 8))
+    null.take()
+    assert several(x, out=pair) is pair
+    assert null.launches()[0]["parameters"] == [address(x), *map(address, pair)]
+    assert not missed
+
+
+def misses(torch):
+    """Yield a name, and what changes a hit into a miss."""
+    x, w = torch.ones(4, 8), torch.ones(8)
+
+    class Mine(torch.Tensor):
+        pass
+
+    base = torch.ones(4 * 8 + 1, dtype=torch.float32)
+    yield "dtype", (x.double(), w), {}
+    yield "half", (x.half(), w), {}
+    yield "integers", (x.int(), w), {}
+    yield "shape", (torch.ones(8, 8), w), {}
+    yield "rank", (torch.ones(4, 8, 1), w), {}
+    yield "swapped", (w, x), {}
+    yield "transposed", (torch.ones(8, 4).t(), w), {}
+    yield "strides", (torch.ones(4, 16)[:, ::2], w), {}
+    yield "expanded", (torch.ones(8).expand(4, 8), w), {}
+    yield "device", (x.to("meta"), w), {}
+    yield "sparse", (x.to_sparse(), w), {}
+    yield "subclass", (x.as_subclass(Mine), w), {}
+    yield "number", (x, 1.0), {}
+    yield "none", (x, None), {}
+    yield "too few", (x,), {}
+    yield "too many", (x, w, w), {}
+    yield "nothing", (), {}
+    yield "very many", (x,) * 40, {}
+    yield "keyword", (x, w), {"beta": 1}
+    yield "out of another dtype", (x, w), {"out": x.double()}
+    yield "out of another shape", (x, w), {"out": w}
+    yield "out that is no tensor", (x, w), {"out": 1}
+    yield "out in a tuple", (x, w), {"out": (base[:32].view(4, 8),)}
+    yield "out with strides", (x, w), {"out": torch.ones(8, 4).t()}
+    yield "complex conjugate", (torch.ones(4, 8, dtype=torch.complex64).conj(), w), {}
+
+
+NAMES = (
+    "dtype",
+    "half",
+    "integers",
+    "shape",
+    "rank",
+    "swapped",
+    "transposed",
+    "strides",
+    "expanded",
+    "device",
+    "sparse",
+    "subclass",
+    "number",
+    "none",
+    "too few",
+    "too many",
+    "nothing",
+    "very many",
+    "keyword",
+    "out of another dtype",
+    "out of another shape",
+    "out that is no tensor",
+    "out in a tuple",
+    "out with strides",
+    "complex conjugate",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_differs_is_a_miss_and_the_next_good_call_a_hit(null, torch, name):
+    launcher, missed = launcher_of(torch)
+    cases = {named: (tensors, keywords) for named, tensors, keywords in misses(torch)}
+    assert cases.keys() == set(NAMES)
+    tensors, keywords = cases[name]
+    assert launcher(*tensors, **keywords) == "missed"
+    ((given_tensors, given_keywords),) = missed
+    assert all(a is b for a, b in zip(given_tensors, tensors, strict=True))
+    assert given_keywords == keywords
+    assert null.launches() == []
+    assert launcher(torch.ones(4, 8), torch.ones(8)) != "missed"
+
+
+def test_alignment_is_looked_at_in_every_call(torch):
+    wanted = Signature((4, 8), device=CPU, alignment=16)
+    launcher, missed = launcher_of(torch, inputs=(wanted,), outputs=(wanted,))
+    base = torch.ones(64)
+    offset = next(n for n in range(4) if (base.data_ptr() + 4 * n) % 16 == 0)
+    aligned, off = base[offset : offset + 32].view(4, 8), base[offset + 1 : offset + 33].view(4, 8)
+    assert launcher(aligned) != "missed"
+    assert launcher(off) == "missed"
+    assert launcher(aligned, out=off) == "missed"
+    launcher.add(plan_of(2), (Signature((4, 8), device=CPU, alignment=4),), (wanted,))
+    assert launcher(off) != "missed"
+    assert len(missed) == 2
+
+
+def test_two_dtypes_and_shapes_live_side_by_side(torch):
+    launcher, missed = launcher_of(torch)
+    half = (Signature((4, 8), None, "f16", CPU), Signature((8,), None, "f16", CPU))
+    wide = (Signature((4, 16), None, "f32", CPU), Signature((16,), None, "f32", CPU))
+    x, w = torch.ones(4, 8), torch.ones(8)
+    for inputs, tensors in ((half, (x.half(), w.half())), (wide, (torch.ones(4, 16), torch.ones(16)))):
+        assert launcher(*tensors) == "missed"
+        launcher.add(plan_of(3), inputs, inputs[:1])
+        assert launcher(*tensors).dtype == tensors[0].dtype
+    assert launcher(x, w).dtype == torch.float32
+    assert len(missed) == 2
+
+
+def test_extents_of_one_have_any_stride(torch):
+    wanted = Signature((1, 8), (8, 1), device=CPU)
+    launcher, missed = launcher_of(torch, inputs=(wanted,), outputs=())
+    for x in (torch.ones(1, 8), torch.ones(4, 8)[:1], torch.ones(8).as_strided((1, 8), (77, 1))):
+        launcher(x)
+    assert not missed
+
+
+def test_strided_tensors_and_offsets_are_launched_as_they_are(null, torch):
+    wanted = Signature((4, 8), (16, 2), device=CPU)
+    launcher, missed = launcher_of(torch, inputs=(wanted,), outputs=())
+    x = torch.ones(5, 16)[1:, 1::2]
+    assert launcher(x) is None
+    assert null.launches()[0]["parameters"] == [address(x)]
+    assert not missed
+
+
+def test_an_output_that_is_not_contiguous_has_to_be_given(torch):
+    launcher, _ = launcher_of(
+        torch, inputs=(Signature((4, 8), device=CPU),), outputs=(Signature((8, 4), (1, 8), device=CPU),)
+    )
+    x, y = torch.ones(4, 8), torch.empty(4, 8).t()
+    assert launcher(x) == "missed"
+    assert launcher(x, out=y) is y
+
+
+def test_scalars_are_keywords_of_the_fast_path(null, torch):
+    scalars = (Scalar("f32", "alpha"), Scalar("s32", "n", 7))
+    launcher, missed = launcher_of(torch, scalars=scalars, keywords=("alpha",))
+    x, w = torch.ones(4, 8), torch.ones(8)
+    for alpha in (0.5, 2, torch.tensor(3.0).item()):
+        launcher(x, w, alpha=alpha)
+        found = null.launches()[0]["parameters"][3:]
+        assert found == [struct.pack("<f", alpha), struct.pack("<i", 7)]
+    assert launcher(x, w) == launcher(x, w, alpha="1") == launcher(x, w, alpha=1e39) == "missed"
+    assert launcher(x, w, alpha=1, n=3) == "missed", "n is no keyword of the launcher"
+    assert len(missed) == 4
+
+
+def test_guards_and_gradients_send_a_call_the_long_way(torch):
+    state = {"guard": False, "grad": True}
+    launcher, missed = launcher_of(
+        torch, guards=(lambda: None, lambda: state["guard"]), grad_mode=lambda: state["grad"]
+    )
+    x, w = torch.ones(4, 8), torch.ones(8)
+    wanting = x.clone().requires_grad_()
+    assert launcher(x, w) != "missed"
+    assert launcher(wanting, w) == launcher(torch.nn.Parameter(x), w) == "missed"
+    state["grad"] = False
+    assert launcher(wanting, w) != "missed"
+    assert launcher(torch.nn.Parameter(x), w) != "missed"
+    state["guard"] = 1
+    assert launcher(x, w) == "missed"
+    assert len(missed) == 3
+
+
+@pytest.mark.parametrize("where", ["guards", "grad_mode"])
+def test_errors_of_guards_are_raised(null, torch, where):
+    def guard():
+        raise ZeroDivisionError
+
+    launcher, missed = launcher_of(torch, **{where: (guard,) if where == "guards" else guard})
+    with pytest.raises(ZeroDivisionError):
+        launcher(torch.ones(4, 8), torch.ones(8))
+    assert not missed
+    assert null.launches() == []
+
+
+def test_errors_of_misses_and_of_the_driver_are_raised(null, torch):
+    launcher, _ = launcher_of(torch)
+    x, w = torch.ones(4, 8), torch.ones(8)
+    null.fail("cuLaunchKernelEx", 700)
+    with pytest.raises(DriverError, match="CUDA_ERROR_ILLEGAL_ADDRESS") as raised:
+        launcher(x, w)
+    assert (raised.value.name, raised.value.code) == ("CUDA_ERROR_ILLEGAL_ADDRESS", 700)
+    assert launcher(x, w).shape == (4, 8)
+
+    def miss(*tensors):
+        raise KeyError(len(tensors))
+
+    with pytest.raises(KeyError, match="2"):
+        Launcher(miss, types=(torch.Tensor,))(x, w)
+
+
+def test_an_allocation_that_fails_is_raised_and_launches_nothing(null, torch):
+    huge = Signature((2**40, 2**20), device=CPU)
+    launcher, missed = launcher_of(torch, inputs=(Signature((4, 8), device=CPU),), outputs=(huge,))
+    with pytest.raises((MemoryError, RuntimeError)):
+        launcher(torch.ones(4, 8))
+    assert null.launches() == []
+    assert not missed
+
+
+def bad_additions():
+    one = Signature((4, 8), device=CPU)
+    yield plan_of(1), (), (one,), "0 inputs and 1 outputs"
+    yield plan_of(3), (one,), (one,), "takes 3 tensors"
+    yield plan_of(1), (one,) * 33, (), "33 inputs"
+    yield plan_of(1), (one,), (one,) * 9, "9 outputs"
+    yield plan_of(1, Scalar("f32", "beta")), (one,), (), "scalar beta has no value"
+    yield plan_of(1), (Signature((4,), dtype="b1"),), (), "tensors of b1 are not told by DLPack"
+    yield plan_of(1), (Signature((4,), (1, 1)),), (), "cannot have strides"
+    yield plan_of(1), (Signature((4,), alignment=0),), (), "alignment cannot be 0"
+
+
+def test_plans_that_no_call_could_launch_are_refused(torch):
+    launcher = Launcher(print, types=(torch.Tensor,), scalars=("alpha",))
+    for plan, inputs, outputs, message in bad_additions():
+        with pytest.raises(LaunchError, match=message):
+            launcher.add(plan, inputs, outputs)
+    with pytest.raises(TypeError, match="offers no DLPack exchange API"):
+        Launcher(print, types=(list,))
+    with pytest.raises(LaunchError, match="at most 16 scalars, not 17"):
+        Launcher(print, types=(), scalars=[f"s{number}" for number in range(17)])
+
+
+def test_the_first_plan_for_a_signature_stays(torch):
+    launcher, _ = launcher_of(torch)
+    inputs = (Signature((4, 8), device=CPU, alignment=4), Signature((8,), device=CPU, alignment=4))
+    second = plan_of(3)
+    kept = weakref.ref(second.module)
+    launcher.add(second, inputs, inputs[:1])
+    del second
+    gc.collect()
+    assert kept() is None
+
+
+def test_ten_thousand_specialisations_are_told_apart(null, torch):
+    launcher, missed = launcher_of(torch)
+    plan = plan_of(1)
+    for n in range(1, 10_001):
+        launcher.add(plan, (Signature((n, 3), device=CPU),), ())
+    for n in (1, 77, 4999, 5000, 9999, 10_000):
+        assert launcher(torch.ones(n, 3)) is None
+    assert launcher(torch.ones(10_001, 3)) == "missed"
+    assert (len(null.launches()), len(missed)) == (6, 1)
+
+
+def test_threads_call_and_add_at_once(null, torch):
+    launcher, _ = launcher_of(torch)
+    plan = plan_of(1)
+    x, w = torch.ones(4, 8), torch.ones(8)
+    wrong = []
+
+    def call() -> None:
+        for _ in range(300):
+            wrong.extend(each for each in [launcher(x, w)] if each == "missed")
+
+    def add(first: int) -> None:
+        for n in range(300):
+            launcher.add(plan, (Signature((first + n, 5), device=CPU),), ())
+            if launcher(torch.ones(first + n, 5)) is not None:
+                wrong.append("not added")
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    threads += [threading.Thread(target=add, args=(1000 * number + 1,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(null.launches()) == 4 * 300 + 2 * 300
+
+
+def test_a_launcher_in_a_cycle_is_collected(null, torch):
+    class Owner:
+        def __call__(self):
+            return None
+
+    owner = Owner()
+    owner.launcher = Launcher(owner, types=(torch.Tensor,))
+    owner.launcher.add(plan_of(1), (Signature((4,), device=CPU),), ())
+    gone = weakref.ref(owner)
+    before = null.live()["libraries"]
+    del owner
+    gc.collect()
+    assert gone() is None
+    assert null.live()["libraries"] == before - 1
