@@ -50,21 +50,23 @@ def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..
     """
     kernel = cast("Kernel", launchable)
     concrete = concrete_type()
-    plain = _wrappers(kernel).get({})
+    wrappers = _wrappers(kernel)
+    plain = wrappers.get({})
 
     def launch(*arrays: object, **keywords: object) -> object:
-        if keywords or not arrays:
+        function = wrappers.known(keywords) if keywords else plain
+        if function is None or not arrays:
             return miss(*arrays, **keywords)
         for array in arrays:
             if type(array) is not concrete:
-                return miss(*arrays)
+                return miss(*arrays, **keywords)
         try:
-            return plain(*arrays)
+            return function(*arrays)
         except (PyptxError, ValueError, RuntimeError) as error:
             failure = _failure(error)
         if failure is not None:
             raise failure
-        return miss(*arrays)
+        return miss(*arrays, **keywords)
 
     return launch
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_dsl.keys import freeze
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
 _SIZE: Final = 64
+_PLAIN: Final = frozenset({bool, int, float, str, type(None)})
 
 
 class Wrappers:
@@ -20,6 +21,12 @@ class Wrappers:
         """Make functions by `make(keywords)`."""
         self._make = make
         self._functions: OrderedDict[Hashable, Callable[..., object]] = OrderedDict()
+
+    def known(self, keywords: Mapping[str, object]) -> Callable[..., object] | None:
+        """Return the function for these keywords, plain values all, if there is one: then they are known to be right."""
+        if any(type(value) not in _PLAIN for value in keywords.values()):
+            return None
+        return self._functions.get(cast("Hashable", freeze(keywords)))
 
     def get(self, keywords: Mapping[str, object]) -> Callable[..., object]:
         """Return the function for these keywords; a new one each time where they cannot be compared."""
