@@ -1,0 +1,345 @@
+"""Bad calls of kernels and plans, each with the error that it must give.
+
+python -m tests.end_to_end.bad_launches GROUP
+
+A group is a kind of array: its header makes good kernels and calls them, and a case is a program behind it, whose line
+with the mark `# <-` must raise. Then the header's good calls must work again. A group runs in a process of its own,
+which prints what came of each case as JSON: plans need a driver (the null one), some cases that there is no simulator.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import sys
+import tempfile
+import traceback
+import warnings
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from textwrap import dedent
+
+MARK = "# <-"
+NULL_DRIVER = Path(__file__).parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
+
+
+@dataclass(frozen=True, slots=True)
+class BadLaunch:
+    """A program, the class of its error, and words that the message must hold."""
+
+    title: str
+    source: str
+    error: str
+    words: tuple[str, ...]
+
+
+def bad(title: str, source: str, error: str, *words: str) -> BadLaunch:
+    """Return a case whose program is one marked line, or several of which one is marked."""
+    text = dedent(source).strip()
+    return BadLaunch(title, text if MARK in text else f"{text}  {MARK}", error, words)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Cases that share arrays: what makes them and the kernels, good calls, and the plugins that are there."""
+
+    header: str
+    good: str
+    cases: tuple[BadLaunch, ...]
+    plugins: tuple[str, ...] = ()  # all that are installed, if empty
+    mark: str = ""  # what pytest calls what the group needs
+
+
+KERNELS = """\
+from pyptx import Layout, Tile, kernel, ptx, reg, smem
+from pyptx.types import bf16, f32, u32
+
+@kernel(
+    in_specs=(Tile("M", "N", f32), Tile("N", f32)), out_specs=(Tile("M", "N", f32),), grid=lambda M, N: M,
+    block=(32, 1, 1), arch="sm_80",
+)
+def scale(X, W, Y):
+    px, pw, py = ptx.global_ptrs(X, W, Y)
+    tid, row = reg.from_(ptx.special.tid.x(), u32), reg.from_(ptx.special.ctaid.x(), u32)
+    at = reg.scalar(u32)
+    ptx.inst.mad.lo.u32(at, row, X.shape[1], tid)
+    ptx.ret(pred=tid >= X.shape[1])
+    x, w = reg.scalar(f32), reg.scalar(f32)
+    ptx.inst.ld.global_.f32(x, ptx.addr(px + at * 4))
+    ptx.inst.ld.global_.f32(w, ptx.addr(pw + tid * 4))
+    ptx.inst.mul.f32(x, x, w)
+    ptx.inst.st.global_.f32(ptx.addr(py + at * 4), x)
+    ptx.ret()
+
+@kernel(
+    in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=lambda N: N // 32, block=(32, 1, 1), arch="sm_80",
+    raw_params=[("u32", "count")],
+)
+def bounded(X, Y):
+    ptx.ret()
+
+@kernel(
+    in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=lambda N: N // 32, block=(32, 1, 1), cluster=(2, 1, 1)
+)
+def paired(X, Y):
+    ptx.ret()
+
+@kernel(out_specs=(Tile("N", f32),), grid=1, block=(32, 1, 1), arch="sm_80")
+def fill(Y):
+    ptx.ret()
+"""
+
+NO_ARRAYS = (
+    bad("a list in place of an array", "scale(X, [1.0] * 8)", "RuntimeMissingError", "list", "pass NumPy arrays"),
+    bad("a number in place of an array", "scale(X, 1.0)", "RuntimeMissingError", "float", "pass NumPy arrays"),
+)
+
+# What goes wrong with arrays of any framework alike; `ones` makes one of a shape.
+CALLS = (
+    bad("an array of doubles, after floats", "scale(X.astype('float64'), W)", "DtypeError", "X holds f64", "f32"),
+    bad("a matrix where a vector is declared", "scale(X, X)", "RankError", "W has 2 dimensions"),
+    bad("sizes that disagree", "scale(X, ones(9))", "ShapeError", "N is 8 in X", "9 in W"),
+    bad("an array without elements", "scale(ones(0, 8), W)", "ShapeError", "X is empty"),
+    bad("an array too few", "scale(X)", "ArgumentCountError", "takes 2", "W missing"),
+    bad("an array too many", "scale(X, W, W)", "ArgumentCountError", "takes 2", "not 3"),
+    bad("no array at all", "scale()", "ArgumentCountError", "takes 2 arrays", "X, W missing"),
+    bad("a keyword that nothing has", "scale(X, W, gamma=1)", "KeywordError", "'gamma'"),
+    bad("a size against that of the arrays", "scale(X, W, N=9)", "ShapeError", "N=9", "8"),
+    bad("a scalar that is missing", "bounded(ones(64))", "KeywordError", "'count'", "count="),
+    bad("a scalar that is too large", "bounded(ones(64), count=2**32)", "KeywordError", "count", "u32"),
+    bad("a scalar that is a word", "bounded(ones(64), count='many')", "KeywordError", "count", "'many'"),
+    bad("a grid of no blocks", "bounded(ones(16), count=1)", "LaunchError", "grid=0 is empty"),
+    bad("a grid that clusters do not divide", "paired(ones(96))", "LaunchError", "grid.x is 3", "clusters of 2"),
+    bad("a size that nobody gives", "fill(device='cpu')", "UnboundDimensionsError", "no size for N"),
+)
+
+DECLARATIONS = (
+    bad(
+        "more shared memory than a block may have",
+        "@kernel(arch='sm_90a', smem=228 * 1024)  # <-\ndef k(): ...",
+        "SharedMemoryError", "227",
+    ),
+    bad("a cluster of 32 blocks", "@kernel(cluster=(32, 1, 1))  # <-\ndef k(): ...", "LaunchError", "32 blocks"),
+    bad("a cluster before Hopper", "@kernel(cluster=(2, 1, 1), arch='sm_80')  # <-\ndef k(): ...", "LaunchError", "no clusters"),
+    bad("a launch attribute that nobody knows", "@kernel(launch={'cooperate': True})  # <-\ndef k(): ...", "LaunchError", "'cooperate'"),
+    bad("a launch attribute of the wrong kind", "@kernel(launch={'cooperative': 2})  # <-\ndef k(): ...", "LaunchError", "True or False"),
+    bad(
+        "a launch attribute before its architecture",
+        "@kernel(launch={'programmatic_stream_serialization': True}, arch='sm_80')  # <-\ndef k(): ...",
+        "LaunchError", "9.0", "sm_80",
+    ),
+)  # fmt: skip
+
+NUMPY = Group(
+    "import numpy as np\n"
+    + KERNELS
+    + "def ones(*shape):\n    return np.ones(shape, np.float32)\nX, W = 3 * ones(4, 8), 2 * ones(8)\n",
+    "assert (scale(X, W) == 6).all()\n",
+    (
+        *CALLS,
+        *NO_ARRAYS,
+        *DECLARATIONS,
+        bad("a transposed array", "scale(ones(8, 4).T, W)", "LayoutError", "X has strides"),
+        bad("every second element", "scale(X, ones(16)[::2])", "LayoutError", "W has strides", "contiguous"),
+        bad(
+            "an address between two elements",
+            "scale(np.zeros(4 * 8 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(4, 8), W)",
+            "AlignmentError", "X starts at",
+        ),
+        bad("an output of another shape", "scale(X, W, out=ones(4, 9))", "LaunchError", "out= for Y"),
+        bad("an output of another type", "scale(X, W, out=X.astype(np.int32))", "LaunchError", "out= for Y"),
+        bad("an output that nothing may write to", "scale(X, W, out=np.broadcast_to(ones(1), (4, 8)))", "LaunchError", "out= for Y"),
+        bad("two arrays for one output", "scale(X, W, out=(ones(4, 8), ones(4, 8)))", "LaunchError", "out= has 2 arrays"),
+    ),
+)  # fmt: skip
+
+TORCH_HEADER = (
+    "import torch\n"
+    + KERNELS
+    + "torch.Tensor.astype = lambda self, name: self.to(getattr(torch, name))\n"
+    + "def ones(*shape):\n    return torch.ones(shape)\nX, W = 3 * ones(4, 8), 2 * ones(8)\n"
+)
+TORCH = Group(
+    TORCH_HEADER,
+    "assert (scale(X, W) == 6).all()\n",
+    (
+        *CALLS,
+        *NO_ARRAYS,
+        bad("a transposed tensor", "scale(ones(8, 4).T, W)", "LayoutError", "X has strides"),
+        bad("an expanded tensor", "scale(X, ones(1).expand(8))", "LayoutError", "W has strides"),
+        bad("tensors on two devices", "scale(X, W.to('meta'))", "DeviceError", "X is on cpu", "W on meta"),
+        bad("a tensor that is not strided", "scale(X.to_sparse(), W)", "LayoutError", "to_dense"),
+        bad("an output of another shape", "scale(X, W, out=ones(4, 9))", "ShapeError", "out= for Y"),
+        bad("an output of another type", "scale(X, W, out=X.int())", "DtypeError", "out= for Y"),
+        bad("an output on another device", "scale(X, W, out=X.to('meta'))", "DeviceError", "out= for Y"),
+        bad("two tensors for one output", "scale(X, W, out=(ones(4, 8), ones(4, 8)))", "ArgumentCountError", "out="),
+        bad("a device that torch has not", "fill(N=32, device='gpu')", "DeviceError", "no device of torch"),
+        bad(
+            "a storage offset off the alignment of a tensor map",
+            """
+            @kernel(in_specs=(Tile(8, 32, f32, Layout.TMA_128B),), grid=1, block=(32, 1, 1), mutates=("X",))
+            def copies(X):
+                ptx.ret()
+            copies(torch.zeros(8 * 32 + 1)[1:].reshape(8, 32))  # <-
+            """,
+            "AlignmentError", "X starts at", "16 bytes",
+        ),
+        bad(
+            "a gradient of a plain kernel",
+            "scale(X.requires_grad_(), W).sum().backward()", "GradientError", "differentiable_kernel",
+        ),
+    ),
+    mark="torch",
+)  # fmt: skip
+TORCH_ALONE = Group(
+    TORCH_HEADER,
+    "assert scale(X.to('meta'), W.to('meta')).shape == (4, 8)\n",
+    (bad("a CPU tensor without the simulator", "scale(X, W)", "RuntimeMissingError", "pip install pyptx-sim"),),
+    plugins=("pyptx_dsl.plugin", "pyptx_torch.plugin"),
+    mark="torch",
+)
+
+JAX_HEADER = (
+    "import jax\nimport jax.numpy as jnp\n"
+    + KERNELS
+    + "jax.config.update('jax_enable_x64', True)\n"
+    + "def ones(*shape):\n    return jnp.ones(shape, jnp.float32)\nX, W = 3 * ones(4, 8), 2 * ones(8)\n"
+)
+JAX = Group(
+    JAX_HEADER,
+    "assert (scale(X, W) == 6).all()\nassert (jax.jit(scale)(X, W) == 6).all()\n",
+    (
+        *CALLS,
+        bad("sizes that disagree, under jit", "jax.jit(scale)(X, ones(9))", "ShapeError", "N is 8 in X", "9 in W"),
+        bad("out= for arrays that cannot be written to", "scale(X, W, out=X)", "KeywordError", "out"),
+        bad(
+            "a gradient of a plain kernel",
+            "jax.grad(lambda x: scale(x, W).sum())(X)", "NotDifferentiableError", "differentiable_kernel",
+        ),
+        bad("a list in place of an array", "scale(X, [1.0] * 8)", "DtypeError", "W is of type list", "jnp.asarray(W)"),
+        bad("a number in place of an array", "scale(X, 1.0)", "DtypeError", "W is of type float", "jnp.asarray(W)"),
+    ),
+    mark="jax",
+)  # fmt: skip
+JAX_ALONE = Group(
+    JAX_HEADER,
+    "assert jax.eval_shape(scale, X, W).shape == (4, 8)\n",
+    (bad("an array on the CPU without the simulator", "scale(X, W)", "RuntimeMissingError", "pip install pyptx-sim"),),
+    plugins=("pyptx_dsl.plugin", "pyptx_jax.plugin"),
+    mark="jax",
+)
+
+ENTRY = ".visible .entry k(.param .u64 x, .param .u32 n) { ret; }"
+PLANS = Group(
+    f"""\
+import struct
+from pyptx_launch import Map, Module, Plan, Pointer, Scalar, TensorMap, driver
+PTX = b".version 8.0\\n.target sm_90\\n.address_size 64\\n{ENTRY}\\n"
+module = Module(PTX)
+ROWS = (Pointer(0), Scalar("u32", "n", 1))
+def plan(grid=(4, 1, 1), block=(32, 1, 1), parameters=ROWS, **more):
+    return Plan(module, "k", grid=grid, block=block, parameters=parameters, **more)
+def tensor(dtype="f32", shape=(64, 64), strides=(256, 4), box=(32, 32), element_strides=(1, 1), **more):
+    return TensorMap(dtype, shape, strides, box, element_strides, **more)
+good = plan()
+""",
+    "good.launch([4096], 0, 0)\nplan(shared_bytes=60_000).launch([4096], 0, 1, {'n': 7})\nassert len(tensor().encode(4096)) == 128\n",
+    (
+        bad("a grid of no blocks", "plan(grid=(0, 1, 1))", "LaunchError", "k: grid", "launch nothing"),
+        bad("a grid that is too large", "plan(grid=(1, 65536, 1))", "LaunchError", "65535"),
+        bad("a block of no threads", "plan(block=(0, 1, 1))", "LaunchError", "k: block"),
+        bad("a block of too many threads", "plan(block=(1024, 2, 1)).launch([4096], 0, 0)", "LaunchError", "2048 threads", "1024"),
+        bad("a cluster that does not divide the grid", "plan(cluster=(3, 1, 1))", "LaunchError", "does not divide grid (4, 1, 1)"),
+        bad("too much shared memory", "plan(shared_bytes=232449).launch([4096], 0, 0)", "LaunchError", "232449", "has 232448"),
+        bad("less than no shared memory", "plan(shared_bytes=-1)", "LaunchError", "shared_bytes cannot be -1"),
+        bad("a parameter too few", "plan(parameters=ROWS[:1])", "LaunchError", "2 parameters, and the plan 1"),
+        bad("a parameter of another size", "plan(parameters=(Pointer(0), Pointer(1)))", "LaunchError", "parameter 1 has 4 bytes"),
+        bad("a scalar that is too large", "plan(parameters=(Pointer(0), Scalar('u32', 'n', 2**32)))", "OverflowError", "u32"),
+        bad("a scalar of no type", "plan(parameters=(Pointer(0), Scalar('u33', 'n', 1)))", "LaunchError", "u33"),
+        bad("the cluster as an attribute", "plan(attributes=((4, struct.pack('<3I', 2, 1, 1)),))", "LaunchError", "cluster="),
+        bad("an attribute of too many bytes", "plan(attributes=((2, bytes(65)),))", "LaunchError", "64"),
+        bad("an entry that is not there", "Plan(module, 'l', grid=(1, 1, 1), block=(1, 1, 1))", "DriverError", "NOT_FOUND", "entry l"),
+        bad("an image of no bytes", "Module(b'')", "LaunchError", "no bytes"),
+        bad("an image that is cut short", "Module(b'\\x7fELF' + bytes(36) + b'\\xff' * 24)", "LaunchError", "cut short"),
+        bad("an image that is no code", "Module(b'hello')", "CompileError", "Missing .version directive"),
+        bad("a device that is not there", "good.launch([4096], 0, 2)", "LaunchError", "no CUDA device 2", "sees 2"),
+        bad("an address too few", "good.launch([], 0, 0)", "LaunchError", "addresses of 1 tensors", "given 0"),
+        bad("a scalar that the entry has not", "good.launch([4096], 0, 0, {'m': 1})", "LaunchError", "'m'"),
+        bad("a scalar without a value", "plan(parameters=(Pointer(0), Scalar('u32', 'n'))).launch([4096], 0, 0)", "LaunchError", "scalar"),
+        bad("scalars too many", "good.launch([4096], 0, 0, (1, 2))", "LaunchError", "takes 1 scalars", "given 2"),
+        bad(
+            "a driver that refuses",
+            "null.fail('cuLaunchKernelEx', 701)\ngood.launch([4096], 0, 0)  # <-",
+            "DriverError", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)", "hint: a block needs more",
+        ),
+        bad("a tensor map of an unknown type", "tensor('f33')", "TensorMapError", "'f33'", "f32"),
+        bad("a tensor map of rank 0", "tensor(shape=(), strides=(), box=(), element_strides=())", "TensorMapError", "rank is 0"),
+        bad("a tensor map of rank 6", "TensorMap.dense('u8', (16,) * 6, (16,) * 6)", "TensorMapError", "rank is 6"),
+        bad("a tensor map with a stride too few", "tensor(strides=(4,))", "TensorMapError", "strides has 1 values"),
+        bad("a tensor map without elements", "tensor(shape=(0, 64))", "TensorMapError", "extent of dimension -2 is 0"),
+        bad("a tensor map of rows off 16 bytes", "tensor(strides=(260, 4))", "TensorMapError", "260", "multiple of 16 bytes"),
+        bad("a tensor map whose elements lie apart", "tensor(strides=(256, 8))", "TensorMapError", "stride of dimension -1 is 8"),
+        bad("a tensor map of too large a stride", "tensor(strides=(2**40, 4))", "TensorMapError", "2^40"),
+        bad("a box that is too large", "tensor(shape=(512, 64), box=(257, 32))", "TensorMapError", "box of dimension -2 is 257"),
+        bad("a box whose rows are no 16 bytes", "tensor(box=(32, 3))", "TensorMapError", "12 bytes", "multiple of 16"),
+        bad("a box wider than its swizzle", "tensor(box=(32, 32), swizzle='64B')", "TensorMapError", "128 bytes", "takes 64"),
+        bad("a swizzle that does not exist", "tensor(swizzle='256B')", "TensorMapError", "'256B'", "128B"),
+        bad("an element stride that is too large", "tensor(element_strides=(9, 1))", "TensorMapError", "element stride", "1 to 8"),
+        bad("integers filled with NaN", "tensor('u32', fill='nan')", "TensorMapError", "fill is nan", "u32"),
+        bad("an interleave without its swizzle", "tensor(shape=(4, 64, 64), strides=(16384, 256, 4), box=(1, 32, 8), element_strides=(1, 1, 1), interleave='32B')", "TensorMapError", "swizzle is none"),
+        bad("a tensor off the alignment of its map", "tensor().encode(4104)", "TensorMapError", "4104", "16"),
+    ),
+)  # fmt: skip
+
+GROUPS = {
+    "numpy": NUMPY, "plans": PLANS, "torch": TORCH, "torch_alone": TORCH_ALONE, "jax": JAX, "jax_alone": JAX_ALONE,
+}  # fmt: skip
+
+
+def outcome(group: Group, case: BadLaunch, path: Path, names: dict[str, object]) -> dict[str, object]:
+    """Run a case, and the good calls before and behind it; return what it raised, and where."""
+    source = group.header + group.good + case.source + "\n"
+    path.write_text(source, encoding="utf-8")
+    linecache.checkcache(str(path))
+    raised: BaseException | None = None
+    try:
+        exec(compile(source, str(path), "exec"), names)  # noqa: S102 - the user's program
+    except Exception as error:  # noqa: BLE001 - whatever it is, the test looks at it
+        raised = error
+    exec(compile(group.good, "<good calls>", "exec"), names)  # noqa: S102 - the user's program
+    assert raised is not None, case.title
+    frames = traceback.extract_tb(raised.__traceback__)
+    return {
+        "title": case.title,
+        "types": [each.__name__ for each in type(raised).__mro__],
+        "text": str(raised),
+        "lines": [frame.lineno for frame in frames if frame.filename == str(path)],
+        "wanted": next(number for number, row in enumerate(source.splitlines(), 1) if MARK in row),
+        "chained": bool(raised.__cause__ or (raised.__context__ and not raised.__suppress_context__)),
+    }
+
+
+def run(name: str) -> None:
+    """Run all cases of a group and print what came of them."""
+    group = GROUPS[name]
+    os.environ["PYPTX_CPU"] = "quiet"
+    if group.plugins:
+        os.environ.update(PYPTX_DISABLE_PLUGIN_AUTOLOAD="1", PYPTX_PLUGINS=",".join(group.plugins))
+    names: dict[str, object] = {"__name__": "user_program"}
+    if name == "plans":
+        spec = spec_from_file_location("null_driver", NULL_DRIVER)
+        assert spec is not None
+        assert spec.loader is not None
+        null_driver = module_from_spec(spec)
+        spec.loader.exec_module(null_driver)
+        names["null"] = null_driver.install()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        found = [outcome(group, case, Path(folder) / "user_program.py", dict(names)) for case in group.cases]
+    print(json.dumps(found))  # noqa: T201 - this is its answer
+
+
+if __name__ == "__main__":
+    run(sys.argv[1])
