@@ -39,6 +39,7 @@ COMPILED = ("pyptx-launch",)  # installed from a wheel, which every session of o
 FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the dependency group that brings the framework
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
 PARALLEL = ("-n", "auto", "--maxprocesses=4")
+WITHOUT_FRAMEWORKS = ("-m", "not torch and not jax", *(f"--ignore=packages/{name}" for name in FRAMEWORKS))
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
@@ -122,7 +123,7 @@ def install_frameworks(session: nox.Session, *names: str) -> None:
 def install_for_tests(session: nox.Session, *, frameworks: bool = False) -> None:
     """Install the packages, the third-party plugin of the contract tests, and what the tests need."""
     plugin = [str(ACME)] if ACME.is_dir() else []
-    needs = (*plugin, *group("test", "editor"), *test_needs(*PACKAGES), *toolchain())
+    needs = (*plugin, *group("test", "editor", "shim"), *test_needs(*PACKAGES), *toolchain())
     install(session, *needs, frameworks=frameworks, compiled=True)
 
 
@@ -187,14 +188,14 @@ def tests(session: nox.Session) -> None:
 def tests_312(session: nox.Session) -> None:
     """Run the tests on Python 3.12, but for those that need torch or jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs)
 
 
 @nox.session(name="tests-3.13", python=interpreter("3.13"))
 def tests_313(session: nox.Session) -> None:
     """Run the tests on Python 3.13, but for those that need torch or jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "-m", "not torch and not jax", *session.posargs)
+    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs)
 
 
 @nox.session
@@ -313,9 +314,10 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def generate(session: nox.Session) -> None:
-    """Write what is derived from the instruction table: the stub of ptx.inst and the reference pages."""
-    install(session)
+    """Write what is derived: the stub of ptx.inst and the reference pages, and the stub of the compiled shim."""
+    install(session, *group("shim"), compiled=True)
     session.run("python", "-m", "tools.generate_isa", *session.posargs)
+    session.run("python", "-m", "tools.generate_shim_stub", *session.posargs)
 
 
 @nox.session
