@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_ir.isa.fitting import Fault
+    from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
 
@@ -164,14 +165,13 @@ def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
 @functools.lru_cache(maxsize=1 << 16)
 def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int]) -> Judgement:
     """Judge an instruction of this opcode and these operand shapes."""
-    patterns = patterns_of(opcode[0])
-    if not patterns:
+    if not _rows_of(opcode[0]):
         return Judgement(unknown(opcode))
     if names_a_bank(opcode):
         return Judgement(None)
     matches = _matches(opcode)
     if not matches:
-        beyond = version > TABLE_VERSION or lives_elsewhere(opcode, patterns)
+        beyond = version > TABLE_VERSION or lives_elsewhere(opcode, patterns_of(opcode[0]))
         return Judgement(unknown(opcode) if beyond else _misspelt(opcode))
     early = unready_word(opcode, target, version)
     if early is not None:
@@ -196,8 +196,16 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
 @functools.lru_cache(maxsize=1 << 12)
 def _matches(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
     """Return the rows that have this opcode among their forms, and the word of each of their slots."""
-    found = ((pattern, match_modifiers(pattern, opcode[1:])) for pattern in patterns_of(opcode[0]))
+    words = opcode[1:]
+    meant = (compile_row(row) for row in _rows_of(opcode[0]) if _may_hold(row, words))
+    found = ((pattern, match_modifiers(pattern, words)) for pattern in meant)
     return [(pattern, filled) for pattern, filled in found if filled is not None]
+
+
+def _may_hold(row: InstructionRow, words: tuple[str, ...]) -> bool:
+    """Tell quickly of most rows that they lack a word: they need not be taken apart."""
+    syntax, slots = row.syntax, row.slots
+    return all(word in syntax or any(word in choices for _, choices in slots) for word in words)
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -208,9 +216,14 @@ def _misspelt(opcode: tuple[str, ...]) -> Refusal:
 @functools.cache
 def patterns_of(opcode: str) -> tuple[Pattern, ...]:
     """Return the rows of an instruction, taken apart."""
+    return tuple(compile_row(row) for row in _rows_of(opcode))
+
+
+@functools.cache
+def _rows_of(opcode: str) -> tuple[InstructionRow, ...]:
     from pyptx_ir.plugins.manager import manager
 
-    return tuple(compile_row(row) for row in manager().instructions_of(opcode))
+    return manager().instructions_of(opcode)
 
 
 def names_a_bank(opcode: tuple[str, ...]) -> bool:

@@ -102,17 +102,24 @@ class Pattern:
 
     row: InstructionRow
     items: tuple[Item, ...]
-    places: tuple[Place, ...]
     vocabulary: frozenset[str]
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The operands, taken apart when first asked for: of the many rows of an instruction, few are ever meant."""
+        return _places_of(self.row)
 
 
 @functools.cache
 def compile_row(row: InstructionRow) -> Pattern:
     """Take a row's syntax line apart."""
-    head, _, tail = row.syntax.partition(" ")
-    items = tuple(_items(head, dict(row.slots)))
-    vocabulary = frozenset[str]().union(*(item.words for item in items))
-    return Pattern(row, items, tuple(_places(tail, row, items)), vocabulary)
+    items = tuple(_items(row.syntax.partition(" ")[0], dict(row.slots)))
+    return Pattern(row, items, frozenset[str]().union(*(item.words for item in items)))
+
+
+@functools.cache
+def _places_of(row: InstructionRow) -> tuple[Place, ...]:
+    return tuple(_places(row.syntax.partition(" ")[2], row, compile_row(row).items))
 
 
 def _items(head: str, slots: dict[str, tuple[str, ...]]) -> list[Item]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 import pluggy
@@ -36,9 +37,9 @@ class _Manager(pluggy.PluginManager):
     """pluggy's manager, reading our own mark as well as pluggy's."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        member = inspect.getattr_static(plugin, name, None)
+        member = _member(plugin, name)
         if not getattr(member, MARK, False):
-            return super().parse_hookimpl_opts(plugin, name)
+            return super().parse_hookimpl_opts(plugin, name) if hasattr(member, "pyptx_impl") else None
         return {
             "wrapper": False,
             "hookwrapper": False,
@@ -47,6 +48,11 @@ class _Manager(pluggy.PluginManager):
             "trylast": False,
             "specname": None,
         }
+
+
+def _member(plugin: object, name: str) -> object:
+    """Return an attribute without computing any; of a module, without the long way round that objects need."""
+    return vars(plugin).get(name) if isinstance(plugin, ModuleType) else inspect.getattr_static(plugin, name, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +116,8 @@ def register(pluggy_manager: pluggy.PluginManager, candidate: Candidate) -> Mapp
 def _refuse_unmarked(candidate: Candidate, plugin: object) -> None:
     """Raise for a function that is called like a hook and lacks the mark: pluggy would pass over it in silence."""
     for name in dir(plugin):
-        member = inspect.getattr_static(plugin, name, None)
-        if not name.startswith("pyptx_") or not inspect.isfunction(member):
+        member = _member(plugin, name) if name.startswith("pyptx_") else None
+        if not inspect.isfunction(member):
             continue
         if not hasattr(member, MARK) and not hasattr(member, "pyptx_impl"):
             raise PluginError(f"{candidate.label}: {name} is not marked as a hook", hint="decorate it with @hookimpl")
