@@ -26,9 +26,9 @@ nox.options.sessions = ["lint", "types", "arrows", "tests"]
 ROOT = Path(__file__).parent
 PACKAGES = (  # lowest first
     "pyptx-ir",
+    "pyptx-dsl",
     "pyptx-arch-hopper",
     "pyptx-arch-blackwell",
-    "pyptx-dsl",
     "pyptx-sim",
     "pyptx-launch",
     "pyptx-torch",

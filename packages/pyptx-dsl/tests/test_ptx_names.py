@@ -441,10 +441,9 @@ def test_a_name_that_nobody_has_is_an_attribute_error_with_the_nearest_ones() ->
 
 
 class Acme:
-    """A plugin with a namespace of its own, and one that extends ours."""
+    """A plugin's namespace."""
 
     frob = "the namespace"
-    proxy_async = "the fence"
 
 
 def plugins(**namespaces: object) -> Plugins:
@@ -466,16 +465,20 @@ def plugins(**namespaces: object) -> Plugins:
 
 
 def test_a_plugins_namespace_is_an_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = plugins(acme=Acme, fence=Acme)
+    installed = plugins(**{"acme": Acme, "fence.proxy_async": "the fence", "cp.async_.bulk": "the copies"})
     monkeypatch.setattr("pyptx_ir.plugins.manager.manager", lambda: installed)
     assert ptx.acme.frob == "the namespace"
     assert ptx.fence.proxy_async == "the fence"
+    assert ptx.cp.async_.bulk == "the copies"
     assert "acme" not in vars(ptx)
     assert installed.namespace("mma") is ptx.mma
 
 
-def test_a_plugin_that_takes_a_name_of_ours_is_a_clash_with_both_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = plugins(mma=Acme)
+@pytest.mark.parametrize("name", ["mma", "fence.proxy", "cp.async_.ca"])
+def test_a_plugin_that_takes_a_name_of_ours_is_a_clash_with_both_owners(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = plugins(**{name: Acme})
     monkeypatch.setattr("pyptx_ir.plugins.manager.manager", lambda: installed)
     with pytest.raises(PluginError, match=r"pyptx-dsl.*acme-arch"):
         _ = ptx.nothing

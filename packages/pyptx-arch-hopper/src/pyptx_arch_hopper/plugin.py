@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins import API_VERSION, hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.plugins.rows import LaunchAttribute
@@ -25,6 +25,14 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
     from pyptx_arch_hopper.table.chapters import ROWS
 
     return ROWS
+
+
+@hookimpl
+def pyptx_namespaces() -> Mapping[str, object]:
+    """Return what stands behind `ptx.`: wgmma, TMA, clusters, bulk copies, fences."""
+    from pyptx_arch_hopper.namespaces import NAMESPACES
+
+    return NAMESPACES
 
 
 @hookimpl

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_launch_attributes", "pyptx_namespaces"]
 
 _NAMESPACES = (
-    *("atom", "bar", "barrier", "createpolicy", "cvta", "inst", "match", "mbarrier", "mma", "red", "redux", "shfl"),
-    *("special", "vote", "warp"),
+    *("atom", "bar", "barrier", "cp", "createpolicy", "cvta", "fence", "inst", "match", "mbarrier", "mma", "red"),
+    *("redux", "shfl", "special", "vote", "warp"),
 )
+# Namespaces that plugins may extend, by dotted names.
+_EXTENSIBLE = ("cp", "cp.async_", "fence")
 
 
 @hookimpl
@@ -32,10 +34,17 @@ def pyptx_api_version() -> int:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return the namespaces that are there without any plugin."""
+    """Return the namespaces that are there without any plugin, and what is in those that plugins may extend."""
+    import operator
+
     from pyptx_dsl import ptx
 
-    return {name: getattr(ptx, name) for name in _NAMESPACES}
+    namespaces: dict[str, object] = {name: getattr(ptx, name) for name in _NAMESPACES}
+    for parent in _EXTENSIBLE:
+        owner = operator.attrgetter(parent)(ptx)
+        inside = (name for name in dir(owner) if not name.startswith("_"))
+        namespaces |= {f"{parent}.{name}": getattr(owner, name) for name in inside}
+    return namespaces
 
 
 @hookimpl

@@ -19,6 +19,7 @@ from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice, load,
 from pyptx_dsl.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
 from pyptx_dsl.errors import SharedMemoryError
 from pyptx_dsl.operands import as_count, as_integer, as_items
+from pyptx_dsl.shared_tiles import SharedTile
 from pyptx_dsl.swizzle import find_swizzle
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type, u32
@@ -39,6 +40,7 @@ __all__ = [
     "SharedAddress",
     "SharedAlloc",
     "SharedSlice",
+    "SharedTile",
     "alloc",
     "alloc_with_layout",
     "apply_swizzle",
@@ -46,6 +48,8 @@ __all__ = [
     "load",
     "mbarrier",
     "store",
+    "tile",
+    "wgmma_tile",
 ]
 
 _DEFAULT_ALIGNMENT = 128
@@ -95,6 +99,31 @@ def alloc_with_layout(
     result.gmma_layout = gmma_layout
     result.gmma_major = gmma_major
     return result
+
+
+def tile(layout: SharedTile, align: int | None = None, name: str | None = None) -> SharedAlloc:
+    """Allocate a shared tile: `tile(layout)[stage]` is the address of a stage, if it has several.
+
+    The dimensions are `layout.allocation_shape`: stages and panels where there are several, rows, columns of a panel.
+    Nothing is emitted but the declaration.
+    """
+    shape = layout.allocation_shape
+    alignment = layout.alignment if align is None else align
+    if alignment % layout.alignment:
+        raise SharedMemoryError(
+            f"{layout!r} begins at multiples of {layout.alignment} bytes, so align={alignment} would shift it",
+            hint=f"leave align out\n{layout.picture()}",
+        )
+    return alloc_with_layout(
+        layout.dtype, shape, layout.swizzle, alignment, name, gmma_layout=layout, gmma_major=layout.major
+    )
+
+
+def wgmma_tile(
+    dtype: PtxType, shape: Sequence[int], major: str = "K", *, align: int | None = None, name: str | None = None
+) -> SharedAlloc:
+    """Allocate a matrix that wgmma reads, with the widest swizzle: `tile(SharedTile(dtype, shape, major=major))`."""
+    return tile(SharedTile(dtype, shape, major=major), align, name)
 
 
 def mbarrier(count: int, name: str | None = None) -> MbarrierArray:

@@ -6,6 +6,7 @@ from pyptx_dsl.smem import (
     SharedAddress,
     SharedAlloc,
     SharedSlice,
+    SharedTile,
     alloc,
     alloc_with_layout,
     apply_swizzle,
@@ -13,6 +14,8 @@ from pyptx_dsl.smem import (
     load,
     mbarrier,
     store,
+    tile,
+    wgmma_tile,
 )
 
 __all__ = [
@@ -21,6 +24,7 @@ __all__ = [
     "SharedAddress",
     "SharedAlloc",
     "SharedSlice",
+    "SharedTile",
     "alloc",
     "alloc_with_layout",
     "apply_swizzle",
@@ -28,4 +32,6 @@ __all__ = [
     "load",
     "mbarrier",
     "store",
+    "tile",
+    "wgmma_tile",
 ]

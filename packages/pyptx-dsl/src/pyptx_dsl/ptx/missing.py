@@ -21,10 +21,12 @@ HOMES: dict[str, str] = {
     ),
     **dict.fromkeys(("griddepcontrol", "multimem", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"), _HOPPER),
     **dict.fromkeys(("fence.proxy_async", "fence.proxy_async_shared_cta", "fence.mbarrier_init"), _HOPPER),
+    **dict.fromkeys(("fence.proxy_async_global", "fence.proxy_async_shared_cluster"), _HOPPER),
+    **dict.fromkeys(("fence.proxy_async_generic_acquire_shared_cluster",), _HOPPER),
+    **dict.fromkeys(("fence.proxy_async_generic_release_shared_cta",), _HOPPER),
+    **dict.fromkeys(("fence.proxy_tensormap_acquire", "fence.proxy_tensormap_release"), _HOPPER),
     **dict.fromkeys(("cp.async_.bulk", "cp.async_bulk", "cp.reduce"), _HOPPER),
-    **dict.fromkeys(
-        ("tcgen05", "clusterlaunchcontrol", "fence.proxy_async_generic_acquire_shared_cluster"), _BLACKWELL
-    ),
+    **dict.fromkeys(("tcgen05", "clusterlaunchcontrol"), _BLACKWELL),
 }
 """Which distribution has the names that no installed plugin provides."""
 
@@ -49,14 +51,13 @@ def namespace(name: str, known: Sequence[str]) -> object:
 
 
 def extension(parent: str, name: str) -> object:
-    """Return `ptx.<parent>.<name>`, an attribute of what a plugin provides under the name `parent`."""
+    """Return `ptx.<parent>.<name>`, which a plugin hands in under just this dotted name."""
     if name.startswith("__"):
         raise AttributeError(name)
-    provided = _provided(parent)
-    found = None if provided is None else getattr(provided, name, None)
+    full = f"{parent}.{name}"
+    found = _provided(full)
     if found is not None:
         return found
-    full = f"{parent}.{name}"
     home = HOMES.get(full)
     if home is not None:
         raise MissingNamespaceError(f"ptx.{full} needs {home}", hint=f"pip install {home}")

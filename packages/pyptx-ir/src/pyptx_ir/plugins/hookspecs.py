@@ -45,7 +45,11 @@ class HookSpecs:
 
     @hookspec
     def pyptx_namespaces(self) -> Mapping[str, object]:
-        """Return DSL namespaces by name: `{"wgmma": namespace}` becomes `ptx.wgmma`."""
+        """Return DSL namespaces by name: `{"wgmma": namespace}` becomes `ptx.wgmma`.
+
+        A dotted name extends a namespace of the core: `{"cp.async_.bulk": copies}` becomes `ptx.cp.async_.bulk`. It is
+        asked for where the core's own namespace has no such name.
+        """
         raise NotImplementedError
 
     @hookspec

@@ -174,7 +174,7 @@ def _namespaces(candidate: Candidate, hook: str, returned: object) -> Iterable[t
     if not isinstance(returned, Mapping):
         raise PluginError(f"{hook} of {candidate.label} returned {_kind(returned)}; it must return a mapping by name")
     for name, value in cast("Mapping[object, object]", returned).items():
-        if not isinstance(name, str) or not name.isidentifier():
+        if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
             raise PluginError(f"{hook} of {candidate.label}: {name!r} can't be a name behind `ptx.`")
         yield name, value
 

@@ -1,0 +1,151 @@
+"""The 64 bits by which wgmma finds a matrix in shared memory.
+
+Manual: "Asynchronous Warpgroup Level Matrix Instructions: Matrix Descriptor Format". Fields hold bytes divided by 16:
+
+| bits | field |
+|---|---|
+| 0–13 | start address |
+| 16–29 | leading dimension byte offset |
+| 32–45 | stride dimension byte offset |
+| 49–51 | base offset: which row of the swizzle's pattern the start is, 0 for an aligned one |
+| 62–63 | swizzle: 0 none, 1 128B, 2 64B, 3 32B |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice
+from pyptx_dsl.barriers import MbarrierRef
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.operands import AddressOperand, as_integer
+from pyptx_dsl.register import Reg
+from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import u32, u64
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_dsl.trace import Trace
+
+__all__ = ["FIELD_BITS", "UNIT_BYTES", "advance", "constant_bits", "descriptor_of", "emit_descriptor", "tile_of"]
+
+UNIT_BYTES = 16
+FIELD_BITS = 14
+_LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
+_MOST = (1 << FIELD_BITS) - 1
+_UNIT_SHIFT = 4
+
+
+def constant_bits(*, leading: int, stride: int, swizzle: int, base: int = 0) -> int:
+    """Return a descriptor without its start address; raise OperandError for a number that its field cannot hold."""
+    fields = (("leading_byte_offset", leading), ("stride_byte_offset", stride))
+    units = [_units(name, value) for name, value in fields]
+    for name, value, most in (("swizzle", swizzle, 3), ("base_offset", base, 7)):
+        if as_integer(value) is None or not 0 <= value <= most:
+            raise OperandError(f"{name}={value!r}: a descriptor has 0 to {most}")
+    return units[0] << _LEADING | units[1] << _STRIDE | base << _BASE | swizzle << _SWIZZLE
+
+
+def _units(name: str, value: object) -> int:
+    number = as_integer(value)
+    if number is None or number % UNIT_BYTES or not 0 <= number // UNIT_BYTES <= _MOST:
+        raise OperandError(
+            f"{name}={value!r}: a descriptor counts in {UNIT_BYTES} bytes, up to {_MOST * UNIT_BYTES}",
+            hint="take the numbers from a SharedTile",
+        )
+    return number // UNIT_BYTES
+
+
+def emit_descriptor(what: str, base: object, constant: int, byte_offset: int = 0) -> Reg:
+    """Emit a descriptor of what lies at `base + byte_offset` and return its register (u64).
+
+    Three instructions: `bfe.u32` takes the field out of the address, `cvt.u64.u32` widens it, `or.b64` adds the rest.
+    One `mov` more for a symbol, one `add` more for a register with an offset, one less for a 64-bit register.
+    """
+    trace = active(what)
+    start = _start(trace, base, byte_offset)
+    result = trace.fresh(u64)
+    if start.dtype.bits == u64.bits:
+        trace.emit(("bfe", "u64"), (result, start, _UNIT_SHIFT, FIELD_BITS))
+    else:
+        field = trace.fresh(u32)
+        trace.emit(("bfe", "u32"), (field, start, _UNIT_SHIFT, FIELD_BITS))
+        trace.emit(("cvt", "u64", "u32"), (result, field))
+    trace.emit(("or", "b64"), (result, result, constant))
+    return result
+
+
+def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
+    """Return a register with the address `base + byte_offset`; raise OperandError for what is no address."""
+    if isinstance(base, SharedAddress) and base.register is not None:
+        base = base.register
+    if isinstance(base, Reg):
+        if not base.dtype.is_integer or base.dtype.bits < u32.bits:
+            raise RegisterTypeError(f"{base.raw_name} is a {base.dtype} register, and no address", hint="pass a u32")
+        return base + byte_offset if byte_offset else base
+    if isinstance(base, SharedAlloc):
+        base = SharedAddress(base.name, 0, trace)
+    if not isinstance(base, SharedAddress | AddressOperand | str):
+        raise OperandError(f"{base!r} is no address in shared memory", hint="pass a tile, a stage of one, or a u32")
+    return _moved(trace, base, byte_offset)
+
+
+def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset: int) -> Reg:
+    """Emit `mov.u32` of a symbol and an offset."""
+    address = AddressOperand(base, byte_offset).__ptx_operand__(trace)
+    assert isinstance(address, tree.Address)  # noqa: S101  what an AddressOperand is
+    if isinstance(address.base, tree.Register):
+        raise OperandError("a descriptor is made of an address, not of ptx.addr(register)", hint="pass the register")
+    whole = address.base if address.offset is None else tree.Binary("+", address.base, address.offset)
+    result = trace.fresh(u32)
+    trace.emit(("mov", "u32"), (result, whole))
+    return result
+
+
+def advance(descriptor: Reg, byte_offset: int) -> Reg:
+    """Emit one `add.s64` and return the descriptor of what lies `byte_offset` bytes further on.
+
+    It must stay inside the 256 KiB that an address field spans, which shared memory always does.
+    """
+    if descriptor.dtype.bits != u64.bits:
+        raise RegisterTypeError(
+            f"{descriptor.raw_name} is a {descriptor.dtype} register, and no descriptor", hint="descriptors are u64"
+        )
+    number = as_integer(byte_offset)
+    if number is None or number % UNIT_BYTES:
+        raise OperandError(f"a descriptor cannot advance by {byte_offset!r} bytes", hint=f"it counts in {UNIT_BYTES}")
+    trace = active("ptx.wgmma.advance")
+    result = trace.fresh(u64)
+    trace.emit(("add", "s64"), (result, descriptor, number // UNIT_BYTES))
+    return result
+
+
+def tile_of(value: object) -> SharedTile | None:
+    """Return the layout of an allocation made by `smem.tile`, or of a stage of one; None for anything else."""
+    owner = value.alloc if isinstance(value, SharedSlice) else value
+    found = owner.gmma_layout if isinstance(owner, SharedAlloc) else None
+    return found if isinstance(found, SharedTile) else None
+
+
+def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:
+    """Emit the descriptor of a shared tile, or a stage of one; see `emit_descriptor` for how many instructions.
+
+    Raise OperandError for an allocation that says no layout, and one with a picture for a place inside the pattern.
+    """
+    tile = tile_of(value)
+    if tile is None or isinstance(value, MbarrierRef):
+        raise OperandError(
+            f"{what}: {value!r} does not say how its matrix lies",
+            hint="allocate it with smem.tile(SharedTile(…)), or pass a descriptor of ptx.wgmma.make_descriptor",
+        )
+    start = value.byte_offset if isinstance(value, SharedSlice) and value.register is None else 0
+    if start % (tile.stride_byte_offset if tile.major == "K" else tile.panel_width * 8):
+        raise OperandError(
+            f"{what}: {value!r} begins {start} bytes into {tile!r}, inside the pattern of its rows",
+            hint=f"begin at a stage, or at a multiple of 8 rows\n{tile.picture()}",
+        )
+    constant = constant_bits(
+        leading=tile.leading_byte_offset, stride=tile.stride_byte_offset, swizzle=tile.swizzle_code
+    )
+    return emit_descriptor(what, value, constant, byte_offset)

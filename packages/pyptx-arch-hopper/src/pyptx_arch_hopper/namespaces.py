@@ -1,0 +1,34 @@
+"""What Hopper adds to `ptx`, by name; dotted names extend namespaces of the core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_arch_hopper.ptx.bulk_copy import bulk, reduce
+from pyptx_arch_hopper.ptx.clusters import cluster
+from pyptx_arch_hopper.ptx.control import elect_sync, griddepcontrol, setmaxnreg, setmaxnreg_dec, setmaxnreg_inc
+from pyptx_arch_hopper.ptx.fences import FENCES
+from pyptx_arch_hopper.ptx.stmatrix import stmatrix_x4_trans_f32_bf16
+from pyptx_arch_hopper.ptx.tma import tma
+from pyptx_arch_hopper.ptx.wgmma import wgmma
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["NAMESPACES"]
+
+NAMESPACES: Mapping[str, object] = {
+    "wgmma": wgmma,
+    "tma": tma,
+    "cluster": cluster,
+    "setmaxnreg": setmaxnreg,
+    "setmaxnreg_inc": setmaxnreg_inc,
+    "setmaxnreg_dec": setmaxnreg_dec,
+    "elect_sync": elect_sync,
+    "griddepcontrol": griddepcontrol,
+    "stmatrix_x4_trans_f32_bf16": stmatrix_x4_trans_f32_bf16,
+    "cp.async_.bulk": bulk,
+    "cp.async_bulk": bulk,
+    "cp.reduce": reduce,
+    **{f"fence.{name}": fence for name, fence in FENCES.items()},
+}

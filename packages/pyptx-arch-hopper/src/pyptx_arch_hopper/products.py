@@ -1,0 +1,92 @@
+"""The products that wgmma has, from the instruction table: types, shapes, and the registers of a thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product as combinations
+from typing import TYPE_CHECKING
+
+from pyptx_arch_hopper.table.wgmma import PRODUCTS, Product
+from pyptx_dsl.errors import OperandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Form", "find_form", "forms"]
+
+_ROWS = 64
+_THREADS = 128
+_PACKED = {"f16": 2}  # elements of d in one register
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The types of a product and what follows from them; `depth` is K of the dense product."""
+
+    d: str
+    a: str
+    b: str
+    depth: int
+    columns: tuple[int, ...]
+    words: tuple[str, ...]
+    negates: bool
+    transposes: bool
+    saturates: bool
+    selectors: int
+
+    @property
+    def types(self) -> str:
+        """The types as messages spell them."""
+        return f"{self.d} += {self.a} x {self.b}"
+
+    def accumulators(self, columns: int) -> int:
+        """Return how many registers of d a thread has: 64 x N elements dealt out to 128 threads."""
+        return _ROWS * columns // _THREADS // _PACKED.get(self.d, 1)
+
+
+@lru_cache(maxsize=1)
+def forms() -> tuple[Form, ...]:
+    """Return all products, one for each combination of types."""
+    return tuple(form for product in PRODUCTS for form in _forms(product))
+
+
+def _forms(product: Product) -> Iterator[Form]:
+    """Yield the products of a row of the table, whose factors may be slots of types."""
+    slots = dict(product.slots)
+    words = [word for word in product.factors.replace("{.satfinite}", "").split(".") if word]
+    for a, b in combinations(*(slots.get(word, (word,)) for word in words[:2])):
+        yield Form(
+            product.d,
+            a,
+            b,
+            product.depth,
+            product.columns,
+            tuple(words[2:]),
+            product.negates,
+            product.transposes,
+            "satfinite" in product.factors,
+            0 if product.selector is None else product.selector + 1,
+        )
+
+
+def find_form(what: str, types: tuple[str, str, str], shape: Sequence[int], *, sparse: bool) -> Form:
+    """Return the product of these types and this shape; raise OperandError that says which there are."""
+    form = next((form for form in forms() if (form.d, form.a, form.b) == types), None)
+    if form is None:
+        known = dict.fromkeys(form.types for form in forms())
+        raise OperandError(
+            f"{what} has no product {types[0]} += {types[1]} x {types[2]}", hint=f"it has {', '.join(known)}"
+        )
+    if sparse and not form.selectors:
+        raise OperandError(f"{what}: {form.types} has no sparse product")
+    depth = form.depth * (2 if sparse else 1)
+    sizes = tuple(shape)
+    if len(sizes) != 3 or sizes[0] != _ROWS or sizes[1] not in form.columns or sizes[2] != depth:
+        columns = ", ".join(map(str, form.columns)) if len(form.columns) < 25 else "8, 16, … 256"
+        raise OperandError(
+            f"{what}: {form.types} has no shape {sizes!r}",
+            hint=f"it has ({_ROWS}, N, {depth}) with N one of {columns}"
+            + (f"; go through {sizes[2]} of K in steps of {depth}" if len(sizes) == 3 and sizes[2] != depth else ""),
+        )
+    return form

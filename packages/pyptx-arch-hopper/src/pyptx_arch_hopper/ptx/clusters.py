@@ -1,0 +1,133 @@
+"""`ptx.cluster`: the blocks of a cluster meet, and find each other's shared memory (sm_90).
+
+Manual: "barrier.cluster", "mapa", "getctarank"; "mbarrier.arrive".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.operands import AddressOperand, as_integer
+from pyptx_dsl.register import Reg
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import pred as predicate
+from pyptx_dsl.types import u32, u64
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_dsl.trace import Trace
+
+__all__ = ["Cluster", "cluster"]
+
+_MOST_BLOCKS = 16
+_REMOTE_ARRIVE = ("mbarrier", "arrive", "release", "cluster", "shared::cluster", "b64")
+
+
+class Cluster:
+    """The blocks of a cluster; each call emits one instruction unless it says otherwise."""
+
+    def arrive(self, *, aligned: bool = False, sem: str | None = None, pred: Reg | None = None) -> None:
+        """Emit `barrier.cluster.arrive{.sem}{.aligned};`.
+
+        `sem` is `release` (what no word means, too) or `relaxed`. `aligned` promises that the warp is converged.
+        """
+        words = ("barrier", "cluster", "arrive", *(() if sem is None else (_one_of(sem, "release", "relaxed"),)))
+        active("ptx.cluster.arrive").emit((*words, *_aligned(on=aligned)), (), pred)
+
+    def wait(self, *, aligned: bool = False, acquire: bool = False, pred: Reg | None = None) -> None:
+        """Emit `barrier.cluster.wait{.acquire}{.aligned};`: until all threads of the cluster have arrived."""
+        words = ("barrier", "cluster", "wait", *(("acquire",) if acquire else ()))
+        active("ptx.cluster.wait").emit((*words, *_aligned(on=aligned)), (), pred)
+
+    def sync(self, *, aligned: bool = False) -> None:
+        """Arrive and wait, by two instructions."""
+        self.arrive(aligned=aligned)
+        self.wait(aligned=aligned)
+
+    def rank(self, r: object) -> Reg:
+        """Return a predicate: this block has rank `r`. Two instructions: `mov` of `%cluster_ctarank`, and `setp.eq`."""
+        trace = active("ptx.cluster.rank")
+        own, same = trace.fresh(u32), trace.fresh(predicate)
+        trace.emit(("mov", "u32"), (own, "%cluster_ctarank"))
+        trace.emit(("setp", "eq", "u32"), (same, own, r))
+        return same
+
+    def map_shared_u32(
+        self, bar_addr: object, cta_id: object, dst: Reg | None = None, *, pred: Reg | None = None
+    ) -> Reg:
+        """Emit `mapa.shared::cluster.u32 d, addr, cta_id;` and return `d`: the same place in another block.
+
+        `bar_addr` is a 32-bit register or a shared variable. Raise RegisterTypeError for another register.
+        """
+        trace = active("ptx.cluster.map_shared_u32")
+        return _mapped(trace, "u32", bar_addr, cta_id, dst, pred)
+
+    def map_shared_u64(self, address: Reg, cta_id: object, dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
+        """Emit `mapa.u64 d, addr, cta_id;` of a generic address, and return `d`."""
+        trace = active("ptx.cluster.map_shared_u64")
+        result = trace.fresh(u64) if dst is None else dst
+        trace.emit(("mapa", "u64"), (result, address, cta_id), pred)
+        return result
+
+    def rank_of(self, address: Reg, dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
+        """Emit `getctarank{.shared::cluster}.type d, addr;` and return `d`: whose shared memory an address is in.
+
+        A 32-bit address is one of `.shared::cluster`, a 64-bit one is generic.
+        """
+        trace = active("ptx.cluster.rank_of")
+        result = trace.fresh(u32) if dst is None else dst
+        words = ("u64",) if address.dtype.bits == u64.bits else ("shared::cluster", "u32")
+        trace.emit(("getctarank", *words), (result, address), pred)
+        return result
+
+    def arrive_remote(self, bar_addr: object, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
+        """Arrive at the barrier in the same place of another block, by two instructions.
+
+        `mapa.shared::cluster.u32 r, addr, cta_id;` and `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r],
+        count;`.
+        """
+        trace = active("ptx.cluster.arrive_remote")
+        remote = _mapped(trace, "u32", bar_addr, cta_id, None, pred)
+        trace.emit(_REMOTE_ARRIVE, (tree.Sink(), AddressOperand(remote), count), pred)
+
+    def arrive_multicast(self, bar_addr: object, mask: int, count: object = 1, *, pred: Reg | None = None) -> None:
+        """Arrive at the barrier in the same place of each block whose bit is set, by two instructions a block.
+
+        PTX has no such instruction before sm_107, so `mask` is a number, and each block is arrived at by itself.
+        """
+        bits = as_integer(mask)
+        if bits is None or not 0 < bits < 1 << _MOST_BLOCKS:
+            raise OperandError(
+                f"ptx.cluster.arrive_multicast: mask={mask!r}: one bit for each of up to {_MOST_BLOCKS} blocks",
+                hint="for a rank in a register, use arrive_remote",
+            )
+        for rank in range(_MOST_BLOCKS):
+            if bits >> rank & 1:
+                self.arrive_remote(bar_addr, rank, count, pred=pred)
+
+
+def _mapped(trace: Trace, width: str, address: object, cta_id: object, dst: Reg | None, guard: Reg | None) -> Reg:
+    if isinstance(address, Reg) and (address.dtype.bits != u32.bits or not address.dtype.is_integer):
+        raise RegisterTypeError(
+            f"a shared address has 32 bits, and {address.raw_name} is a {address.dtype} register",
+            hint="a generic address goes through ptx.cluster.map_shared_u64",
+        )
+    if isinstance(address, AddressOperand):
+        raise OperandError("mapa takes an address, not what lies there", hint="leave ptx.addr(…) away")
+    result = trace.fresh(u32) if dst is None else dst
+    trace.emit(("mapa", "shared::cluster", width), (result, address, cta_id), guard)
+    return result
+
+
+def _aligned(*, on: bool) -> tuple[str, ...]:
+    return ("aligned",) if on else ()
+
+
+def _one_of(word: str, *known: str) -> str:
+    if word not in known:
+        raise OperandError(f"sem={word!r} means nothing here", hint=f"one of {', '.join(known)}")
+    return word
+
+
+cluster = Cluster()

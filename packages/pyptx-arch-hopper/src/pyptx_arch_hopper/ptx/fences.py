@@ -1,0 +1,80 @@
+"""Fences that came with Hopper: between the generic proxy and those of asynchronous copies and of tensor maps.
+
+Manual: "membar / fence", "Proxies". They are handed in as `fence.proxy_async` and so on, beside `ptx.fence` itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.ptx.address import as_address
+from pyptx_dsl.ptx.wrapper import choice
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_dsl.register import Reg
+
+__all__ = ["FENCES", "PlainFence", "TensorMapAcquire", "TensorMapRelease"]
+
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_MAP_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFence:
+    """A fence without operands; calling it emits one instruction."""
+
+    name: str
+    syntax: str
+    effect: str
+
+    def __call__(self, *, pred: Reg | None = None) -> None:
+        """Emit the fence."""
+        active(f"ptx.fence.{self.name}").emit(tuple(self.syntax.split(".")), (), pred)
+
+    def __repr__(self) -> str:
+        return f"ptx.fence.{self.name}: {self.syntax}: {self.effect}"
+
+
+class TensorMapAcquire:
+    """`ptx.fence.proxy_tensormap_acquire`."""
+
+    def __call__(self, tensor_map: object, scope: str = "gpu", *, pred: Reg | None = None) -> None:
+        """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128;`: see what others wrote into a tensor map."""
+        words = ("fence", "proxy", "tensormap::generic", "acquire", choice("scope", scope, _SCOPES))
+        active("ptx.fence.proxy_tensormap_acquire").emit(words, (as_address(tensor_map), _MAP_BYTES), pred)
+
+
+class TensorMapRelease:
+    """`ptx.fence.proxy_tensormap_release`."""
+
+    def __call__(self, scope: str = "gpu", *, pred: Reg | None = None) -> None:
+        """Emit `fence.proxy.tensormap::generic.release.scope;`: let others see what was written into tensor maps."""
+        words = ("fence", "proxy", "tensormap::generic", "release", choice("scope", scope, _SCOPES))
+        active("ptx.fence.proxy_tensormap_release").emit(words, (), pred)
+
+
+_PLAIN = (
+    PlainFence("proxy_async", "fence.proxy.async", "order generic accesses and asynchronous copies, in all memory"),
+    PlainFence("proxy_async_global", "fence.proxy.async.global", "the same, in global memory"),
+    PlainFence("proxy_async_shared_cta", "fence.proxy.async.shared::cta", "the same, in the block's shared memory"),
+    PlainFence("proxy_async_shared_cluster", "fence.proxy.async.shared::cluster", "the same, in the cluster's"),
+    PlainFence("mbarrier_init", "fence.mbarrier_init.release.cluster", "show fresh mbarriers to the cluster"),
+    PlainFence(
+        "proxy_async_generic_acquire_shared_cluster",
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster",
+        "see what asynchronous copies brought (PTX 8.6)",
+    ),
+    PlainFence(
+        "proxy_async_generic_release_shared_cta",
+        "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster",
+        "show generic writes to asynchronous copies (PTX 8.6)",
+    ),
+)
+FENCES: dict[str, object] = {
+    **{fence.name: fence for fence in _PLAIN},
+    "proxy_tensormap_acquire": TensorMapAcquire(),
+    "proxy_tensormap_release": TensorMapRelease(),
+}
+"""The fences by their names behind `ptx.fence.`."""
