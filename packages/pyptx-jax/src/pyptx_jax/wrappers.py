@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.keys import freeze
 
@@ -23,10 +23,10 @@ class Wrappers:
         self._functions: OrderedDict[Hashable, Callable[..., object]] = OrderedDict()
 
     def known(self, keywords: Mapping[str, object]) -> Callable[..., object] | None:
-        """Return the function for these keywords, plain values all, if there is one: then they are known to be right."""
+        """Return the function for these keywords, if they are plain values and there is one: then they are right."""
         if any(type(value) not in _PLAIN for value in keywords.values()):
             return None
-        return self._functions.get(cast("Hashable", freeze(keywords)))
+        return self._functions.get(freeze(keywords))
 
     def get(self, keywords: Mapping[str, object]) -> Callable[..., object]:
         """Return the function for these keywords; a new one each time where they cannot be compared."""
