@@ -163,6 +163,10 @@ def build_product(dtype: PtxType = f64, size: int | str = "N") -> tuple[Kernel[A
     return product, product_gradients
 
 
-def build_sum_and_difference_gradient() -> Kernel[Any]:
-    """DA = DC + DD, DB = DC - DD: what `sum_and_difference` is, again."""
-    return sum_and_difference
+@kernel(in_specs=(Tile(1, f32),), out_specs=(Tile(1, f32),), grid=1, block=1)
+def negate_one(X, Y):
+    """Y = -X, of one element."""
+    px, py = ptx.global_ptrs(X, Y)
+    value = load(px, reg.from_(ptx.special.tid.x(), u32), f32)
+    store(py, reg.from_(ptx.special.tid.x(), u32), -value, f32)
+    ptx.ret()

@@ -71,7 +71,7 @@ CASES = [
     ("out dtype", lambda: double(X, out=torch.empty(32).int()), DtypeError, "out= for Y holds torch.int32"),
     ("out device", lambda: double(X, out=torch.empty(32, device="meta")), DeviceError, "out= for Y is on meta"),
     ("out strides", lambda: double(X, out=torch.empty(64)[::2]), LayoutError, "out= for Y has strides"),
-    ("out is a list of numbers", lambda: double(X, out=1.0), KeywordError, "out= for Y is float"),
+    ("out is a list of numbers", lambda: double(X, out=1.0), KeywordError, "out= for Y is no tensor"),
     ("outs overlap", lambda: sum_and_difference(X, X, out=(PLANE[0], PLANE[0])), LayoutError, "the same memory"),
     (
         "gradient of what is written",

@@ -28,13 +28,13 @@ def run(
 
     Nothing waits for the kernel. Raise DriverMissingError where there is no driver, and the driver's errors.
     """
-    device = place.device(device)
-    ready = operator.plans(place).find(inputs, keywords, device)
+    where = place.device(device)
+    ready = operator.plans(place).find(inputs, keywords, where)
     if given is None:
-        given = outputs.allocate(operator.kernel.name, ready.outputs, device)
+        given = outputs.allocate(operator.kernel.name, ready.outputs, where)
     else:
         outputs.check(operator.kernel.name, ready.outputs, given, device)
     pointers = [tensor.data_ptr() for tensor in (*inputs, *given)]
     scalars = {name: cast("float", value) for name, value in keywords.items() if name in operator.scalars}
-    ready.plan.launch(pointers, place.stream(device), device.index, scalars)
+    ready.plan.launch(pointers, place.stream(where), where.index, scalars)
     return tuple(given)

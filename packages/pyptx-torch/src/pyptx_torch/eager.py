@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = CUDA) -> Callable[..., object]:
     """Return what `Kernel.__call__` goes to; `miss` itself where nothing can be launched directly."""
     from pyptx_launch import driver
+    from pyptx_launch.launchers import MAX_SCALARS
 
     operator = operator_of(kernel)
-    if not operator.signature.inputs or not driver.available():
+    if not operator.signature.inputs or len(operator.scalars) > MAX_SCALARS or not driver.available():
         return miss
     plans = operator.plans(place)
     plans.attach(miss)

@@ -6,6 +6,7 @@ or with a number is a guard of the graph, any other stays open. Nothing is trace
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.binding import bind, merge_sizes, sort_keywords
@@ -13,6 +14,7 @@ from pyptx_dsl.contract import check_arguments, dense_strides
 from pyptx_dsl.errors import KeywordError
 from pyptx_ir.plugins.rows import Output
 from pyptx_torch.devices import argument_of
+from pyptx_torch.internals import check_later, has_unknown_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import torch
 
     from pyptx_dsl.declaration import Declaration
+    from pyptx_dsl.specs import Tile
+    from pyptx_ir.plugins.rows import Argument
 
 
 def outputs_of(
@@ -52,10 +56,34 @@ def _sizes(
     if declaration.tiles:
         names = declaration.tensors[: len(declaration.in_specs)]
         seen = [argument_of(kernel, name, tensor) for name, tensor in zip(names, tensors, strict=True)]
-        sizes = merge_sizes(kernel, sizes, check_arguments(kernel, names, declaration.in_specs, seen))
+        told = _told if any(map(has_unknown_size, tensors)) else check_arguments
+        sizes = merge_sizes(kernel, sizes, told(kernel, names, declaration.in_specs, seen))
     bound = bind(declaration, sizes, given.templates)
     for row in declaration.raw:
         known = row.name in numbers or row.name in given.raw or row.name in bound
         if not known and given.templates.get(row.name) is None:
             raise KeywordError(f"{kernel} needs the raw parameter {row.name!r}", hint=f"pass {row.name}=…")
     return bound
+
+
+def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]) -> dict[str, int]:
+    """Do as `check_arguments` where sizes are known only at run time: what it compares is asserted there."""
+    check_arguments(kernel, names, tiles, [_shapeless(*each) for each in zip(tiles, arguments, strict=True)])
+    sizes: dict[str, int] = {}
+    for name, tile, argument in zip(names, tiles, arguments, strict=True):
+        for axis, (declared, actual) in enumerate(zip(tile.shape, argument.shape, strict=True)):
+            wanted = sizes.setdefault(declared, actual) if isinstance(declared, str) else declared
+            check_later(actual == wanted, f"{kernel}: {name}.shape[{axis}] is not {declared} of {tile!r}")
+            check_later(actual > 0, f"{kernel}: {name} is empty")
+        strides = zip(argument.strides, dense_strides(argument.shape, tile.layout), strict=True)
+        for actual, dense in strides:
+            check_later(actual == dense, f"{kernel}: {name} is not dense, as Layout.{tile.layout.name} asks")
+    return sizes
+
+
+def _shapeless(tile: Tile, argument: Argument) -> Argument:
+    """Return an argument of which only rank, element type and device can be wrong."""
+    if len(argument.shape) != tile.rank:
+        return argument
+    shape = tuple(size if isinstance(size, int) else 1 for size in tile.shape)
+    return replace(argument, shape=shape, strides=dense_strides(shape, tile.layout))

@@ -13,6 +13,7 @@ from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 from torch.autograd import forward_ad
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -85,6 +86,9 @@ def has_tangent(tensor: torch.Tensor) -> bool:
     return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
 
 
+is_capturing: Final[Callable[[], bool]] = torch._C._cuda_isCurrentStreamCapturing
+"""Tell whether the current stream of CUDA records a graph: `torch.cuda.is_current_stream_capturing`, less a call."""
+
 GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_dispatch_stack,  # fake tensors, make_fx, torch.export, modes of users
     torch._C._len_torch_function_stack,  # set_default_device, modes of users
@@ -93,6 +97,17 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
     forward_mode,
 )
 """What must answer false, or 0, for a call to be launched past torch's dispatcher."""
+
+
+def has_unknown_size(tensor: torch.Tensor) -> bool:
+    """Tell whether a size is a symbol that has a value only when the graph runs."""
+    sizes: tuple[object, ...] = tuple(tensor.shape)
+    return any(isinstance(size, torch.SymInt) and bool(free_unbacked_symbols(size)) for size in sizes)
+
+
+def check_later(holds: object, otherwise: str) -> None:
+    """Have a graph check, when it runs, what is not known now; `torch._check` is documented, and has no types."""
+    cast("Any", torch)._check(holds, lambda: otherwise)
 
 
 def below_autograd(

@@ -106,7 +106,8 @@ class Operator:
 
     def traceable(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
         """Run the kernel in a function that torch.compile traces: numbers may be symbols, the rest is constant."""
-        self.signature.check_count(len(tensors))
+        if len(tensors) != len(self.signature.inputs):
+            self._refuse(len(tensors))
         own, out = self._sorted(keywords)
         arguments: dict[str, object] = {}  # spelt so that torch.compile can trace it
         for name in self._numbers:
@@ -126,12 +127,22 @@ class Operator:
     def _dispatch(self, tensors: Sequence[torch.Tensor], out: object, arguments: Mapping[str, object]) -> object:
         if out is None:
             return self.default(*tensors, **arguments)
-        given = self.signature.check_outputs(out)
-        for name, tensor in zip(self.signature.outputs, given, strict=True):
-            if not isinstance(tensor, torch.Tensor):
-                raise KeywordError(f"{self.kernel.name}: out= for {name} is {type(tensor).__name__}, and no tensor")
+        given = tuple(cast("Sequence[object]", out)) if isinstance(out, tuple | list) else (out,)
+        tensors_too = tuple(isinstance(tensor, torch.Tensor) for tensor in given)
+        if len(given) != len(self.signature.outputs) or not all(tensors_too):
+            self._refuse_outputs(tensors_too)
         self.into(*tensors, *given, **arguments)
         return given[0] if len(given) == 1 else given
+
+    @called_while_compiling
+    def _refuse(self, given: int) -> None:
+        """Raise the error of a wrong number of tensors; torch.compile calls this while it traces."""
+        self.signature.check_count(given)
+
+    @called_while_compiling
+    def _refuse_outputs(self, tensors: Sequence[bool]) -> None:
+        """Raise the error of a wrong `out=`."""
+        self.signature.check_outputs(tensors)
 
     @called_while_compiling
     def _spell(self, names: Sequence[str], *values: object) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 import torch
 
+from pyptx_torch.internals import is_capturing
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,6 +44,6 @@ CUDA: Final = Place(
     2,
     stream=_stream,
     ordinal=torch.cuda.current_device,
-    capturing=torch.cuda.is_current_stream_capturing,
+    capturing=is_capturing,
     wait=torch.cuda.synchronize,
 )

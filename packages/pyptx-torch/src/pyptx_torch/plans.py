@@ -15,6 +15,7 @@ from pyptx_dsl.keys import freeze
 from pyptx_dsl.specs import Layout
 from pyptx_launch import Launcher, Module, Signature, driver, plan_for
 from pyptx_launch.errors import DriverMissingError
+from pyptx_launch.launchers import MAX_OUTPUTS, MAX_TENSORS
 from pyptx_torch.devices import NAMES, argument_of, dtype_of
 from pyptx_torch.internals import GUARDS
 
@@ -35,7 +36,7 @@ LIMIT: Final = 1024
 _MAP_ALIGNMENT: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Ready:
     """A plan, the outputs that it writes, and what the addresses of inputs and outputs must be multiples of."""
 
@@ -114,7 +115,9 @@ class Plans:
             self._make_room()
             ready = Ready(plan_for(special, self._module(special)), special.outputs, self._alignments(special, inputs))
             self._known[key] = ready
-            if inputs and not any(name not in self._scalars for name in keywords):
+            fixed = any(name not in self._scalars for name in keywords)
+            count = len(inputs) + len(ready.outputs)
+            if inputs and not fixed and count <= MAX_TENSORS and len(ready.outputs) <= MAX_OUTPUTS:
                 self._add_fast(key, ready, inputs)
         return ready
 
@@ -135,7 +138,7 @@ class Plans:
         device = (self._place.dlpack, inputs[0].device.index or 0)
         rows = (
             tuple(
-                Signature(tuple(tensor.shape), tuple(tensor.stride()), NAMES[tensor.dtype], device, alignment)
+                Signature(tuple(tensor.shape), tuple(tensor.stride()), _told(tensor.dtype), device, alignment)
                 for tensor, alignment in zip(inputs, ready.alignments, strict=False)
             ),
             tuple(
@@ -183,6 +186,11 @@ def _misaligned(inputs: Sequence[torch.Tensor], ready: Ready) -> bool:
 
 
 def _signature(kernel: str, output: Output, device: tuple[int, int], alignment: int) -> Signature:
-    dtype = NAMES[dtype_of(kernel, output.name, output.dtype)]
+    dtype = _told(dtype_of(kernel, output.name, output.dtype))
     contiguous = output.strides == dense_strides(output.shape, Layout.ROW)
     return Signature(output.shape, None if contiguous else output.strides, dtype, device, alignment)
+
+
+def _told(dtype: torch.dtype) -> str:
+    """Return how DLPack tells an element type, which knows truth values from bytes."""
+    return "bool" if dtype is torch.bool else NAMES[dtype]

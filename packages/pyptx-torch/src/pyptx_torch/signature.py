@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ArgumentCountError, KeywordError
-from pyptx_dsl.operands import as_count, as_items
+from pyptx_dsl.operands import as_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,16 +97,16 @@ class Signature:
                 + (f": {', '.join(missing)} missing" if missing else ""),
             )
 
-    def check_outputs(self, given: object) -> tuple[object, ...]:
-        """Return the tensors of `out=` as a tuple; raise ArgumentCountError unless there is one for each output."""
-        items = as_items(given)
-        listed = (given,) if items is None else tuple(items)
-        if len(listed) != len(self.outputs):
+    def check_outputs(self, tensors: Sequence[bool]) -> None:
+        """Raise an error unless `out=` has a tensor for each output; `tensors` says which of its items are any."""
+        listed = ", ".join(self.outputs) or "none"
+        if len(tensors) != len(self.outputs):
             raise ArgumentCountError(
-                f"{self.kernel} has {len(self.outputs)} outputs ({', '.join(self.outputs) or 'none'}), "
-                f"and out= has {len(listed)} tensors",
+                f"{self.kernel} has {len(self.outputs)} outputs ({listed}), and out= has {len(tensors)} tensors"
             )
-        return listed
+        for name, is_tensor in zip(self.outputs, tensors, strict=True):
+            if not is_tensor:
+                raise KeywordError(f"{self.kernel}: out= for {name} is no tensor")
 
 
 def signature_of(declaration: Declaration) -> Signature:

@@ -1,0 +1,297 @@
+"""What is launched, on which stream, with which bytes: against the null driver, with CPU tensors for its memory."""
+
+from __future__ import annotations
+
+import gc
+import struct
+import threading
+import weakref
+from dataclasses import replace
+
+import pytest
+
+from pyptx_dsl.errors import AlignmentError, DtypeError, LayoutError
+
+from . import null as null_driver
+from .kernels import (
+    accumulate,
+    build_double,
+    double_columns,
+    fill,
+    fill_words,
+    negate_one,
+    power,
+    scale_,
+    sum_and_difference,
+)
+
+torch = pytest.importorskip("torch")
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402 - after importorskip
+
+launch = pytest.importorskip("pyptx_launch")
+cuda = pytest.importorskip("pyptx_torch.cuda")
+eager = pytest.importorskip("pyptx_torch.eager")
+operators = pytest.importorskip("pyptx_torch.operators")
+places = pytest.importorskip("pyptx_torch.places")
+plans = pytest.importorskip("pyptx_torch.plans")
+
+pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
+
+STREAM = 7
+HOST = places.Place(
+    "cpu",
+    1,  # kDLCPU: what DLPack says of the tensors that stand for device memory
+    stream=lambda device: STREAM,
+    ordinal=lambda: 0,
+    capturing=lambda: False,
+    wait=lambda device: None,
+)
+
+
+@pytest.fixture
+def null():
+    driver = null_driver.install()
+    driver.reset()
+    yield driver
+    driver.reset()
+
+
+def caller(kernel, place=HOST):
+    """Return the kernel's short way, and a list of the calls that took the long way."""
+    operator, long = operators.operator_of(kernel), []
+
+    def miss(*tensors, out=None, **keywords):
+        long.append(keywords)
+        given = None if out is None else (out if isinstance(out, tuple) else (out,))
+        made = cuda.run(operator, tensors, keywords, given, tensors[0].device, place)
+        return made[0] if len(made) == 1 else made or None
+
+    return eager.launcher_of(kernel, miss, place), long
+
+
+def pointers(*tensors):
+    return [struct.pack("<Q", tensor.data_ptr()) for tensor in tensors]
+
+
+def test_the_first_call_goes_the_long_way_and_the_next_straight_to_the_driver(null):
+    call, long = caller(build_double())
+    x = torch.ones(64)
+    first, second = call(x), call(x)
+    assert len(long) == 1
+    one, other = null.launches()
+    assert one["entry"] == other["entry"] == "double"
+    assert one["grid"] == other["grid"] == [2, 1, 1]
+    assert one["stream"] == STREAM
+    assert one["parameters"] == pointers(x, first)
+    assert other["parameters"] == pointers(x, second)
+    assert first.data_ptr() != second.data_ptr()
+    assert (second.shape, second.dtype) == (x.shape, x.dtype)
+
+
+def test_numbers_are_passed_by_value_and_change_without_the_long_way(null):
+    call, long = caller(power)
+    x = torch.ones(2, 32)
+    for alpha in (2.0, 3, 0.5):
+        call(x, alpha=alpha)
+    assert [struct.unpack("<f", one["parameters"][2])[0] for one in null.launches()] == [2.0, 3.0, 0.5]
+    assert len(long) == 1
+
+
+def test_template_values_make_plans_of_their_own(null):
+    call, long = caller(power)
+    x = torch.ones(2, 32)
+    for times in (1, 2, 1, 2):
+        call(x, alpha=1.0, times=times)
+    assert len(long) == 4
+    libraries = [one["library"] for one in null.launches()]
+    assert libraries[0] == libraries[2] != libraries[1] == libraries[3]
+
+
+def test_specialisations_that_differ_in_their_grid_alone_share_their_code(null):
+    call, _ = caller(build_double())
+    call(torch.ones(32)), call(torch.ones(64))
+    first, second = null.launches()
+    assert first["library"] == second["library"]
+    assert (first["grid"][0], second["grid"][0]) == (1, 2)
+
+
+def test_every_kind_of_kernel_gets_its_pointers_in_order(null):
+    a, b = torch.ones(32), torch.ones(32)
+    c, d = caller(sum_and_difference)[0](a, b)
+    assert caller(scale_)[0](a, alpha=2.0) is None
+    before = caller(accumulate)[0](a, b)
+    columns = torch.ones(8, 4).T
+    y = caller(double_columns)[0](columns)
+    assert y.stride() == columns.stride()
+    wanted = [pointers(a, b, c, d), pointers(a), pointers(a, b, before), pointers(columns, y)]
+    for one, addresses in zip(null.launches(), wanted, strict=True):
+        assert one["parameters"][: len(addresses)] == addresses
+
+
+def test_a_kernel_without_inputs_launches_on_the_device_of_the_call(null):
+    operator = operators.operator_of(fill)
+    (made,) = cuda.run(operator, (), {"N": 64, "alpha": 1.5}, None, torch.device("cpu"), HOST)
+    (one,) = null.launches()
+    assert one["parameters"] == [*pointers(made), struct.pack("<f", 1.5)]
+    operator = operators.operator_of(fill_words)
+    cuda.run(operator, (), {"N": 32, "word": 2**64 - 1}, None, torch.device("cpu"), HOST)
+    assert null.launches()[0]["parameters"][1] == b"\xff" * 8
+
+
+def test_out_is_launched_into_and_its_version_counts(null):
+    call, long = caller(build_double())
+    x, y = torch.ones(32), torch.empty(32)
+    call(x)
+    before = y._version
+    assert call(x, out=y) is y
+    assert len(long) == 1
+    assert null.launches()[1]["parameters"] == pointers(x, y)
+    assert y._version > before
+    call, long = caller(scale_)
+    call(x, alpha=1.0)
+    before = x._version
+    call(x, alpha=1.0)
+    assert x._version > before
+    assert len(long) <= 1
+
+
+def test_what_does_not_look_the_same_goes_the_long_way_and_is_checked_there(null):
+    call, _ = caller(build_double())
+    x = torch.ones(32)
+    call(x)
+    odd = torch.frombuffer(bytearray(4 * 33), dtype=torch.float32, offset=1, count=32)
+    for wrong, error in (
+        (x.int(), DtypeError),
+        (torch.ones(64)[::2], LayoutError),
+        (odd, AlignmentError),
+        (torch._neg_view(torch.ones(1)).expand(32), LayoutError),
+    ):
+        with pytest.raises(error):
+            call(wrong)
+    null.take()
+    call(x)
+    assert len(null.launches()) == 1
+
+
+@pytest.mark.usefixtures("null")
+def test_a_single_element_whose_negation_is_pending_is_never_read_without_its_sign():
+    call, _ = caller(negate_one)
+    call(torch.ones(1))
+    imaginary = torch.ones(1, dtype=torch.complex64).conj().imag
+    assert imaginary.is_neg()
+    with pytest.raises(LayoutError, match="resolve_neg"):
+        call(imaginary)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        lambda run: torch.vmap(run)(torch.ones(2, 32)),
+        lambda run: torch.func.grad(lambda x: run(x).sum())(torch.ones(32)),
+        lambda run: torch.jit.trace(run, (torch.ones(32),), check_trace=False),
+        lambda run: in_a(FakeTensorMode(allow_non_fake_inputs=True), run),
+        lambda run: in_a(torch.device("cpu"), run),
+        lambda run: in_a(torch.autograd.forward_ad.dual_level(), run),
+        lambda run: run(torch.ones(32, requires_grad=True)),
+    ],
+    ids=["vmap", "torch.func", "jit.trace", "dispatch mode", "function mode", "forward mode", "requires_grad"],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_what_torch_is_doing_is_never_bypassed(null, mode):
+    operator, long = operators.operator_of(kernel := build_double()), []
+
+    def miss(*tensors):
+        long.append(tensors)
+        return tensors[0] * 2
+
+    call = eager.launcher_of(kernel, miss, HOST)
+    cuda.run(operator, (torch.ones(32),), {}, None, torch.device("cpu"), HOST)
+    null.take()
+    call(torch.ones(32))
+    assert len(null.launches()) == 1
+    assert not long
+    mode(call)
+    assert long
+    assert not null.launches()
+
+
+def in_a(context, run):
+    with context:
+        return run(torch.ones(32))
+
+
+@pytest.mark.usefixtures("null")
+def test_gradients_are_not_lost_by_writing_past_autograd():
+    call, long = caller(build_double())
+    x, y = torch.ones(32), torch.empty(32)
+    call(x, out=y)
+    call(x, out=torch.empty(32, requires_grad=True))
+    assert len(long) == 2
+    with torch.no_grad():
+        call(x, out=torch.empty(32, requires_grad=True))
+    assert len(long) == 2
+
+
+def test_a_failing_launch_is_an_error_and_the_next_one_works(null):
+    call, _ = caller(build_double())
+    x = torch.ones(32)
+    call(x)
+    null.fail("cuLaunchKernelEx", 700)
+    with pytest.raises(launch.DriverError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        call(x)
+    null.take()
+    call(x)
+    assert len(null.launches()) == 1
+
+
+def test_a_kernel_keeps_a_bounded_number_of_plans_and_what_a_graph_has_captured(null):
+    capturing = []
+    place = replace(HOST, capturing=lambda: bool(capturing))
+    operator = operators.operator_of(build_double())
+    before = null.live()["libraries"]
+    kept = plans.Plans(operator, place, limit=8)
+    kept.attach(lambda *tensors: None)
+    capturing.append(True)
+    captured = kept.find((torch.ones(32),), {}, torch.device("cpu"))
+    capturing.clear()
+    for blocks in range(2, 66):
+        kept.find((torch.ones(32 * blocks),), {}, torch.device("cpu"))
+        assert len(kept) <= 8
+    alive = weakref.ref(captured)
+    del captured
+    gc.collect()
+    assert alive() is not None
+    assert null.live()["libraries"] - before <= 9
+    null.take()
+    assert kept.launcher(torch.ones(32 * 65)) is not None
+    assert len(null.launches()) == 1
+
+
+def test_plans_go_with_their_kernel(null):
+    gc.collect()
+    before = null.live()["libraries"]
+    for _ in range(20):
+        call, _ = caller(build_double())
+        call(torch.ones(32))
+        del call
+    gc.collect()
+    assert null.live()["libraries"] == before
+
+
+def test_many_threads_may_launch_one_kernel(null):
+    call, long = caller(build_double())
+    call(torch.ones(32))
+    null.take()
+
+    def work(blocks):
+        for _ in range(50):
+            assert call(torch.ones(32 * blocks)).numel() == 32 * blocks
+
+    threads = [threading.Thread(target=work, args=(1 + number % 4,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(null.launches()) == 8 * 50
+    assert len(long) >= 4
