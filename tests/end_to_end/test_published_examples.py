@@ -57,6 +57,10 @@ CASES = [
     ("ampere.gemm", "build_gemm", (64, 64, 64)),
     ("ampere.gemm_pipelined", "build_gemm_pipelined", (256, 256, 256)),
     ("ampere.gemm_highperf_ampere", "build_gemm_highperf", (256, 256, 256)),
+    ("hopper.grouped_gemm", "build_grouped_gemm", (2, 64, 64, 128)),
+    ("hopper.experimental.flash_attention_hopper", "build_flash_attention_hopper", (128, 128, 64)),
+    ("hopper.experimental.flash_attention_parallel", "build_flash_attention_parallel", (128, 128)),
+    ("hopper.experimental.flash_attention_wgmma_kloop", "build_flash_attention_kloop", (128,)),
 ]
 
 
@@ -93,3 +97,15 @@ def test_a_published_example_traces_unchanged_and_assembles(module: str, builder
     text = kernel.ptx()
     assert text == build(module, builder, shape).ptx()
     assert assemble(text, kernel.arch).cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.usefixtures("examples")
+def test_the_published_flagship_traces_unchanged_and_assembles_for_any_sizes() -> None:
+    kernel = importlib.import_module("examples.hopper.gemm_highperf_hopper").gemm_warp_specialized
+    texts = {kernel.ptx(M=size, N=size, K=size) for size in (512, 1024, 8192)}
+    assert len(texts) == 1  # the sizes are read on the GPU
+    (text,) = texts
+    found = assemble(text, kernel.arch)
+    assert found.cubin[:4] == b"\x7fELF"
+    assert text.count("wgmma.mma_async") == 16
+    assert not [line for line in text.splitlines() if "wgmma.mma_async" in line and "{" not in line]
