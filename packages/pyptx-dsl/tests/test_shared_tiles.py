@@ -1,0 +1,245 @@
+"""A shared tile says the same to TMA, to addresses and to descriptors: each element is where all of them look for it.
+
+The descriptor's side is the manual's own table of canonical layouts ("Strides", "Canonical Layouts"), written down here
+once more, as CuTe shapes and strides; TMA's side is the box of one panel, row by row, swizzled.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyptx_dsl import ptx, smem
+from pyptx_dsl.allocations import SharedAddress
+from pyptx_dsl.decorator import kernel
+from pyptx_dsl.errors import SharedMemoryError, SpecError
+from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.specs import Layout
+from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, s8, tf32
+from pyptx_dsl.wgmma_layout import GmmaLayout, LayoutType, Major, layout_for_a, layout_for_b, pick_gmma_layout
+
+if TYPE_CHECKING:
+    from pyptx_dsl.types import PtxType
+
+SWIZZLED_BITS = {None: 0, "32B": 1, "64B": 2, "128B": 3}
+CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
+
+
+def swizzled(address: int, swizzle: str | None) -> int:
+    """Return Swizzle<bits, 4, 3> of an address: bits 7… are exclusive-ored onto bits 4…."""
+    mask = (1 << SWIZZLED_BITS[swizzle]) - 1
+    return address ^ (address >> 7 & mask) << 4
+
+
+def canonical(tile: SharedTile, mn: int, k: int) -> int:
+    """Return the bytes from the start of a product to its element (mn, k), before the swizzle."""
+    unit = 128 // tile.dtype.bits
+    chunks = {None: 1, "32B": 2, "64B": 4, "128B": 8}[tile.swizzle]
+    leading, stride = (offset * 8 // tile.dtype.bits for offset in (tile.leading_byte_offset, tile.stride_byte_offset))
+    if tile.major == "K":
+        along_k = unit if tile.swizzle else leading
+        place = mn % 8 * chunks * unit + mn // 8 * stride + k % unit + k // unit * along_k
+    else:
+        inner = mn % unit + mn // unit % chunks * unit
+        pattern = mn // unit // chunks
+        strides = (leading, stride) if tile.swizzle else (stride, leading)
+        place = inner + pattern * strides[0] + k % 8 * chunks * unit + k // 8 * strides[1]
+    return place * tile.dtype.bits // 8
+
+
+def brought(tile: SharedTile, mn: int, k: int) -> int:
+    """Return where TMA puts the element (mn, k): the panels one behind the other, each row by row, swizzled."""
+    row, column = (mn, k) if tile.major == "K" else (k, mn)
+    panel, inside = divmod(column, tile.panel_columns)
+    place = panel * tile.panel_bytes + row * tile.panel_width + inside * tile.dtype.bits // 8
+    return swizzled(place, tile.swizzle)
+
+
+@st.composite
+def tiles(draw: st.DrawFn) -> SharedTile:
+    dtype: PtxType = draw(st.sampled_from([bf16, f16, tf32, e4m3, s8, b1]))
+    major = draw(st.sampled_from(["K", "MN"] if dtype.bits == 16 else ["K"]))
+    swizzle = draw(st.sampled_from([None, "32B", "64B", "128B"]))
+    width = int(swizzle[:-1]) if swizzle else 16
+    panels = draw(st.integers(1, 4)) * (2 if swizzle is None and major == "K" else 1)
+    columns = panels * width * 8 // dtype.bits
+    rows = draw(st.integers(1, 12)) * (16 if major == "MN" else 8)
+    return SharedTile(dtype, (rows, columns), major=major, swizzle=swizzle, stages=draw(st.integers(1, 3)))
+
+
+@given(tiles())
+def test_a_descriptor_reads_what_tma_brought(tile: SharedTile) -> None:
+    elements = 8 // min(8, tile.dtype.bits)
+    for k in range(0, tile.k, tile.k_step):
+        start = tile.offset(k=k)
+        for mn, inner in product(range(tile.mn), range(0, tile.k_step, elements)):
+            assert swizzled(start + canonical(tile, mn, inner), tile.swizzle) == brought(tile, mn, k + inner)
+
+
+@given(tiles(), st.data())
+def test_a_product_may_begin_at_rows_further_down(tile: SharedTile, data: st.DataObject) -> None:
+    step = 8 if tile.major == "K" else tile.panel_columns
+    mn = data.draw(st.integers(0, tile.mn // step - 1)) * step
+    start = tile.offset(mn=mn)
+    for each in range(tile.mn - mn):
+        assert swizzled(start + canonical(tile, each, 0), tile.swizzle) == brought(tile, mn + each, 0)
+
+
+@given(tiles())
+def test_the_sizes_agree(tile: SharedTile) -> None:
+    box = tile.tma_tile("R", "C").resolve_box({"R": 4096, "C": 4096})
+    assert box == tile.tma_box == (tile.shape[0], tile.panel_columns)
+    assert box[0] * box[1] * tile.dtype.bits // 8 == tile.panel_bytes
+    assert tile.bytes == tile.stages * tile.panels * tile.panel_bytes
+    assert tile.tma_layout.swizzle == tile.swizzle
+    assert tile.swizzle_code == CODES[tile.swizzle]
+    assert tile.stage_bytes % tile.alignment == 0 or tile.swizzle is None
+
+
+@pytest.mark.parametrize(
+    "tile",
+    [
+        SharedTile(bf16, (64, 64)),
+        SharedTile(bf16, (64, 128), stages=2),
+        SharedTile(bf16, (32, 64), major="MN", swizzle="32B", stages=3),
+        SharedTile(tf32, (16, 16), swizzle=None),
+    ],
+    ids=repr,
+)
+def test_an_element_is_addressed_where_tma_puts_it(tile: SharedTile) -> None:
+    places: dict[tuple[int, int], int] = {}
+
+    def body() -> None:
+        held = smem.tile(tile)
+        assert held.region.bytes == tile.bytes
+        assert held.region.alignment == tile.alignment
+        stage = (tile.stages - 1,) if tile.stages > 1 else ()
+        for row, column in product(range(tile.shape[0]), range(0, tile.shape[1], 3)):
+            panel, inside = divmod(column, tile.panel_columns)
+            place = held.address(*stage, *((panel,) if tile.panels > 1 else ()), row, inside)
+            assert isinstance(place, SharedAddress)
+            places[row, column] = place.byte_offset - (tile.stages - 1) * tile.stage_bytes
+        ptx.ret()
+
+    traced(body)
+    for (row, column), place in places.items():
+        mn, k = (row, column) if tile.major == "K" else (column, row)
+        assert place == brought(tile, mn, k)
+
+
+def traced(body: object) -> str:
+    def k() -> None:
+        body()  # type: ignore[operator]  # a function of the test
+
+    return kernel(k).ptx()
+
+
+PICTURE = """\
+bf16 64 (MN) x 32 (K), swizzle 64B
+  byte     0   16   32   48
+  row 0    0    1    2    3
+  row 1    0    1    2    3
+  row 2    1    0    3    2
+  row 3    1    0    3    2
+  row 4    2    3    0    1
+  row 5    2    3    0    1
+  row 6    3    2    1    0
+  row 7    3    2    1    0
+  every 8 rows (512 bytes) the same; 1 panel of 64 x 64 bytes, 4096 bytes apart"""
+
+
+def test_the_picture_shows_where_each_chunk_of_a_row_lies() -> None:
+    tile = SharedTile(bf16, (64, 32))
+    assert tile.picture() == PICTURE
+    rows = [line.split()[2:] for line in tile.picture().splitlines() if line.startswith("  row")]
+    for row, chunks in enumerate(rows):
+        for place, chunk in enumerate(chunks):
+            assert brought(tile, row, int(chunk) * 8) == row * 64 + place * 16
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: SharedTile(bf16, (64, 48), swizzle="128B"), "no whole number of panels of 128 bytes"),
+        (lambda: SharedTile(bf16, (64, 20)), "no whole number of panels"),
+        (lambda: SharedTile(bf16, (60, 64)), "60 rows are no whole number of core matrices"),
+        (lambda: SharedTile(bf16, (64, 8)), "K = 8 is no multiple of the 16"),
+        (lambda: SharedTile(bf16, (8, 64), major="MN"), "K = 8 is no multiple of the 16"),
+        (lambda: SharedTile(e4m3, (64, 128), major="MN"), "16-bit types only"),
+        (lambda: SharedTile(tf32, (64, 32), major="MN"), "16-bit types only"),
+        (lambda: SharedTile(bf16, (512, 64)).tma_box, "a TMA box has at most 256 rows"),
+        (lambda: SharedTile(bf16, (64, 64)).offset(k=8), "no product can begin at mn=0, k=8"),
+        (lambda: SharedTile(bf16, (64, 64)).offset(mn=4), "no product can begin at mn=4, k=0"),
+        (lambda: SharedTile(bf16, (64, 64)).offset(k=64), "outside of 64 x 64"),
+        (lambda: SharedTile(bf16, (64, 128), major="MN").offset(mn=32), "no product can begin"),
+    ],
+)
+def test_a_wrong_combination_is_an_error_with_the_rule_and_the_picture(make: object, rule: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        make()  # type: ignore[operator]  # a function of the table
+    assert rule in str(caught.value)
+    assert "  row 0 " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SharedTile(bf16, (64,)),
+        lambda: SharedTile(bf16, (2, 64, 64)),
+        lambda: SharedTile(bf16, (64, 0)),
+        lambda: SharedTile(bf16, (64, 64), major="M"),
+        lambda: SharedTile(bf16, (64, 64), swizzle="256B"),
+        lambda: SharedTile(bf16, (64, 64), stages=0),
+    ],
+)
+def test_what_is_no_tile_is_refused(make: object) -> None:
+    with pytest.raises(SpecError):
+        make()  # type: ignore[operator]  # a function of the table
+
+
+def test_an_alignment_that_would_shift_the_pattern_is_refused_with_the_picture() -> None:
+    with pytest.raises(SharedMemoryError, match=r"begins at multiples of 1024(.|\n)*row 7"):
+        traced(lambda: smem.tile(SharedTile(bf16, (64, 64)), align=512))
+
+
+# --- the names that users know --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        (layout_for_a(dtype=bf16, m=64, k=16), GmmaLayout(LayoutType.B32, 16, 256, "32B", "32B")),
+        (layout_for_a(dtype=bf16, m=64, k=32), GmmaLayout(LayoutType.B64, 16, 512, "64B", "64B")),
+        (layout_for_a(dtype=bf16, m=64, k=64), GmmaLayout(LayoutType.B128, 16, 1024, "128B", "128B")),
+        (layout_for_b(dtype=bf16, k=16, n=8), GmmaLayout(LayoutType.INTERLEAVE, 128, 16, "NONE", None)),
+        (layout_for_b(dtype=f16, k=64, n=64), GmmaLayout(LayoutType.B128, 16, 1024, "128B", "128B")),
+        (layout_for_b(dtype=f16, k=64, n=128), GmmaLayout(LayoutType.B128, 8192, 1024, "128B", "128B")),
+        (pick_gmma_layout(elem_bytes=4, m_or_n=64, k=32, major=Major.K), layout_for_a(dtype=f32, m=64, k=32)),
+    ],
+)
+def test_layouts_are_what_they_were(layout: GmmaLayout, expected: GmmaLayout) -> None:
+    assert layout == expected
+    assert layout.swizzle_code == int(expected.layout_type)
+
+
+def test_a_layout_that_there_is_not_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="elements have 1, 2 or 4 bytes"):
+        pick_gmma_layout(elem_bytes=3, m_or_n=64, k=64, major=Major.K)
+    with pytest.raises(ValueError, match="16-bit types only"):
+        pick_gmma_layout(elem_bytes=1, m_or_n=64, k=64, major=Major.MN)
+
+
+def test_a_wgmma_tile_is_the_tile_with_the_widest_swizzle() -> None:
+    def body() -> None:
+        held = smem.wgmma_tile(bf16, (64, 64), major="K")
+        assert held.gmma_layout == SharedTile(bf16, (64, 64))
+        assert held.gmma_major == "K"
+        assert held.swizzle == "128B"
+        assert SharedTile(bf16, (64, 64)).tma_layout is Layout.TMA_128B
+        ptx.ret()
+
+    traced(body)
