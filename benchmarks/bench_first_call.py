@@ -1,0 +1,141 @@
+"""What the first call of a kernel costs beside ptxas, and what it costs in the next process.
+
+    python benchmarks/bench_first_call.py [--repeat N]
+
+Runs rms_norm (examples/hopper, 2048x8192) up to the machine code that a launch needs, in fresh processes: one with an
+empty cubin cache, then one that finds the cubin there. Prints medians of N pairs, in milliseconds:
+
+    imports     of pyptx, and of all that the call imports when it is first made
+    trace       the kernel's text, checked instruction by instruction; with finding plugins and the instruction table
+    image       the cubin: from ptxas without its own time, or out of the cache
+    ptxas       its own time, by the clock; the others are CPU time, which a busy machine changes less
+
+The limits are on trace and image together, without imports: 50 ms for the first process, 20 ms for the second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import Specialization
+    from pyptx_ir.toolchain.finder import Tool
+    from pyptx_ir.toolchain.runner import Outcome
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "hopper"
+LIMITS = {"first": 50.0, "second": 20.0}
+COLUMNS = ("imports", "trace", "image", "ptxas")
+ROWS, WIDTH = 2048, 8192
+
+
+def child(modules: list[str]) -> None:
+    """Import what is listed, then make the call; print the milliseconds of each part, and what had to be imported."""
+    __import__("numpy")  # the example's own
+
+    times = dict.fromkeys(COLUMNS, 0.0)
+    start = time.process_time()
+    sys.path.insert(0, str(EXAMPLES))
+    from rms_norm import rms_norm
+
+    from pyptx_ir.plugins.rows import Argument
+
+    for name in modules:
+        __import__(name)
+    times["imports"] = time.process_time() - start
+    loaded = set(sys.modules)
+    arguments = [Argument((ROWS, WIDTH), "f32", (WIDTH, 1)), Argument((WIDTH,), "f32", (1,))]
+    start = time.process_time()
+    special = rms_norm.specialize(arguments, {})
+    times["trace"] = time.process_time() - start
+    times["image"], times["ptxas"] = image(special)
+    milliseconds = {name: 1000 * seconds for name, seconds in times.items()}
+    print(json.dumps({"times": milliseconds, "modules": sorted({*modules, *(set(sys.modules) - loaded)})}))
+
+
+def image(special: Specialization) -> tuple[float, float]:
+    """Return the seconds of our own work on fetching the machine code, and ptxas's by the clock."""
+    from unittest import mock
+
+    spent = 0.0
+
+    def timed(tool: Tool, arguments: Sequence[str], folder: Path) -> Outcome:
+        nonlocal spent
+        start = time.perf_counter()
+        outcome = runner.run(tool, arguments, folder)
+        spent += time.perf_counter() - start
+        return outcome
+
+    start = time.process_time()
+    from pyptx_dsl.images import image_of
+    from pyptx_ir.toolchain import assembler, runner
+
+    with mock.patch.object(assembler, "run", timed):
+        assert image_of(special).startswith(b"\x7fELF")
+    return time.process_time() - start, spent
+
+
+def run(folder: str, modules: list[str]) -> dict[str, Any]:
+    """Run a child that keeps its cubins in `folder`."""
+    environment = {**os.environ, "PYPTX_CACHE_DIR": folder}
+    command = [sys.executable, __file__, "--child", json.dumps(modules)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def pairs(repeat: int) -> dict[str, list[dict[str, float]]]:
+    """Run pairs of a first and a second process, all of which import beforehand what the call would."""
+    with tempfile.TemporaryDirectory() as folder:
+        modules = [name for name in run(folder, [])["modules"] if importable(name)]
+    found: dict[str, list[dict[str, float]]] = {"first": [], "second": []}
+    for _ in range(repeat):
+        with tempfile.TemporaryDirectory() as folder:
+            for times in found.values():  # the first fills the cache, the second finds it
+                times.append(run(folder, modules)["times"])
+    return found
+
+
+def importable(name: str) -> bool:
+    """Tell modules with a spec from what others put into `sys.modules`."""
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def main() -> int:
+    """Measure, and say which limits are missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child is not None:
+        child(json.loads(arguments.child))
+        return 0
+    missed = 0
+    print(f"{'process':8}" + "".join(f"{name:>9}" for name in COLUMNS) + f"{'ours':>9}{'best':>9}{'limit':>9}")
+    for which, times in pairs(arguments.repeat).items():
+        medians = {name: statistics.median(each[name] for each in times) for name in COLUMNS}
+        shares = [each["trace"] + each["image"] for each in times]
+        share = statistics.median(shares)
+        missed += share > LIMITS[which]
+        figures = [*medians.values(), share, min(shares), LIMITS[which]]
+        print(f"{which:8}" + "".join(f"{figure:9.1f}" for figure in figures))
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
