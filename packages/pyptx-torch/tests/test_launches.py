@@ -41,6 +41,7 @@ STREAM = 7
 HOST = places.Place(
     "cpu",
     1,  # kDLCPU: what DLPack says of the tensors that stand for device memory
+    built=lambda: True,
     stream=lambda device: STREAM,
     ordinal=lambda: 0,
     capturing=lambda: False,

@@ -143,6 +143,18 @@ class Kernel(Generic[OutSpecs_co]):
         """Return the name and the target."""
         return f"Kernel({self.name}, arch={self.arch!r})"
 
+    def __deepcopy__(self, _memo: object) -> Kernel[OutSpecs_co]:
+        """Return itself, as functions do: a kernel is immutable, and its copies would be traced anew."""
+        return self
+
+    def __copy__(self) -> Kernel[OutSpecs_co]:
+        """Return itself."""
+        return self
+
+    def __reduce__(self) -> str:
+        """Pickle by name, as functions do; what was decorated inside a function cannot be."""
+        return self._declaration.function.__qualname__
+
     # --- looking at it ------------------------------------------------------------------------------
 
     def ptx(self, **kwargs: object) -> str:

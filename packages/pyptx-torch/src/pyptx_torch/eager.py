@@ -28,7 +28,9 @@ def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = 
     from pyptx_launch.launchers import MAX_SCALARS
 
     operator = operator_of(kernel)
-    if not operator.signature.inputs or len(operator.scalars) > MAX_SCALARS or not driver.available():
+    if not operator.signature.inputs or len(operator.scalars) > MAX_SCALARS:
+        return miss
+    if not place.built() or not driver.available():
         return miss
     plans = operator.plans(place)
     plans.attach(miss)

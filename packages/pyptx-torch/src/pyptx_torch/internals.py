@@ -86,8 +86,14 @@ def has_tangent(tensor: torch.Tensor) -> bool:
     return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
 
 
-is_capturing: Final[Callable[[], bool]] = torch._C._cuda_isCurrentStreamCapturing
-"""Tell whether the current stream of CUDA records a graph: `torch.cuda.is_current_stream_capturing`, less a call."""
+def _never() -> bool:
+    return False
+
+
+is_capturing: Final[Callable[[], bool]] = (
+    torch._C._cuda_isCurrentStreamCapturing if torch.backends.cuda.is_built() else _never
+)
+"""Tell whether CUDA's current stream records a graph: `torch.cuda.is_current_stream_capturing`, less a call."""
 
 GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_dispatch_stack,  # fake tensors, make_fx, torch.export, modes of users

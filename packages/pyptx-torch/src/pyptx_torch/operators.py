@@ -8,6 +8,7 @@ graphs included; `torch.ops.pyptx` only remembers (see `namespace`).
 from __future__ import annotations
 
 import hashlib
+import inspect
 import threading
 import weakref
 from typing import TYPE_CHECKING, Final, cast
@@ -201,15 +202,14 @@ def _claim(kernel: Kernel) -> str:
 
 
 def _digest(kernel: Kernel) -> str:
-    """Return eight characters that tell what is declared, where, and for which constants of the enclosing function."""
+    """Return eight characters that tell where a kernel is written, what it declares, and the constants around it."""
     declaration = kernel.declaration
     function = declaration.function
-    cells = getattr(function, "__closure__", None) or ()
-    constants = [cell.cell_contents for cell in cells if cell != type(cell)()]
+    cells: Mapping[str, object] = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     told = (
         *(function.__module__, function.__qualname__, declaration.target.name, declaration.tiles, declaration.raw),
-        *(declaration.templates if not callable(declaration.grid) else (), declaration.block, declaration.cluster),
-        *(value for value in constants if isinstance(value, bool | int | float | str)),
+        *(declaration.templates.keys(), declaration.mutated, declaration.block, declaration.cluster),
+        *((name, value) for name, value in cells.items() if isinstance(value, bool | int | float | str)),
     )
     return hashlib.blake2b(repr(told).encode(), digest_size=4).hexdigest()
 

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 class Place:
     """A type of device: its number in DLPack, and what to ask torch about one of them.
 
-    `stream` returns the handle of the current stream, `ordinal` which device is current, `capturing` tells whether the
-    current stream records a graph, `wait` waits for all work of a device.
+    `built` tells whether this torch knows such devices; `stream` returns the handle of the current stream, `ordinal`
+    which device is current; `capturing` tells whether the current stream records a graph; `wait` waits for all work of
+    a device.
     """
 
     type: str
     dlpack: int
+    built: Callable[[], bool]
     stream: Callable[[torch.device], int]
     ordinal: Callable[[], int]
     capturing: Callable[[], bool]
@@ -42,6 +44,7 @@ def _stream(device: torch.device) -> int:
 CUDA: Final = Place(
     "cuda",
     2,
+    built=torch.backends.cuda.is_built,
     stream=_stream,
     ordinal=torch.cuda.current_device,
     capturing=is_capturing,
