@@ -6,7 +6,6 @@
 namespace pyptx {
 namespace {
 
-constexpr std::size_t kMaxBytes = 32764;        // of parameters; plans.py refuses more
 constexpr unsigned kDefaultShared = 48 * 1024;  // what every device grants a block without being asked
 constexpr unsigned kPortableCluster = 8;        // blocks
 
@@ -136,8 +135,9 @@ void Plan::launch(const cu::Address* pointers, std::size_t count, cu::Stream str
                                      " tensors, and was given " + text(count));
   const OnDevice& state = on(device, pointers);
   ContextScope scope(state.context);
-  alignas(64) unsigned char block[kMaxBytes];
-  void* parameters[kMaxBytes / 8];
+  // 32 KiB each at most, and hardly ever more than a hundred bytes: plans.py refuses what no device takes.
+  auto block = static_cast<unsigned char*>(__builtin_alloca_with_align(bytes_ + 1, 8 * alignof(cu::TensorMap)));
+  auto parameters = static_cast<void**>(__builtin_alloca((slots_.size() + 1) * sizeof(void*)));
   write(block, state, pointers, scalars);
   for (std::size_t i = 0; i < slots_.size(); ++i) parameters[i] = block + slots_[i].offset;
   cu::LaunchConfig config{{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[9], stream,
