@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_arch_hopper.ptx.async_stores import red_async, st_async
 from pyptx_arch_hopper.ptx.bulk_copy import bulk, reduce
 from pyptx_arch_hopper.ptx.clusters import cluster
 from pyptx_arch_hopper.ptx.control import elect_sync, griddepcontrol, setmaxnreg, setmaxnreg_dec, setmaxnreg_inc
 from pyptx_arch_hopper.ptx.fences import FENCES
+from pyptx_arch_hopper.ptx.multimem import multimem
 from pyptx_arch_hopper.ptx.stmatrix import stmatrix_x4_trans_f32_bf16
 from pyptx_arch_hopper.ptx.tma import tma
 from pyptx_arch_hopper.ptx.wgmma import wgmma
@@ -26,6 +28,9 @@ NAMESPACES: Mapping[str, object] = {
     "setmaxnreg_dec": setmaxnreg_dec,
     "elect_sync": elect_sync,
     "griddepcontrol": griddepcontrol,
+    "multimem": multimem,
+    "st_async": st_async,
+    "red_async": red_async,
     "stmatrix_x4_trans_f32_bf16": stmatrix_x4_trans_f32_bf16,
     "cp.async_.bulk": bulk,
     "cp.async_bulk": bulk,

@@ -137,6 +137,19 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    # What plugins provide, name by name: a misspelt one is an error, and without the package the name is unknown.
+    from pyptx_arch_hopper.ptx.async_stores import red_async as red_async
+    from pyptx_arch_hopper.ptx.async_stores import st_async as st_async
+    from pyptx_arch_hopper.ptx.clusters import cluster as cluster
+    from pyptx_arch_hopper.ptx.control import elect_sync as elect_sync
+    from pyptx_arch_hopper.ptx.control import griddepcontrol as griddepcontrol
+    from pyptx_arch_hopper.ptx.control import setmaxnreg as setmaxnreg
+    from pyptx_arch_hopper.ptx.control import setmaxnreg_dec as setmaxnreg_dec
+    from pyptx_arch_hopper.ptx.control import setmaxnreg_inc as setmaxnreg_inc
+    from pyptx_arch_hopper.ptx.multimem import multimem as multimem
+    from pyptx_arch_hopper.ptx.stmatrix import stmatrix_x4_trans_f32_bf16 as stmatrix_x4_trans_f32_bf16
+    from pyptx_arch_hopper.ptx.tma import tma as tma
+    from pyptx_arch_hopper.ptx.wgmma import wgmma as wgmma
     from pyptx_dsl.ptx.address import addr, cvta, global_ptrs, param
     from pyptx_dsl.ptx.arithmetic import abs_ as abs  # noqa: A004  the manual's name
     from pyptx_dsl.ptx.arithmetic import (

@@ -5,6 +5,8 @@ Manual: "Asynchronous Copy: cp.async, cp.async.commit_group, cp.async.wait_group
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.ptx.address import as_address
@@ -12,6 +14,9 @@ from pyptx_dsl.ptx.missing import extension
 from pyptx_dsl.ptx.wrapper import choice
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_arch_hopper.ptx.bulk_copy import BulkCopy, Reduce
 
 __all__ = ["AsyncCopy", "AsyncCopyMbarrier", "Copy", "cp"]
 
@@ -113,9 +118,13 @@ class AsyncCopy:
         """Emit `cp.async.wait_all;`: wait for all of this thread's copies."""
         active("ptx.cp.async_.wait_all").emit(("cp", "async", "wait_all"), (), pred)
 
-    def __getattr__(self, name: str) -> object:
-        """Return what a plugin adds: `bulk`, the copies of TMA."""
-        return extension("cp.async_", name)
+    if TYPE_CHECKING:
+        bulk: BulkCopy
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            """Return what a plugin adds: `bulk`, the copies of TMA."""
+            return extension("cp.async_", name)
 
 
 def _size(cache: str, value: object) -> int:
@@ -140,9 +149,14 @@ class Copy:
 
     async_ = AsyncCopy()
 
-    def __getattr__(self, name: str) -> object:
-        """Return what a plugin adds: `async_bulk`, `reduce`."""
-        return extension("cp", name)
+    if TYPE_CHECKING:
+        async_bulk: BulkCopy
+        reduce: Reduce
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            """Return what a plugin adds: `async_bulk`, `reduce`."""
+            return extension("cp", name)
 
 
 cp = Copy()

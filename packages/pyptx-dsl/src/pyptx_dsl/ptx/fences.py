@@ -9,6 +9,7 @@ from pyptx_dsl.ptx.wrapper import choice
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
+    from pyptx_arch_hopper.ptx.fences import PlainFence, TensorMapAcquire, TensorMapRelease
     from pyptx_dsl.register import Reg
 
 __all__ = ["Fence", "FenceProxy", "fence", "membar", "nanosleep"]
@@ -38,9 +39,21 @@ class Fence:
         words = ("fence", choice("sem", sem, _SEMANTICS), choice("scope", scope, _SCOPES))
         active("ptx.fence").emit(words, (), pred)
 
-    def __getattr__(self, name: str) -> object:
-        """Return a fence that a plugin adds, such as `proxy_async`."""
-        return extension("fence", name)
+    if TYPE_CHECKING:
+        mbarrier_init: PlainFence
+        proxy_async: PlainFence
+        proxy_async_global: PlainFence
+        proxy_async_shared_cta: PlainFence
+        proxy_async_shared_cluster: PlainFence
+        proxy_async_generic_acquire_shared_cluster: PlainFence
+        proxy_async_generic_release_shared_cta: PlainFence
+        proxy_tensormap_acquire: TensorMapAcquire
+        proxy_tensormap_release: TensorMapRelease
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            """Return a fence that a plugin adds, such as `proxy_async`."""
+            return extension("fence", name)
 
 
 fence = Fence()

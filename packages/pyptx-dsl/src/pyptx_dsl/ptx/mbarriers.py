@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BarrierArray", "BarrierSlot", "Mbarrier", "mbarrier"]
 
 _SPACE = "shared::cta"
+_CLUSTER = "shared::cluster"
 _BYTES = 8
 _ARRIVE = ("release", "relaxed")
 _WAIT = ("acquire", "relaxed")
@@ -70,9 +71,15 @@ class Mbarrier:
         """Emit `mbarrier.arrive_drop{.sem.scope}.shared::cta.b64 state, [mbar]{, count};`: arrive for the last time."""
         return _arrive(("arrive_drop",), mbar, count, _order(sem, scope, _ARRIVE), pred)
 
-    def arrive_no_complete(self, mbar: object, count: object, *, pred: Reg | None = None) -> Reg:
-        """Emit `mbarrier.arrive.noComplete.shared::cta.b64 state, [mbar], count;`: it must not end the phase."""
-        return _arrive(("arrive", "noComplete"), mbar, count, (), pred)
+    def arrive_no_complete(
+        self, mbar: object, count: object, *, release: bool = False, drop: bool = False, pred: Reg | None = None
+    ) -> Reg:
+        """Emit `mbarrier.arrive.noComplete{.release.cta}.shared::cta.b64 state, [mbar], count;`, and return `state`.
+
+        It must not end the phase. `drop` makes it `arrive_drop`.
+        """
+        order = ("release", "cta") if release else ()
+        return _arrive(("arrive_drop" if drop else "arrive", "noComplete"), mbar, count, order, pred)
 
     def arrive_expect_tx(
         self,
@@ -86,15 +93,68 @@ class Mbarrier:
         """Emit `mbarrier.arrive.expect_tx{.sem.scope}.shared::cta.b64 state, [mbar], tx_count;`; return `state`."""
         return _arrive(("arrive", "expect_tx"), mbar, tx_count, _order(sem, scope, _ARRIVE), pred)
 
-    def expect_tx(self, mbar: object, tx_count: object, *, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [mbar], tx_count;`: wait for more bytes (sm_90)."""
-        words = ("mbarrier", "expect_tx", "relaxed", "cta", _SPACE, "b64")
-        active("ptx.mbarrier.expect_tx").emit(words, (as_address(mbar), tx_count), pred)
+    def arrive_drop_expect_tx(
+        self,
+        mbar: object,
+        tx_count: object,
+        *,
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Reg | None = None,
+    ) -> Reg:
+        """Emit `mbarrier.arrive_drop.expect_tx{.sem.scope}.shared::cta.b64 state, [mbar], tx_count;`."""
+        return _arrive(("arrive_drop", "expect_tx"), mbar, tx_count, _order(sem, scope, _ARRIVE), pred)
 
-    def complete_tx(self, mbar: object, tx_count: object, *, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [mbar], tx_count;`: bytes have come (sm_90)."""
-        words = ("mbarrier", "complete_tx", "relaxed", "cta", _SPACE, "b64")
-        active("ptx.mbarrier.complete_tx").emit(words, (as_address(mbar), tx_count), pred)
+    def arrive_cluster(
+        self,
+        mbar: object,
+        count: object | None = None,
+        *,
+        tx_count: object | None = None,
+        drop: bool = False,
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `mbarrier.arrive{.expect_tx}{.sem.scope}.shared::cluster.b64 _, [mbar]{, count};` (sm_90).
+
+        `mbar` is an address in the cluster, as `ptx.cluster.map_shared_u32` returns it; there is no state. With
+        `tx_count` it is `arrive.expect_tx`, and there is no `count`; `drop` makes it `arrive_drop`.
+        """
+        if count is not None and tx_count is not None:
+            raise OperandError("mbarrier.arrive.expect_tx arrives once: it takes no count beside tx_count")
+        kind = ("arrive_drop" if drop else "arrive", *(() if tx_count is None else ("expect_tx",)))
+        number = count if tx_count is None else tx_count
+        operands = (tree.Sink(), as_address(mbar), *(() if number is None else (number,)))
+        words = ("mbarrier", *kind, *_order(sem, scope, _ARRIVE), _CLUSTER, "b64")
+        active("ptx.mbarrier.arrive_cluster").emit(words, operands, pred)
+
+    def expect_tx(
+        self,
+        mbar: object,
+        tx_count: object,
+        *,
+        scope: str = "cta",
+        space: str = _SPACE,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `mbarrier.expect_tx.relaxed.scope.space.b64 [mbar], tx_count;`: wait for more bytes (sm_90).
+
+        `space="shared::cluster"` is for a barrier of another block.
+        """
+        active("ptx.mbarrier.expect_tx").emit(_bytes("expect_tx", scope, space), (as_address(mbar), tx_count), pred)
+
+    def complete_tx(
+        self,
+        mbar: object,
+        tx_count: object,
+        *,
+        scope: str = "cta",
+        space: str = _SPACE,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `mbarrier.complete_tx.relaxed.scope.space.b64 [mbar], tx_count;`: say that bytes have come (sm_90)."""
+        active("ptx.mbarrier.complete_tx").emit(_bytes("complete_tx", scope, space), (as_address(mbar), tx_count), pred)
 
     def pending_count(self, state: Reg, dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
         """Emit `mbarrier.pending_count.b64 count, state;` and return `count` (u32)."""
@@ -139,10 +199,20 @@ class Mbarrier:
         hint = () if suspend_time_hint is None else (suspend_time_hint,)
         return _wait("try_wait", (as_address(mbar), phase, *hint), _order(sem, scope, _WAIT), pred, parity=parity)
 
-    def wait(self, mbar: object, phase: object, *, poll: str = "try_wait", pred: Reg | None = None) -> None:
+    def wait(
+        self,
+        mbar: object,
+        phase: object,
+        *,
+        poll: str = "try_wait",
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Reg | None = None,
+    ) -> None:
         """Wait for the end of a phase, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.
 
-        `poll="test_wait"` polls with what sm_80 has. With `pred` one more `bra` lets the other threads pass.
+        `poll="test_wait"` polls with what sm_80 has. `sem` and `scope` are those of `try_wait`. With `pred` one more
+        `bra` lets the other threads pass.
         """
         trace = active("ptx.mbarrier.wait")
         choice("poll", poll, ("try_wait", "test_wait"))
@@ -151,7 +221,7 @@ class Mbarrier:
             past = trace.new_label("waited")
             jump(trace, past, ~pred)
         trace.append(nodes.Label(name=again))
-        done = _wait(poll, (as_address(mbar), phase), (), None)
+        done = _wait(poll, (as_address(mbar), phase), _order(sem, scope, _WAIT), None)
         jump(trace, again, ~done)
         if past:
             trace.append(nodes.Label(name=past))
@@ -167,6 +237,11 @@ def _order(sem: str | None, scope: str | None, known: tuple[str, ...]) -> tuple[
     if sem is None or scope is None:
         raise OperandError(f"sem={sem!r} and scope={scope!r} go together", hint=f'sem="{known[0]}", scope="cta"')
     return (choice("sem", sem, known), choice("scope", scope, _SCOPES))
+
+
+def _bytes(kind: str, scope: str, space: str) -> tuple[str, ...]:
+    order = ("relaxed", choice("scope", scope, _SCOPES))
+    return ("mbarrier", kind, *order, choice("space", space, (_SPACE, _CLUSTER)), "b64")
 
 
 def _arrive(

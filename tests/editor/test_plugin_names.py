@@ -1,0 +1,58 @@
+"""What an editor offers of the namespaces that plugins provide, and shows where one is called."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .language_server import LanguageServer
+from .test_editor import ROOT, SERVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# A line of a user's file, and what must be among the names behind its last dot.
+OFFERED = (
+    ("ptx.wgmma", {"wgmma", "tma", "cluster", "elect_sync", "setmaxnreg", "griddepcontrol", "multimem"}),
+    ("ptx.wgmma.fence", {"mma_async", "mma_async_sp", "descriptor", "commit_group", "SWIZZLE_128B"}),
+    ("ptx.tma.load_3d", {"load_3d", "load_3d_multicast", "store_3d"}),
+    ("ptx.cp.async_.bulk", {"bulk", "ca", "cg"}),
+    ("ptx.cp.async_.bulk.tensor_2d", {"tensor_1d", "tensor_5d", "load", "store", "send", "commit_group"}),
+    ("ptx.cp.async_.bulk.tensor_2d.store", {"store", "reduce", "prefetch"}),
+    ("ptx.fence.proxy_async", {"proxy", "proxy_async", "mbarrier_init"}),
+)
+SOURCE = "from pyptx import ptx\n" + "".join(f"{line}\n" for line, _ in OFFERED)
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's file, in a project of its own."""
+    folder = tmp_path_factory.mktemp("project")
+    sources = [str(path) for path in sorted(ROOT.glob("packages/*/src"))]
+    (folder / "pyproject.toml").write_text(f"[tool.pyright]\nextraPaths = {sources}\n", encoding="utf-8")
+    path = folder / "user.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(document: Path) -> Iterator[LanguageServer]:
+    """A server that has the file open."""
+    with LanguageServer([sys.executable, str(SERVER), "--stdio"], document.parent) as running:
+        running.open(document)
+        yield running
+
+
+@pytest.mark.parametrize(("line", "names"), OFFERED, ids=[line for line, _ in OFFERED])
+def test_the_names_of_a_plugin_are_offered(server: LanguageServer, document: Path, line: str, names: set[str]) -> None:
+    number = SOURCE.splitlines().index(line)
+    assert names <= set(server.completions(document, number, line.rindex(".") + 1))
+
+
+def test_a_call_shows_what_it_emits(server: LanguageServer, document: Path) -> None:
+    line = "ptx.wgmma.fence"
+    shown = server.hover(document, SOURCE.splitlines().index(line), line.rindex("fence")).replace("\\_", "_")
+    assert "wgmma.fence.sync.aligned" in shown

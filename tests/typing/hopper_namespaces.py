@@ -1,0 +1,53 @@
+"""What type checkers see of the namespaces that Hopper's plugin provides. Never run: `nox -s types` holds it.
+
+`assert_type` fails where a type changes; an ignore with its code fails where an error is no longer seen.
+"""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from pyptx import ptx, reg, smem
+from pyptx.types import bf16, f32, u32
+from pyptx_dsl.allocations import SharedAlloc
+from pyptx_dsl.register import Reg
+from pyptx_dsl.shared_tiles import SharedTile
+
+
+def tiles() -> None:
+    """A tile is one value, and what comes of it is typed."""
+    tile = SharedTile(bf16, (128, 64), swizzle="128B", stages=4)
+    assert_type(smem.tile(tile), SharedAlloc)
+    assert_type(tile.tma_box, tuple[int, int])
+    assert_type(tile.offset(k=16), int)
+
+
+def products(a: SharedAlloc, descriptor: Reg) -> None:
+    """A product takes tiles, descriptors and registers, and nothing else."""
+    acc = reg.array(f32, 64)
+    assert_type(ptx.wgmma.descriptor(a, k=16), Reg)
+    ptx.wgmma.mma_async(shape=(64, 128, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=acc, a=a, b=descriptor)
+    ptx.wgmma.mma_async(shape=(64, 128, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=acc, a=acc, b=descriptor)
+    ptx.wgmma.mma_async(shape=(64, 128, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=acc, a="x", b=a)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  text is no matrix
+    ptx.wgmma.fences()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
+
+
+def copies(a: SharedAlloc, bar: Reg) -> None:
+    """Namespaces of the core show what the plugin hands in, and no more."""
+    ptx.cp.async_.bulk.tensor_2d(dst=a, src="map", coord=(0, 0), mbar=bar)
+    ptx.cp.async_.bulk.tensor_2d.store(dst="map", src=a, coord=(0, 0))
+    ptx.cp.async_.bulk.tensor.tile_3d(a, "map", (0, 0, 0), mbar=bar)
+    ptx.cp.reduce.async_.bulk.store("add", f32, bar, a, 64)
+    ptx.tma.load_3d(a, "map", 0, 64, bar)
+    ptx.fence.proxy_async_shared_cta()
+    ptx.fence.proxy_asink()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
+    ptx.cp.async_.bulky  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  # noqa: B018  a typo
+
+
+def control() -> None:
+    """What warps and blocks tell each other."""
+    assert_type(ptx.elect_sync(), Reg)
+    assert_type(ptx.cluster.rank(0), Reg)
+    assert_type(ptx.cluster.map_shared_u32(reg.scalar(u32), 1), Reg)
+    assert_type(ptx.setmaxnreg(240), None)
+    assert_type(ptx.griddepcontrol.wait(), None)
