@@ -27,8 +27,6 @@ TEXTURES = "textures, samplers and surfaces are opaque objects that a launch can
 NOT_SIMULATED: dict[str, str] = {
     "mma": TENSOR_CORES,
     "wmma": TENSOR_CORES,
-    "ldmatrix": TENSOR_CORES,
-    "stmatrix": TENSOR_CORES,
     "wgmma": TENSOR_CORES,
     "tcgen05": TENSOR_CORES,
     "cp": ASYNCHRONOUS,

@@ -35,7 +35,8 @@ class Operation:
 
     `warp`: the lanes see each other; `compute` gets the active mask, bool `[warps, 32]`, first, and every source as a
     full `[warps, 32]` array. `reads_carry`: the carry flag (bool) is the last source. `writes_carry`: it is the last
-    result.
+    result. `exact`: given a target (`sm_90a`), returns the function that computes what its hardware computes, bit for
+    bit, where `compute` keeps within a bound only; a run with exact numerics uses it.
     """
 
     results: tuple[str, ...]
@@ -44,3 +45,4 @@ class Operation:
     warp: bool = False
     reads_carry: bool = False
     writes_carry: bool = False
+    exact: Callable[[str], Compute] | None = None

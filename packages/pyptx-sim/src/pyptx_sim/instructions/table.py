@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pyptx_sim.errors import MissingSemantics, ProgramError
-from pyptx_sim.instructions import addresses, atomics, barriers, branches, calls, moves, stack, transfers
+from pyptx_sim.instructions import addresses, atomics, barriers, branches, calls, matrices, moves, stack, transfers
 from pyptx_sim.instructions.compute import compile_operation
 from pyptx_sim.instructions.operands import Operands
 from pyptx_sim.machine.code import Block, Code, Step, Terminator
@@ -30,6 +30,8 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "ldu": transfers.compile_load,
     "st": transfers.compile_store,
     "mov": moves.compile_move,
+    "ldmatrix": matrices.compile_ldmatrix,
+    "stmatrix": matrices.compile_stmatrix,
     "cvta": addresses.compile_cvta,
     "isspacep": addresses.compile_isspacep,
     "mapa": addresses.compile_mapa,

@@ -12,6 +12,7 @@ from pyptx_sim.semantics import (
     integer,
     integer_bits,
     logic,
+    matrix_products,
     miscellaneous,
     mixed_precision,
     video,
@@ -31,6 +32,7 @@ CHAPTERS = (
     data_movement,
     conversion,
     warp,
+    matrix_products,
     video,
     miscellaneous,
 )

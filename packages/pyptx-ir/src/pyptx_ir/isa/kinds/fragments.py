@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Bits of an element. The 4- and 6-bit floating-point types lie in a byte each ("packed in an 8-bit container"), but for
 # .kind::mxf4 and .kind::mxf4nvf4, whose rows say b4.
-_BITS: dict[str, int] = {
+BITS: dict[str, int] = {
     "b1": 1,
     **dict.fromkeys(("b4", "u4", "s4"), 4),
     **dict.fromkeys(("b8", "u8", "s8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 8),
@@ -69,7 +69,7 @@ def registers_of(shape: str, extent: str, type_name: str) -> int:
     elif part[2] == "/":
         elements //= int(part[3])
     threads = _WARPGROUP if sizes["m"] == _WARPGROUP_ROWS else _WARP
-    bits = _BITS[type_name]
+    bits = BITS[type_name]
     return elements * bits // (threads * max(bits, 32))
 
 

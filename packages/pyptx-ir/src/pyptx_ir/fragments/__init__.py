@@ -1,0 +1,20 @@
+"""Fragments: which element of a matrix lies in which register of which lane, for every tensor-core instruction."""
+
+from pyptx_ir.fragments.layout import Fragment, Place, Step
+from pyptx_ir.fragments.moves import Move, move_of
+from pyptx_ir.fragments.products import mma_fragment, wmma_fragment
+from pyptx_ir.fragments.sparse import Sparsity, metadata_fragment, selected_lanes, sparse_fragment
+
+__all__ = [
+    "Fragment",
+    "Move",
+    "Place",
+    "Sparsity",
+    "Step",
+    "metadata_fragment",
+    "mma_fragment",
+    "move_of",
+    "selected_lanes",
+    "sparse_fragment",
+    "wmma_fragment",
+]

@@ -1,0 +1,98 @@
+"""The fragments of warp-level products. Manual: "Matrix Fragments for mma.m8n8k4 …" to "… mma.m16n8k256"."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, Literal, TypeAlias
+
+from pyptx_ir.fragments.dealing import dealt, transposed
+from pyptx_ir.fragments.layout import Fragment, Step
+from pyptx_ir.isa.kinds.fragments import BITS
+
+Operand: TypeAlias = Literal["a", "b", "c", "d"]
+
+_SHAPE: Final = re.compile(r"m(\d+)n(\d+)k(\d+)")
+_WORD: Final = 32
+_PAIR: Final = 2  # the elements of a sum that a lane holds side by side
+
+
+def sizes(shape: str) -> tuple[int, int, int]:
+    """Return M, N and K of `m16n8k16`; raise ValueError for what is no shape."""
+    found = _SHAPE.fullmatch(shape)
+    if found is None:
+        raise ValueError(f"{shape!r} is no shape of a product, such as m16n8k16")
+    m, n, k = map(int, found.groups())
+    return m, n, k
+
+
+@cache
+def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -> Fragment:
+    """Return the layout of an operand of `mma.sync` of `shape`, its elements of type `element` (`f16`, `e4m3`, `b1`).
+
+    `layout` (`row`, `col`) is asked for a and b of m8n8k4 with f16 alone; elsewhere a lies in rows and b in columns.
+    """
+    if shape == "m8n8k4" and element != "f64":
+        return _quad_pairs(operand, element, layout)
+    m, n, k = sizes(shape)
+    bits = BITS[element]
+    title = f"{shape} {operand} .{element}"
+    beside = max(_WORD // bits, 1)
+    if operand == "a":
+        return dealt(title, m, k, bits, beside)
+    if operand == "b":
+        return transposed(dealt(title, n, k, bits, beside), title)
+    return dealt(title, m, n, bits, _PAIR)
+
+
+# --- m8n8k4 with f16: four products at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------
+
+_PRODUCT: Final = (Step(0, 0, 1), Step(0, 0, 2))
+# Steps of the lane's bits 0, 1 and 4, then of the elements.
+_QUAD_PAIRS: Final[dict[tuple[str, str, str], tuple[tuple[Step, Step, Step], tuple[Step, ...]]]] = {
+    ("a", "f16", "row"): ((Step(1), Step(2), Step(4)), (Step(0, 1), Step(0, 2))),
+    ("a", "f16", "col"): ((Step(0, 1), Step(0, 2), Step(4)), (Step(1), Step(2))),
+    ("b", "f16", "row"): ((Step(1), Step(2), Step(0, 4)), (Step(0, 1), Step(0, 2))),
+    ("b", "f16", "col"): ((Step(0, 1), Step(0, 2), Step(0, 4)), (Step(1), Step(2))),
+    ("c", "f16", ""): ((Step(1), Step(2), Step(4)), (Step(0, 1), Step(0, 2), Step(0, 4))),
+    ("c", "f32", ""): ((Step(1), Step(0, 2), Step(4)), (Step(0, 1), Step(2), Step(0, 4))),
+}
+
+
+def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
+    name = "c" if operand == "d" else operand
+    layout = "" if name == "c" else layout or ("row" if name == "a" else "col")
+    found = _QUAD_PAIRS.get((name, element, layout))
+    if found is None:
+        raise ValueError(f"m8n8k4 has no operand {operand} of .{element} in {layout or 'no layout'}")
+    (first, second, last), elements = found
+    rows, columns = {"a": (8, 4), "b": (4, 8), "c": (8, 8)}[name]
+    lanes = (first, second, *_PRODUCT, last)
+    title = " ".join(part for part in ("m8n8k4", operand, f".{element}", layout) if part)
+    return Fragment(title, rows, columns, BITS[element], lanes, elements, products=4)
+
+
+# --- wmma: opaque to programs, and the simulator's own choice ---------------------------------------------------
+
+# The registers of f16 factors, which hold each element at least twice (m16n16k16) or up to four times.
+_WMMA_F16_REGISTERS: Final = 8
+
+
+@cache
+def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
+    """Return the layout that the simulator gives an operand of wmma: that of mma.sync, dealt out to larger matrices.
+
+    The manual leaves it open. The lowest places are those of mma.sync of 16 by 8, side by side where there are more
+    columns; programs that hand fragments from wmma to mma.sync rely on what no manual promises.
+    """
+    m, n, k = sizes(shape)
+    bits = BITS[element]
+    title = f"wmma {shape} {operand} .{element}"
+    beside = max(_WORD // bits, 1)
+    if operand in ("c", "d"):
+        return dealt(title, m, n, bits, _PAIR)
+    rows = m if operand == "a" else n
+    held = rows * k * bits // (_WORD * _WORD)
+    repeated = _WMMA_F16_REGISTERS // held if element == "f16" else 1
+    whole = dealt(title, rows, k, bits, beside, repeated=repeated)
+    return whole if operand == "a" else transposed(whole, title)

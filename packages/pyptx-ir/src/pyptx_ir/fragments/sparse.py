@@ -1,0 +1,80 @@
+"""The fragments of products with a sparse a. Manual: "Sparse matrix storage", "… fragments … with sparse matrix A".
+
+Of a only the elements that are not zero are stored, half of them. The metadata says where they stand, in fields of two
+bits, and is itself dealt out to some of the four lanes of a group; a selector names which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from pyptx_ir.fragments.dealing import dealt
+from pyptx_ir.fragments.layout import Fragment, Step
+from pyptx_ir.fragments.products import sizes
+from pyptx_ir.isa.kinds.fragments import BITS
+
+_FIELD = 2  # bits
+_FIELDS = 16  # in a register
+_WORD = 32
+_HALF_ROWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sparsity:
+    """How a is thinned out: of each `chunk` elements side by side `kept` are stored, `together` at a time.
+
+    Each place is told by `fields` fields of the metadata. A lane that stores metadata serves 16 rows if `both_halves`,
+    otherwise 8.
+    """
+
+    chunk: int
+    kept: int
+    together: int
+    fields: int
+    both_halves: bool
+
+
+# 2 of 4 elements; 1 of 2, told by two fields that read 0b1110 or 0b0100; 2 pairs of 4.
+_HALVES = Sparsity(4, 2, 1, 1, both_halves=True)
+_WORDS = Sparsity(2, 1, 1, 2, both_halves=True)
+_BYTES = Sparsity(4, 2, 1, 1, both_halves=False)
+_NIBBLES = Sparsity(8, 4, 2, 1, both_halves=False)
+SPARSITY: dict[int, Sparsity] = {16: _HALVES, 32: _WORDS, 8: _BYTES, 4: _NIBBLES}
+
+
+@cache
+def sparse_fragment(shape: str, element: str) -> Fragment:
+    """Return the layout of the stored elements of a: `k / 2` in each row."""
+    m, _, k = sizes(shape)
+    bits = BITS[element]
+    return dealt(f"{shape} sparse a .{element}", m, k // 2, bits, _WORD // bits)
+
+
+@cache
+def metadata_fragment(shape: str, element: str) -> Fragment:
+    """Return the layout of the fields of metadata, two bits each, as lanes of selector 0 hold them.
+
+    Lanes that store none repeat those that do: `selected_lanes` tells which are read. The fields of a lane go along its
+    row; a lane with 16-bit or wider elements has those of row g in its lower half and those of row g + 8 in its upper.
+    """
+    m, _, k = sizes(shape)
+    kind = SPARSITY[BITS[element]]
+    fields = k // kind.chunk * (kind.kept // kind.together) * kind.fields
+    along = _FIELDS // 2 if kind.both_halves else _FIELDS
+    lower = Step(_HALF_ROWS)
+    further = tuple(Step(0, along << bit) for bit in range((fields // along).bit_length() - 1))
+    quad = further if kind.both_halves else (lower, *further)
+    lanes = (*quad, *(Step(),) * (2 - len(quad)), Step(1), Step(2), Step(4))
+    elements = tuple(Step(0, 1 << bit) for bit in range(along.bit_length() - 1))
+    elements += (lower,) if kind.both_halves else ()
+    return Fragment(f"{shape} metadata .{element}", m, fields, _FIELD, lanes, elements)
+
+
+def selected_lanes(shape: str, element: str, selector: int) -> tuple[int, ...]:
+    """Return which lanes of each group of four hold the metadata, for a selector."""
+    fragment = metadata_fragment(shape, element)
+    count = 1 << sum(step != Step() for step in fragment.lanes[:2])
+    if not 0 <= selector < 4 // count:
+        raise ValueError(f"the selector of {shape} with .{element} is 0 to {4 // count - 1}, not {selector}")
+    return tuple(range(selector * count, (selector + 1) * count))

@@ -1,0 +1,137 @@
+"""Matrices between memory and the registers of a warp: `ldmatrix`, `stmatrix`.
+
+Manual: "Warp-level matrix load instruction: ldmatrix", "Warp-level matrix store instruction: stmatrix".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.fragments import move_of
+from pyptx_sim.instructions.addresses import space_of, target
+from pyptx_sim.machine.access import Access
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.semantics.numerics.elements import packing, split, unpacking
+
+if TYPE_CHECKING:
+    from pyptx_ir.fragments import Move
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+# A row of a matrix is 16 bytes, from the address that a lane of its own gives.
+_ROW = 16
+# A 16-byte scalar that NumPy gathers and scatters at full speed.
+_ROW_TYPE = np.dtype(np.complex128)
+_COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+_SHAPES = frozenset({"m8n8", "m16n16", "m8n16", "m16n8"})
+_TYPES = frozenset({"b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64"})
+
+
+def _read_opcode(operands: Operands) -> tuple[Move, int]:
+    """Return how a matrix moves, and how many do."""
+    words = operands.opcode
+    count = next((_COUNTS[word] for word in words if word in _COUNTS), None)
+    shape = next((word for word in words if word in _SHAPES), "")
+    types = tuple(word for word in words if word in _TYPES)
+    if count is None:
+        operands.fail("the instruction names no number of matrices")
+    try:
+        return move_of(shape, *types, transposed="trans" in words), count
+    except ValueError as error:
+        operands.fail(str(error))
+
+
+def _naming(move: Move, count: int) -> Mask | None:
+    """Return which lanes give addresses, None for all of them."""
+    named = np.zeros((1, WARP), np.bool_)
+    named[:, : count * move.addresses] = True
+    return None if named.all() else named
+
+
+def compile_ldmatrix(operands: Operands) -> Step:
+    """Load matrices, each into a register or two."""
+    destination, source = operands.operands
+    move, count = _read_opcode(operands)
+    writers = [operands.write(element, "b32") for element in operands.elements(destination)]
+    held = move.fragment.registers
+    if len(writers) != count * held:
+        operands.fail(f"{len(writers)} registers for {count} matrices of {held}")
+    find = target(operands, source, space_of(operands.opcode))
+    access = Access("read", _ROW)
+    naming = _naming(move, count)
+    pack = packing(move.fragment)
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        rows = np.zeros((lanes.height, WARP), _ROW_TYPE)
+        named = lanes if naming is None else lanes.narrowed(naming)
+        for memory, part, addresses in find(wave, named) if named else ():
+            places = access.places(wave, part, memory, addresses)
+            if places is None:
+                continue
+            if wave.machine.checked:
+                access.before(wave, part, memory, places)
+            read = memory.arena.gather(places.offsets, _ROW_TYPE, 1)[0]
+            if places.positions is None:
+                rows[:] = read
+            else:
+                rows[places.positions, places.columns] = read
+        for matrix in range(count):
+            share = rows[:, matrix * move.addresses : (matrix + 1) * move.addresses]
+            for write, value in zip(writers[matrix * held :], pack(_elements(share, move)), strict=False):
+                write(wave, lanes, value)
+
+    return step
+
+
+def _elements(rows: Array, move: Move) -> Array:
+    """Return the elements `[warps, rows, columns]` of a matrix from its rows of 16 bytes, narrow ones padded."""
+    words = np.ascontiguousarray(rows).view(np.uint32)
+    fragment = move.fragment
+    if move.stored == fragment.bits:
+        return split(words, fragment.bits)
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    used = bits.reshape(*rows.shape, -1)[..., : move.stored * fragment.columns]
+    weights = (1 << np.arange(move.stored)).astype(np.uint8)
+    return np.asarray(used.reshape(*rows.shape, fragment.columns, move.stored) @ weights)
+
+
+def compile_stmatrix(operands: Operands) -> Step:
+    """Store matrices, each from a register."""
+    destination, source = operands.operands
+    move, count = _read_opcode(operands)
+    readers = [operands.read(element, "b32") for element in operands.elements(source)]
+    if len(readers) != count * move.fragment.registers:
+        operands.fail(f"{len(readers)} registers for {count} matrices")
+    find = target(operands, destination, space_of(operands.opcode))
+    access = Access("write", _ROW)
+    naming = _naming(move, count)
+    unpack = unpacking(move.fragment)
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        shape = (lanes.height, WARP)
+        rows = np.zeros(shape, _ROW_TYPE)
+        for matrix, read in enumerate(readers):
+            elements = unpack([np.ascontiguousarray(np.broadcast_to(read(wave, lanes), shape))])
+            share = slice(matrix * move.addresses, (matrix + 1) * move.addresses)
+            rows[:, share] = np.ascontiguousarray(elements).reshape(lanes.height, -1).view(_ROW_TYPE)
+        named = lanes if naming is None else lanes.narrowed(naming)
+        for memory, part, addresses in find(wave, named) if named else ():
+            places = access.places(wave, part, memory, addresses)
+            if places is None:
+                continue
+            if wave.machine.checked:
+                access.before(wave, part, memory, places)
+            offsets = np.broadcast_to(places.offsets, shape) if places.positions is None else places.offsets
+            values = [places.pick(rows)]
+            if wave.watching and memory.arena.holds(offsets, values):
+                continue
+            memory.arena.scatter(offsets, values)
+            memory.arena.mark(offsets, _ROW)
+            wave.version += 1
+
+    return step

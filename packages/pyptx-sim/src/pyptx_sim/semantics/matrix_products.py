@@ -1,0 +1,225 @@
+"""Products of matrices that lie in the registers of a warp.
+
+Manual: "Multiply-and-Accumulate Instruction: mma", "… mma.sp / mma.sp::ordered_metadata", "… wmma.mma".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pyptx_ir.fragments import Fragment, mma_fragment, sparse_fragment, wmma_fragment
+from pyptx_ir.isa.kinds.fragments import BITS
+from pyptx_ir.isa.table.mma import PRODUCTS, Product
+from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE_PRODUCTS
+from pyptx_ir.isa.table.mma_sparse import SparseProduct
+from pyptx_ir.isa.table.wmma import ROWS as WMMA_ROWS
+from pyptx_sim.operation import Array, Compute, Mask, Operation
+from pyptx_sim.semantics.forms import ROUNDING, Form, Match, form
+from pyptx_sim.semantics.numerics.dot_products import (
+    Sum,
+    exact_double,
+    exact_float,
+    fast_double,
+    fast_float,
+    integer,
+    population,
+)
+from pyptx_sim.semantics.numerics.elements import packing, unpacking
+from pyptx_sim.semantics.numerics.factors import WIDEN
+from pyptx_sim.semantics.sparse_factors import selecting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyptx_ir.isa.rows import InstructionRow
+
+Types: TypeAlias = tuple[str, str, str, str]
+
+# What a register is read and written as, by the type of its elements; all others are raw bits.
+_HELD: Final = {"f32": "f32", "f64": "f64", "s32": "s32"}
+_FLOATS: Final = ("f16", "bf16", "tf32", "e4m3", "e5m2")
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The fragments of d, a, b and c, and the types of their elements."""
+
+    d: Fragment
+    a: Fragment
+    b: Fragment
+    c: Fragment
+    types: Types
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The types of the registers that are written."""
+        return _registers(self.d, self.types[0])
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The types of the registers that are read."""
+        parts = zip((self.a, self.b, self.c), self.types[1:], strict=True)
+        return tuple(name for fragment, element in parts for name in _registers(fragment, element))
+
+    def read(self, registers: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """Return a, the transpose of b, and c, as numbers."""
+        first = self.a.registers
+        second = first + self.b.registers
+        a = WIDEN[self.types[1]](unpacking(self.a)(registers[:first]))
+        b = WIDEN[self.types[2]](unpacking(self.b, transposed=True)(registers[first:second]))
+        c = WIDEN[self.types[3]](unpacking(self.c)(registers[second:]))
+        return a, b, c
+
+
+def _registers(fragment: Fragment, element: str) -> tuple[str, ...]:
+    return (_HELD.get(element, "b32"),) * fragment.registers
+
+
+def _types(match: Match) -> Types:
+    return match["dtype"], match["atype"], match["btype"] or match["atype"], match["ctype"] or match["dtype"]
+
+
+def _operation(shares: Shares, fast: Sum, exact: Callable[[str], Sum] | None) -> Operation:
+    """Return the dense product, summed by `fast`, or by what `exact` says of a target."""
+    pack = packing(shares.d)
+
+    def using(total: Sum) -> Compute:
+        def compute(_mask: Mask, *registers: Array) -> tuple[Array, ...]:
+            return pack(total(*shares.read(registers)))
+
+        return compute
+
+    return Operation(shares.results, shares.sources, using(fast), warp=True, exact=_of_target(using, exact))
+
+
+def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | None) -> Callable[[str], Compute] | None:
+    if exact is None:
+        return None
+    sum_of = exact
+
+    def precise(target: str) -> Compute:
+        return using(sum_of(target))
+
+    return precise
+
+
+def _sums(types: Types, match: Match, operation: str = "") -> tuple[Sum, Callable[[str], Sum] | None]:
+    """Return how a product of these types is summed: fast, and exactly where that makes a difference."""
+    if types[1] in _FLOATS:
+        return fast_float(types), partial(exact_float, types)
+    if types[1] == "f64":
+        return fast_double, lambda _target: exact_double(match["rnd"] or "rn")
+    if types[1] == "b1":
+        return partial(population, operation=operation or match["op"]), None
+    return partial(integer, saturates="satfinite" in match), None
+
+
+def _dense(match: Match) -> Operation:
+    match.expect_operands(4)
+    types, shape = _types(match), match["shape"]
+    a_layout, b_layout = (match["alayout"], match["blayout"]) if shape == "m8n8k4" and types[1] == "f16" else ("", "")
+    shares = Shares(
+        mma_fragment(shape, "d", types[0]),
+        mma_fragment(shape, "a", types[1], a_layout),
+        mma_fragment(shape, "b", types[2], b_layout),
+        mma_fragment(shape, "c", types[3]),
+        types,
+    )
+    return _operation(shares, *_sums(types, match))
+
+
+def _opaque(types: tuple[str, ...], operation: str, match: Match) -> Operation:
+    """Bind wmma.mma; the layouts that it names were those of the loads, and registers do not show them."""
+    match.expect_operands(4)
+    d, a, b, c = types or (match["dtype"], "f16", "f16", match["ctype"])
+    shape = match["shape"]
+    shares = Shares(
+        wmma_fragment(shape, "d", d),
+        wmma_fragment(shape, "a", a),
+        wmma_fragment(shape, "b", b),
+        wmma_fragment(shape, "c", c),
+        (d, a, b, c),
+    )
+    return _operation(shares, *_sums(shares.types, match, operation))
+
+
+def _sparse(match: Match) -> Operation:
+    match.expect_operands(6)
+    types, shape = _types(match), match["shape"]
+    shares = Shares(
+        mma_fragment(shape, "d", types[0]),
+        sparse_fragment(shape, types[1]),
+        mma_fragment(shape, "b", types[2]),
+        mma_fragment(shape, "c", types[3]),
+        types,
+    )
+    selector = match.immediate(5)
+    if selector is None:
+        raise match.refuse("its selector is no constant")
+    select = selecting(shape, types[1], selector)
+    fast, exact = _sums(types, match)
+
+    pack = packing(shares.d)
+
+    def using(total: Sum) -> Compute:
+        def compute(_mask: Mask, *registers: Array) -> tuple[Array, ...]:
+            a, b, c = shares.read(registers[:-1])
+            return pack(total(a, select(registers[-1], b), c))
+
+        return compute
+
+    sources = (*shares.sources, "b32")
+    return Operation(shares.results, sources, using(fast), warp=True, exact=_of_target(using, exact))
+
+
+# --- forms, one for each row of the instruction table ---------------------------------------------------------
+
+_LAYOUTS: Final = ("row", "col")
+_SPARSE: Final = ("mma+sp+sync+aligned", "mma+sp::ordered_metadata+sync+aligned")
+
+
+def _dense_form(product: Product) -> Form:
+    tail = "{.rnd}" if product.rounds else ".op.popc" if product.operation else "{.satfinite}"
+    return form(
+        f"mma+sync+aligned.shape.alayout.blayout.dtype.atype.btype.ctype{tail}",
+        _dense,
+        shape=product.shapes,
+        alayout=_LAYOUTS,
+        blayout=_LAYOUTS,
+        dtype=(product.d,),
+        atype=product.a,
+        btype=product.a,
+        ctype=product.c or (product.d,),
+        rnd=ROUNDING,
+        op=(product.operation,),
+    )
+
+
+def _sparse_form(opcode: str, product: SparseProduct) -> Form:
+    return form(
+        f"{opcode}.shape.row.col.dtype.atype.btype.ctype{{.satfinite}}",
+        _sparse,
+        shape=(product.shape,),
+        dtype=(product.d,),
+        atype=product.a,
+        btype=product.a,
+        ctype=(product.d,),
+    )
+
+
+def _opaque_form(row: InstructionRow) -> Form:
+    """Return the form of a row of wmma.mma: `wmma.mma.xor.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c`."""
+    head, _, tail = row.syntax.split(" ")[0].partition(".sync")
+    types = tuple(word for word in tail.replace("{", "").split(".") if word in BITS)
+    operation = next((word for word in ("xor", "and") if word in head.split(".")), "")
+    bind = partial(_opaque, types, operation)
+    return form(f"{head.replace('.', '+')}+sync{tail}", bind, **dict(row.slots))
+
+
+FORMS = (
+    *map(_dense_form, PRODUCTS),
+    *(_sparse_form(opcode, product) for opcode in _SPARSE for product in SPARSE_PRODUCTS),
+    *(_opaque_form(row) for row in WMMA_ROWS if row.syntax.startswith("wmma.mma")),
+)

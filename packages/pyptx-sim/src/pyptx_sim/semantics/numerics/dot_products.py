@@ -1,0 +1,79 @@
+"""Sums of products of matrices: fast within a bound, exact as the hardware has it, and of integers.
+
+`a` is `[…, rows, k]`; `b` is `[…, columns, k]`, or `[…, rows, columns, k]` where each row of a sparse `a` meets
+elements of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.fused import fma_f64
+from pyptx_sim.semantics.numerics.tensor_cores import exact_sum, model_of, rounded
+
+Sum: TypeAlias = Callable[[Array, Array, Array], Array]
+"""From a, b and the addend c to the elements of d."""
+
+_I64 = np.int64
+_LIMITS: Final = (-(1 << 31), (1 << 31) - 1)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Return the sums of products, in the precision of the factors."""
+    if b.ndim == a.ndim:
+        return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
+    return np.asarray(np.matmul(b, a[..., None])[..., 0])
+
+
+def paired(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return a and b so that they broadcast to `[…, rows, columns, k]`."""
+    return a[..., :, None, :], b if b.ndim > a.ndim else b[..., None, :, :]
+
+
+def fast_float(types: tuple[str, str, str, str]) -> Sum:
+    """Return the sum in float32: products exact, each of the `k` additions rounded to nearest.
+
+    For |error| ≤ (k + 1) · 2^-23 · (Σ|a·b| + |c|), and half a unit of f16 where that is the result's type.
+    """
+    return lambda a, b, c: rounded(dot(a, b) + c, types[0])
+
+
+def exact_float(types: tuple[str, str, str, str], target: str) -> Sum:
+    """Return the sum as a target's tensor cores compute it."""
+    model = model_of(target, types[1])
+    return lambda a, b, c: rounded(exact_sum(*paired(a, b), c, types, model), types[0])
+
+
+def fast_double(a: Array, b: Array, c: Array) -> Array:
+    """Return the sum in float64, in whatever order is fastest: |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|)."""
+    return dot(a, b) + c
+
+
+def exact_double(mode: str) -> Sum:
+    """Return the chain of fused multiply-adds in the order of k, each rounded in direction `mode`."""
+
+    def chain(a: Array, b: Array, c: Array) -> Array:
+        left, right = paired(a, b)
+        for k in range(a.shape[-1]):
+            c = fma_f64(left[..., k], right[..., k], c, mode)
+        return c
+
+    return chain
+
+
+def integer(a: Array, b: Array, c: Array, *, saturates: bool) -> Array:
+    """Return the sum of integers, wrapped to 32 bits or clamped; float32 holds what is summed exactly (below 2^24)."""
+    total = dot(a, b).astype(_I64) + c
+    return (np.clip(total, *_LIMITS) if saturates else total).astype(np.int32)
+
+
+def population(a: Array, b: Array, c: Array, *, operation: str) -> Array:
+    """Return the sum with the number of set bits in `a & b` or `a ^ b`."""
+    both = dot(a, b)
+    if operation == "xor":
+        both = a.sum(axis=-1)[..., :, None] + b.sum(axis=-1)[..., None, :] - 2 * both
+    return (both.astype(_I64) + c).astype(np.int32)

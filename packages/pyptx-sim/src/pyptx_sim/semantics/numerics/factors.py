@@ -1,0 +1,50 @@
+"""The values that tensor cores multiply, from the raw bits of their elements; float32 holds all but f64 exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.formats import widen_bf16
+from pyptx_sim.semantics.numerics.minifloats import MINIFLOATS, decode
+
+Widen: TypeAlias = Callable[[Array], Array]
+
+_TF32_BITS = np.uint32(0xFFFFE000)  # the sign, 8 bits of exponent, 10 of mantissa; the rest is ignored
+_F32 = np.float32
+
+
+def _tf32(bits: Array) -> Array:
+    return (bits & _TF32_BITS).view(_F32)
+
+
+@cache
+def _table(element: str) -> Array:
+    """Return the value of every code of a format of at most 8 bits."""
+    codes = np.arange(256, dtype=np.uint8)
+    if element in MINIFLOATS:
+        return decode(codes, MINIFLOATS[element]).view(np.float16).astype(_F32)
+    return ((codes.astype(np.int32) ^ 8) - 8).astype(_F32)  # s4: only the low four bits are ever set
+
+
+def _look_up(element: str, bits: Array) -> Array:
+    return _table(element).take(bits)
+
+
+WIDEN: Final[dict[str, Widen]] = {
+    "f16": lambda bits: bits.view(np.float16).astype(_F32),
+    "bf16": widen_bf16,
+    "tf32": _tf32,
+    "f32": lambda bits: bits.view(_F32),
+    "f64": lambda bits: bits.view(np.float64),
+    "s32": lambda bits: bits.view(np.int32),
+    "u8": lambda bits: bits.astype(_F32),
+    "s8": lambda bits: bits.view(np.int8).astype(_F32),
+    "u4": lambda bits: bits.astype(_F32),
+    "b1": lambda bits: bits.astype(_F32),
+    **{name: partial(_look_up, name) for name in ("s4", *MINIFLOATS)},
+}

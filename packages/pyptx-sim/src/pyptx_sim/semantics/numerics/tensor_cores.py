@@ -1,0 +1,114 @@
+"""What tensor cores compute, bit for bit: sums whose terms are cut off below the largest one.
+
+The products of some neighbouring elements and the addend are aligned to the largest exponent among them, cut off some
+bits below it, added exactly, and rounded: towards zero as f32, to nearest as f16. Longer sums go on with the result.
+The model and its numbers are measurements of others: arXiv 2511.10909 and 2512.07004.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_sim.semantics.numerics.formats import HALVES
+from pyptx_sim.semantics.numerics.nan import canonical
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
+
+_F64 = np.float64
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The tensor cores of targets from `since` on: `fraction` bits below the largest term, `bytes` of a row at once."""
+
+    since: int
+    fraction: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """How one kind of product is summed: `length` terms at once, to f32 with `mantissa` bits."""
+
+    fraction: int
+    length: int
+    mantissa: int = 23
+
+
+_CORES: Final = (Core(0, 23, 8), Core(75, 24, 16), Core(90, 25, 32))
+# Ada multiplies 8-bit floats with a shorter sum of its own, 14 bits of significand included.
+_ADA, _ADA_FP8 = 89, Model(13, 16, 13)
+_BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
+# The exponent of the smallest normal number: subnormal factors and addends are aligned by it.
+_LEAST: Final = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}
+_ZERO: Final = -126
+_F32_BITS = 23
+_F32_END = 2.0**128
+
+
+def model_of(target: str, element: str) -> Model:
+    """Return how the tensor cores of a target (`sm_90a`) sum products of `element`."""
+    number = int("".join(filter(str.isdigit, target)))
+    if number == _ADA and _BYTES[element] == 1:
+        return _ADA_FP8
+    core = max((core for core in _CORES if core.since <= number), key=lambda core: core.since)
+    return Model(core.fraction, core.bytes // _BYTES[element])
+
+
+def exact_sum(a: Array, b: Array, c: Array, types: tuple[str, str, str, str], model: Model) -> Array:
+    """Return `c` plus the sums over the last axis of `a * b`, float32 (of f16 results: their values).
+
+    `types` are those of d, a, b and c. `a` and `b` broadcast to `[…, rows, columns, k]`, `c` is `[…, rows, columns]`.
+    """
+    d_type, a_type, b_type, c_type = types
+    total, kind = c, c_type
+    for start in range(0, a.shape[-1], model.length):
+        part = slice(start, start + model.length)
+        wide = _aligned_sum(
+            (a[..., part], _LEAST[a_type]), (b[..., part], _LEAST[b_type]), (total, _LEAST[kind]), model.fraction
+        )
+        total = _to_half(wide) if d_type == "f16" else canonical(_toward_zero(wide, model.mantissa))
+        kind = d_type
+    return total
+
+
+def _exponents(values: Array, least: int) -> Array:
+    """Return the exponents of values, those of a zero aside."""
+    return np.asarray(np.maximum(np.frexp(values)[1] - 1, least))
+
+
+def _aligned_sum(a: tuple[Array, int], b: tuple[Array, int], c: tuple[Array, int], fraction: int) -> Array:
+    """Return the sum in float64, which holds it exactly; each factor comes with the least exponent of its format."""
+    products = a[0].astype(_F64) * b[0]
+    addend = c[0].astype(_F64)
+    plain = products.sum(axis=-1) + addend
+    scale = np.where(products != 0, _exponents(*a) + _exponents(*b), _ZERO)
+    greatest = np.maximum(scale.max(axis=-1), np.where(addend != 0, _exponents(*c), _ZERO))
+    shift = fraction - greatest
+    total = np.trunc(np.ldexp(products, shift[..., None])).sum(axis=-1) + np.trunc(np.ldexp(addend, shift))
+    result: Array = np.where(np.isfinite(plain), np.ldexp(total, -shift), plain)
+    return result
+
+
+def _toward_zero(values: Array, mantissa: int) -> Array:
+    """Return float64 values as float32 with `mantissa` bits behind the point, rounded towards zero."""
+    result = values.astype(np.float32)
+    away = (np.abs(result.astype(_F64)) > np.abs(values)) & (np.abs(values) < _F32_END)
+    result = np.where(away, np.nextafter(result, np.float32(0)), result)
+    if mantissa < _F32_BITS:
+        cut = (result.view(np.uint32) & np.uint32(-1 << (_F32_BITS - mantissa) & 0xFFFFFFFF)).view(np.float32)
+        result = np.where(np.isnan(result), result, cut)
+    return result
+
+
+def _to_half(values: Array) -> Array:
+    return values.astype(np.float16).astype(np.float32)
+
+
+def rounded(values: Array, element: str) -> Array:
+    """Return float32 sums as elements of a result's type, NaN the canonical one."""
+    return HALVES["f16"].narrow(values) if element == "f16" else canonical(values)

@@ -1,0 +1,46 @@
+"""What the elements of a sparse matrix meet in the other one. Manual: "Sparse matrix storage"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from pyptx_ir.fragments import metadata_fragment, selected_lanes
+from pyptx_ir.fragments.sparse import SPARSITY
+from pyptx_ir.isa.kinds.fragments import BITS
+from pyptx_sim.operation import Array
+
+Select: TypeAlias = Callable[[Array, Array], Array]
+"""From the metadata's register and b, `[…, columns, k]`, to what each row of a meets, `[…, rows, columns, k / 2]`."""
+
+_WORD = 32
+_HIGH = 2  # the second field of 0b1110 and 0b0100, which tell places among two, holds the place in its high bit
+
+
+def selecting(shape: str, element: str, selector: int) -> Select:
+    """Return how the elements of b are picked for a sparse a of `element`."""
+    kind = SPARSITY[BITS[element]]
+    shifts, lanes = _fields(shape, element, selector)
+    stored = lanes.shape[1] // kind.fields * kind.together
+    starts = [each // kind.kept * kind.chunk + each % kind.together for each in range(stored)]
+    base: Array = np.array(starts, np.int64)
+
+    def select(metadata: Array, b: Array) -> Array:
+        fields = (metadata.take(lanes, axis=1) >> shifts) & np.uint32(3)
+        places = (fields[..., 1 :: kind.fields] >> 1) if kind.fields == _HIGH else fields
+        columns: Array = base + np.repeat(places.astype(np.int64), kind.together, axis=-1) * kind.together
+        chosen: Array = np.take_along_axis(b[..., None, :, :], columns[:, None, :, None, :], axis=-1)
+        return chosen
+
+    return select
+
+
+def _fields(shape: str, element: str, selector: int) -> tuple[Array, Array]:
+    """Return where the fields of each row lie: how far up in the register, and in which lane."""
+    fragment = metadata_fragment(shape, element)
+    first = selected_lanes(shape, element, selector)[0]
+    places = [[fragment.places(row, column)[0] for column in range(fragment.columns)] for row in range(fragment.rows)]
+    shifts = np.array([[place.shift for place in row] for row in places], np.uint32)
+    return shifts, np.array([[place.lane + first for place in row] for row in places], np.int64)
