@@ -65,6 +65,12 @@ def pointed(X, Y):  # noqa: ARG001  the entry takes it
     ptx.ret()
 
 
+@kernel(in_specs=(Tile("N", f32),), grid=(1, 1, 1), raw_params=[("b8.align64.array128", "place")])
+def placed(X):  # noqa: ARG001  the entry takes it
+    """Take an array by value, which no call passes."""
+    ptx.ret()
+
+
 @kernel
 def undescribed(X):  # noqa: ARG001  the entry takes it
     """Say nothing of the array."""

@@ -66,13 +66,28 @@ def test_the_source_is_not_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-def test_tensors_on_the_cpu_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_runs_a_loaded_kernel_eagerly_and_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     monkeypatch.setenv("PYPTX_CPU", "quiet")
-    loaded = pyptx.load(export(bundle_kernels.scale, [{"N": 8, "count": 8}], tmp_path / "bundle"))["scale"]
-    returned: Any = loaded(torch.ones(8), alpha=3.0)
-    assert torch.equal(returned, torch.full((8,), 3.0))
+    choices = [{"N": 8, "count": 8}, {"N": 16, "count": 16}]
+    loaded: Any = pyptx.load(export(bundle_kernels.scale, choices, tmp_path / "bundle"))["scale"]
+    compiled = torch.compile(lambda x: loaded(x, alpha=3.0) + 1, fullgraph=True, backend="eager")
+    for size in (8, 16):
+        assert torch.equal(loaded(torch.ones(size), alpha=3.0), torch.full((size,), 3.0))
+        assert torch.equal(compiled(torch.ones(size)), torch.full((size,), 4.0))
+    with pytest.raises(ContractError, match="not compiled for N=9"):
+        loaded(torch.ones(9), alpha=3.0)
+
+
+@pytest.mark.jax
+def test_jax_runs_a_loaded_kernel_inside_jit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import jax
+
+    monkeypatch.setenv("PYPTX_CPU", "quiet")
+    loaded: Any = pyptx.load(export(bundle_kernels.scale, [{"N": 8, "count": 8}], tmp_path / "bundle"))["scale"]
+    jitted = jax.jit(lambda x: loaded(x, alpha=3.0) + 1)
+    assert (jitted(jax.numpy.ones(8)) == 4).all()
 
 
 # --- choosing a specialisation ----------------------------------------------------------------------
@@ -207,6 +222,7 @@ def test_another_target_is_traced_and_checked_anew(tmp_path: Path) -> None:
         (["{file}:everything", "-o", "{out}", "--shape", "M=8", "--arch", "sm_80"], 1, "sm_80 has no clusters"),
         (["{file}:pointed", "-o", "{out}", "--shape", "N=64"], 1, "is passed as a pointer"),
         (["{file}:undescribed", "-o", "{out}"], 1, "does not say what its arrays are"),
+        (["{file}:placed", "-o", "{out}", "--shape", "N=64"], 1, "the raw parameter place is no scalar"),
         (["{file}:nothing", "-o", "{taken}"], 1, "is there already, and is no bundle"),
         (["{file}:nothing", "-o", "{broken}"], 1, "is there already, and is no bundle"),
         (["{file}:nothing", "-o", "{broken}/x"], 1, "can't be written"),
@@ -244,3 +260,8 @@ def test_a_symbolic_link_is_never_written_through(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(BundleError, match="is there already"):
         export(bundle_kernels.nothing, [], tmp_path / "link")
+
+
+def test_a_folder_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="can't be read"):
+        pyptx.load(tmp_path / ("x" * 300))

@@ -74,6 +74,12 @@ def _check_described(declaration: Declaration) -> None:
             f"{declaration.name} does not say what its arrays are, so nobody could check those of a call",
             hint="declare them: @kernel(in_specs=(Tile(…),), out_specs=(Tile(…),))",
         )
+    for row in declaration.raw:
+        if not row.is_scalar:
+            raise BundleError(
+                f"{declaration.name}: the raw parameter {row.name} is no scalar, so no call of a bundle can pass it",
+                hint="declare arrays by in_specs and out_specs, or launch the cubin yourself",
+            )
 
 
 def retarget(declaration: Declaration, arch: str) -> Declaration:

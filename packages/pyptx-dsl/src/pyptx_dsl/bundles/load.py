@@ -31,9 +31,12 @@ def load(path: str | os.PathLike[str]) -> Bundle:
     kernel is code, so load the bundles of those whose code you would run.
     """
     folder = Path(path)
-    manifest = read_manifest(read_manifest_bytes(folder))
-    _check_names(manifest)
-    files = read_files(folder, manifest.files)
+    try:
+        manifest = read_manifest(read_manifest_bytes(folder))
+        _check_names(manifest)
+        files = read_files(folder, manifest.files)
+    except OSError as error:
+        raise BundleError(f"{folder} can't be read: {error.strerror}") from None
     entries = [_entry(announced, files) for announced in manifest.entries]
     kernels = dict[str, LoadedKernel]()
     for outline in manifest.kernels:
