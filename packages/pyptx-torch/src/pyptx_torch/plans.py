@@ -62,7 +62,7 @@ class Plans:
         self._limit = limit
         self._lock = threading.RLock()
         self._known: OrderedDict[Key, Ready] = OrderedDict()
-        self._modules: dict[str, Module] = {}
+        self._modules: dict[tuple[str, str], Module] = {}  # by text and the target that it was compiled for
         self._captured = dict[int, Ready]()
         self._leaving = list[Ready]()
         self._fast: dict[Key, tuple[Ready, tuple[Signature, ...], tuple[Signature, ...]]] = {}
@@ -113,7 +113,9 @@ class Plans:
             if known is not None:
                 return known
             self._make_room()
-            ready = Ready(plan_for(special, self._module(special)), special.outputs, self._alignments(special, inputs))
+            ready = Ready(
+                plan_for(special, self._module(special, key[0])), special.outputs, self._alignments(special, inputs)
+            )
             self._known[key] = ready
             fixed = any(name not in self._scalars for name in keywords)
             count = len(inputs) + len(ready.outputs)
@@ -121,11 +123,12 @@ class Plans:
                 self._add_fast(key, ready, inputs)
         return ready
 
-    def _module(self, special: Specialization) -> Module:
+    def _module(self, special: Specialization, ordinal: int) -> Module:
         """Return the loaded code; specialisations that differ in their grids share it."""
-        known = self._modules.get(special.text)
+        target = driver.devices()[ordinal].target
+        known = self._modules.get((special.text, target))
         if known is None:
-            known = self._modules[special.text] = Module(image_of(special))
+            known = self._modules[special.text, target] = Module(image_of(special, target))
         return known
 
     def _alignments(self, special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
