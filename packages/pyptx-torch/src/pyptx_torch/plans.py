@@ -114,7 +114,9 @@ class Plans:
                 return known
             self._make_room()
             ready = Ready(
-                plan_for(special, self._module(special, key[0])), special.outputs, self._alignments(special, inputs)
+                plan_for(special, self._module(special, key[0] or 0)),
+                special.outputs,
+                self._alignments(special, inputs),
             )
             self._known[key] = ready
             fixed = any(name not in self._scalars for name in keywords)
