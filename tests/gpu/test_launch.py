@@ -247,7 +247,7 @@ def test_two_specialisations_of_a_kernel_run_side_by_side(gpu: Device) -> None:
     plans = {}
     for count in (1000, 100_003):
         traced = kernel.specialize([Argument((count,), "f32", (1,), 0, "cuda:0")] * 2, {})
-        plans[count] = plan_for(traced, Module(image_of(traced)))
+        plans[count] = plan_for(traced, Module(image_of(traced, gpu.target)))
     for count in (1000, 100_003, 1000):
         a, b = floats(count, seed=1), floats(count, seed=2)
         pa, pb, pc = gpu.upload(a), gpu.upload(b), gpu.upload(np.full_like(a, np.nan))
