@@ -5,7 +5,7 @@
     └── ExecutionError          a kernel failed while it ran, in the words of what ran it (also RuntimeError)
 
 What is wrong with a call's arrays and keywords is a ContractError or KeywordError of pyptx-dsl. Inside `jax.jit`, a
-failure at run time is jax's own JaxRuntimeError with the same text.
+failure at run time is jax's own JaxRuntimeError (a ValueError, when the program has run before) with the same text.
 """
 
 from __future__ import annotations

@@ -1,0 +1,211 @@
+"""What a kernel's call in jax asks of the driver: XLA's own runtime and the handler for GPUs, on the null driver.
+
+The handler for GPUs is registered for the CPU, where it gets everything from XLA but a stream, which a wrapper makes up
+(`xla_with_a_stream.c`). So addresses are those of arrays in memory, and the null driver writes them down.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import f32, u32
+
+jax = pytest.importorskip("jax")
+
+from pyptx_jax import register  # noqa: E402  it needs jax
+from pyptx_launch import xla  # noqa: E402  likewise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.jax, pytest.mark.ptxas]
+
+NAME = "pyptx_launch_with_a_stream"
+STREAM = 0x5EED
+NULL_DRIVER = Path(__file__).parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
+VECTOR = Tile("N", f32)
+
+
+@kernel(
+    in_specs=(VECTOR, VECTOR),
+    out_specs=(VECTOR,),
+    raw_params=[("f32", "factor"), ("u32", "count")],
+    mutates=("TOTAL",),
+    grid=lambda N: (N // 32, 2),
+    block=32,
+    smem=256,
+    arch="sm_80",
+)
+def accumulate(X, TOTAL, OLD):
+    for pointer in ptx.global_ptrs(X, TOTAL, OLD):
+        ptx.inst.prefetch.global_.L2(ptx.addr(pointer))
+    ptx.ret()
+
+
+@kernel(in_specs=(Tile("N", f32),), out_specs=(VECTOR,), grid=(4, 1, 1), cluster=(2, 1, 1), block=64, arch="sm_90")
+def clustered(X, Y):
+    x, y = ptx.global_ptrs(X, Y)
+    at = reg.from_(ptx.special.tid.x(), u32) * 4
+    value = reg.scalar(f32)
+    ptx.inst.ld.global_.f32(value, ptx.addr(x + at))
+    ptx.inst.st.global_.f32(ptx.addr(y + at), value)
+    ptx.ret()
+
+
+def module_at(path: Path) -> Any:
+    """Import a file that lies in no package, once."""
+    name = f"{path.stem}_of_pyptx_launch"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def wrapper(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Build the handler that has a stream, and register it with XLA for the CPU."""
+    library = tmp_path_factory.mktemp("xla") / "with_a_stream.so"
+    compiler = shutil.which("cc") or shutil.which("gcc") or "clang"
+    source = Path(__file__).with_name("xla_with_a_stream.c")
+    words = [compiler, "-Wall", "-Wextra", "-shared", "-fPIC", f"-I{jax.ffi.include_dir()}", "-o", library, source]
+    subprocess.run(words, check=True)
+    made = ctypes.CDLL(str(library))
+    (cuda,) = (target for target in xla.targets() if target.platform == "CUDA")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    made.wrap.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    made.wrap(pointer(cuda.stages["execute"], None), STREAM)
+    register()
+    jax.ffi.register_ffi_type("pyptx_launch_state_of_gpus", dict(cuda.type), "cpu")
+    stages = {**cuda.stages, "execute": jax.ffi.pycapsule(made.execute)}
+    jax.ffi.register_ffi_target(NAME, stages, "cpu")
+    return made
+
+
+@pytest.fixture
+def null(wrapper: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Let calls of kernels go to the handler for GPUs, and it to the null driver."""
+    assert wrapper
+    driver = module_at(NULL_DRIVER).install()
+    driver.reset()
+    monkeypatch.setattr(xla, "NAME", NAME)
+    yield driver
+    driver.reset()
+
+
+def address(array: Any) -> int:
+    return int(array.unsafe_buffer_pointer())
+
+
+def addresses(launch: dict[str, Any], count: int) -> list[int]:
+    return [struct.unpack("<Q", parameter)[0] for parameter in launch["parameters"][:count]]
+
+
+def test_a_call_launches_on_xlas_stream_with_the_arrays_addresses(null: Any) -> None:
+    x = jax.numpy.ones(64)
+    y = clustered(x)
+    (launch,) = null.launches()
+    assert (launch["grid"], launch["block"]) == ([4, 1, 1], [64, 1, 1])
+    assert launch["stream"] == STREAM
+    assert [value[:12] for number, value in launch["attributes"] if number == 4] == [struct.pack("<3I", 2, 1, 1)]
+    assert addresses(launch, 2) == [address(x), address(y)]
+
+
+def test_scalars_shared_memory_and_new_values(null: Any) -> None:
+    x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
+    function = jax.jit(lambda x, total: accumulate(x, total, factor=2.5, count=7), donate_argnums=1)
+    place = address(total)
+    old, new = function(x, total)
+    (launch,) = null.launches()
+    assert (launch["grid"], launch["shared"]) == ([2, 2, 1], 256)
+    assert addresses(launch, 3) == [address(x), place, address(old)]
+    assert address(new) == place
+    assert launch["parameters"][3:] == [struct.pack("<f", 2.5), struct.pack("<I", 7)]
+
+
+def test_a_program_is_loaded_once_and_launched_each_time(null: Any) -> None:
+    x = jax.numpy.ones(128)
+    function = jax.jit(lambda x: clustered(clustered(x)))
+    function(x)
+    calls = null.take()
+    loads = [call for call in calls if call["call"] == "cuLibraryLoadData"]
+    assert len([call for call in calls if call["call"] == "cuLaunchKernelEx"]) == 2
+    assert 1 <= len(loads) <= 2  # one for each place that calls it
+    for _ in range(5):
+        function(x)
+    assert {call["call"] for call in null.take()} <= {"cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxSetCurrent"}
+
+
+def test_vmap_launches_once_for_each_item_without_copies(null: Any) -> None:
+    x, w = jax.numpy.ones((3, 64)), jax.numpy.ones(64)
+    y = jax.vmap(lambda x: clustered(x))(x)  # noqa: PLW0108  a plain function
+    assert [addresses(launch, 2) for launch in null.launches()] == [
+        [address(x) + 256 * row, address(y) + 256 * row] for row in range(3)
+    ]
+    old, total = jax.vmap(lambda x, w: accumulate(x, w, factor=1.0, count=1), (0, None))(x, w)
+    rows = [addresses(launch, 3) for launch in null.launches()]
+    assert rows == [[address(each) + 256 * row for each in (x, total, old)] for row in range(3)]
+
+
+def test_nested_vmaps_share_what_is_not_batched(null: Any) -> None:
+    @kernel(in_specs=(VECTOR, VECTOR), out_specs=(VECTOR,), grid=1, block=32, arch="sm_80")
+    def pair(X, W, Y):
+        ptx.global_ptrs(X, W, Y)
+        ptx.ret()
+
+    x, w = jax.numpy.ones((3, 64)), jax.numpy.ones((2, 64))
+    y = jax.jit(jax.vmap(jax.vmap(pair, (None, 0)), (0, None)))(x, w)
+    assert y.shape == (3, 2, 64)
+    found = [addresses(launch, 3) for launch in null.launches()]
+    assert [each[0] - found[0][0] for each in found] == [0, 0, 256, 256, 512, 512]
+    assert [each[1] - found[0][1] for each in found] == [0, 256, 0, 256, 0, 256]
+    assert [each[2] for each in found] == [address(y) + 256 * number for number in range(6)]
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+def test_what_the_driver_refuses_is_told_whole_and_the_next_call_works(null: Any, jitted: bool) -> None:  # noqa: FBT001  a parameter of pytest's
+    x = jax.numpy.ones(64)
+    function = jax.jit(lambda x: clustered(x)) if jitted else clustered  # noqa: PLW0108  a program of its own
+    function(x)
+    null.fail("cuLaunchKernelEx", 719)
+    # jax raises a ValueError where a program has run before, and JaxRuntimeError otherwise.
+    with pytest.raises((RuntimeError, ValueError), match=r"(?s)clustered.*CUDA_ERROR_LAUNCH_FAILED.*hint") as caught:
+        jax.block_until_ready(function(x))
+    assert type(caught.value).__name__ == ("ValueError" if jitted else "ExecutionError")
+    null.take()
+    function(x)
+    assert len(null.launches()) == 1
+
+
+def test_a_program_that_cannot_be_loaded_says_why(null: Any) -> None:
+    x = jax.numpy.ones(96)
+    null.fail("cuLibraryLoadData", 209)
+    with pytest.raises(RuntimeError, match="CUDA_ERROR_NO_BINARY_FOR_GPU"):
+        clustered(x)
+    clustered(x)
+    assert len(null.launches()) == 1
+
+
+def test_code_is_compiled_for_the_device(null: Any) -> None:
+    x, total = jax.numpy.ones(160), jax.numpy.zeros(160)
+    null.take()
+    accumulate(x, total, factor=1.0, count=1)
+    (load,) = null.take("cuLibraryLoadData")
+    assert load
+    text = jax.jit(lambda x, t: accumulate(x, t, factor=1.0, count=1)).lower(x, total).as_text()
+    assert ".target sm_80" in text  # what travels is for the oldest that may run it
+    np.testing.assert_array_equal(x, np.ones(160))
