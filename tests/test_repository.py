@@ -31,11 +31,13 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-dsl/src/pyptx_dsl/ptx/__init__.py": "a plugin's namespace is looked up when first asked for",
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
+    "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
     "packages/pyptx/src/pyptx/__init__.py": "writing PTX must not load the parser",
 }
 
 # Where a test may be skipped, and why. Everything else runs, or fails.
 SKIPS: dict[str, str] = {
+    "tests/test_torch_dispatch.py": "reads pages beside the checkout",
     "tests/end_to_end/test_seeds.py": "reads pages beside the checkout, and torch, which only `tests` installs",
     "tests/end_to_end/test_published_examples.py": "needs jax, which only `tests` installs",
     "packages/pyptx-sim/tests/test_semantics_without_reference.py": "counts what the other tests ran, if they ran",

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
 from pyptx_dsl.types import f32
+from pyptx_torch import errors
 
 from .kernels import build_product, double, scale_, sum_and_difference
 
-torch = pytest.importorskip("torch")
-errors = pytest.importorskip("pyptx_torch.errors")
-
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
 ]
 

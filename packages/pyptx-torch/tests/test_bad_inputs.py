@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from pyptx_dsl.errors import (
     AlignmentError,
@@ -16,15 +17,12 @@ from pyptx_dsl.errors import (
     ShapeError,
     UnboundDimensionsError,
 )
+from pyptx_torch import errors
 
 from .kernels import accumulate, double, double_columns, fill, fill_words, power, scale_, sum_and_difference
 
-torch = pytest.importorskip("torch")
-errors = pytest.importorskip("pyptx_torch.errors")
-
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
     pytest.mark.filterwarnings("ignore:.*quantize:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*quantize:DeprecationWarning"),
 ]

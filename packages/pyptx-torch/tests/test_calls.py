@@ -6,9 +6,12 @@ import threading
 import warnings
 
 import pytest
+import torch
 
 from pyptx_dsl.errors import RuntimeMissingError
+from pyptx_ir.errors import SimulatedExecution
 from pyptx_ir.plugins.manager import manager
+from pyptx_torch import operators
 
 from .kernels import (
     accumulate,
@@ -23,10 +26,7 @@ from .kernels import (
     whole_double,
 )
 
-torch = pytest.importorskip("torch")
-operators = pytest.importorskip("pyptx_torch.operators")
-
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution")]
+pytestmark = pytest.mark.torch
 
 
 def numbers(*shape):
@@ -210,9 +210,8 @@ def test_many_threads_may_call_one_kernel():
 
 
 def test_the_first_call_on_the_cpu_warns_and_points_at_the_caller(monkeypatch):
-    from pyptx_sim.errors import SimulatedExecution
-
     kernel = build_double(32)
+    monkeypatch.setenv("PYPTX_CPU", "warn")
     with pytest.warns(SimulatedExecution, match="double runs on the simulator") as seen:
         kernel(numbers(32))
     assert seen[0].filename == __file__
@@ -228,8 +227,7 @@ def test_the_first_call_on_the_cpu_warns_and_points_at_the_caller(monkeypatch):
 def test_without_the_simulator_a_cpu_tensor_is_an_error_that_names_its_package(monkeypatch):
     plugins = manager()
     rows = tuple(row for row in plugins.runtimes() if row.name != "sim")
-    monkeypatch.setattr(type(plugins), "runtimes", lambda self: rows)
-    with pytest.raises(RuntimeMissingError, match="pip install pyptx-sim"):
+    with monkeypatch.context() as without, pytest.raises(RuntimeMissingError, match="pip install pyptx-sim"):
+        without.setattr(type(plugins), "runtimes", lambda self: rows)
         double(numbers(32))
-    monkeypatch.undo()
     assert torch.equal(double(numbers(32)), 2 * numbers(32))

@@ -10,6 +10,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import torch
+from torch._dynamo.testing import CompileCounter
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from pyptx_torch import operators
 
 from .kernels import (
     accumulate,
@@ -23,16 +29,8 @@ from .kernels import (
     whole_double,
 )
 
-torch = pytest.importorskip("torch")
-operators = pytest.importorskip("pyptx_torch.operators")
-
-from torch._dynamo.testing import CompileCounter  # noqa: E402 - after importorskip
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
-from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
-
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-internals = pytest.importorskip("pyptx_torch.internals")
+from pyptx_torch import internals
 
 pytestmark = pytest.mark.torch
 

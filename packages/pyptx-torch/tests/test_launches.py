@@ -9,8 +9,12 @@ import weakref
 from dataclasses import replace
 
 import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
+import pyptx_launch as launch
 from pyptx_dsl.errors import AlignmentError, DtypeError, LayoutError
+from pyptx_torch import cuda, eager, operators, places, plans
 
 from . import null as null_driver
 from .kernels import (
@@ -24,16 +28,6 @@ from .kernels import (
     scale_,
     sum_and_difference,
 )
-
-torch = pytest.importorskip("torch")
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402 - after importorskip
-
-launch = pytest.importorskip("pyptx_launch")
-cuda = pytest.importorskip("pyptx_torch.cuda")
-eager = pytest.importorskip("pyptx_torch.eager")
-operators = pytest.importorskip("pyptx_torch.operators")
-places = pytest.importorskip("pyptx_torch.places")
-plans = pytest.importorskip("pyptx_torch.plans")
 
 pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
 

@@ -8,19 +8,16 @@ import pickle
 import weakref
 
 import pytest
+import torch
 
 from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.types import f32
+from pyptx_torch import namespace, operators
 
 from .kernels import build_double, build_product, double, power
 
-torch = pytest.importorskip("torch")
-operators = pytest.importorskip("pyptx_torch.operators")
-namespace = pytest.importorskip("pyptx_torch.namespace")
-
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
 ]
 

@@ -8,9 +8,7 @@ import pytest
 
 from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.types import bf16, f32
-
-pytest.importorskip("torch")
-literals = pytest.importorskip("pyptx_torch.literals")
+from pyptx_torch import literals
 
 pytestmark = pytest.mark.torch
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from pyptx_dsl.errors import LayoutError, ShapeError
 
 from .kernels import accumulate, double, double_columns, fill, power, scale_, sum_and_difference
 
-torch = pytest.importorskip("torch")
-
-pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution")]
+pytestmark = pytest.mark.torch
 
 
 def numbers(*shape):

@@ -44,7 +44,7 @@ class Library(Protocol):
 
 def new_library(namespace: str) -> Library:
     """Return a library whose operators are there until it is destroyed."""
-    return cast("Library", torch.library.Library(namespace, "FRAGMENT"))  # type: ignore[no-untyped-call]
+    return cast("Library", torch.library.Library(namespace, "FRAGMENT"))  # type: ignore[no-untyped-call]  torch has no types
 
 
 def register_fake(library: Library, name: str, function: Callable[..., object]) -> None:
