@@ -114,8 +114,9 @@ def test_new_values_of_what_is_written_to() -> None:
     given = np.asarray(x)
     np.testing.assert_array_equal(multiply_by(x, factor=3.0), given * 3)
     np.testing.assert_array_equal(x, given)
-    place = x.unsafe_buffer_pointer()
-    scaled = jax.jit(lambda x: multiply_by(x, factor=-1.0), donate_argnums=0)(x)
+    donated = x + 0
+    place = donated.unsafe_buffer_pointer()
+    scaled = jax.jit(lambda x: multiply_by(x, factor=-1.0), donate_argnums=0)(donated)
     assert scaled.unsafe_buffer_pointer() == place
     np.testing.assert_array_equal(scaled, -given)
 
