@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from importlib.metadata import Distribution
 
 GROUP = "pyptx"
 BASELINE = "pyptx_ir.isa.plugin"
@@ -43,14 +44,37 @@ def discover() -> tuple[Candidate, ...]:
 
 
 def _installed() -> tuple[Candidate, ...]:
-    from importlib.metadata import entry_points
+    """Return the installed plugins; of two distributions of one name, those of the one that is imported.
+
+    `importlib.metadata.entry_points` takes three times as long: it takes apart what every distribution says.
+    """
+    from importlib.metadata import distributions
 
     found: dict[tuple[str, str], Candidate] = {}
-    for point in entry_points(group=GROUP):
-        if point.value != BASELINE:
-            distribution = point.dist.name if point.dist else "an unknown distribution"
-            found.setdefault((point.name, point.value), Candidate(point.name, distribution, point.load))
+    seen: set[str] = set()
+    for distribution in distributions():
+        if GROUP not in (distribution.read_text("entry_points.txt") or ""):
+            continue
+        name = _name(distribution)
+        if _normalized(name) in seen:
+            continue
+        seen.add(_normalized(name))
+        for point in distribution.entry_points.select(group=GROUP):
+            if point.value != BASELINE:
+                found.setdefault((point.name, point.value), Candidate(point.name, name, point.load))
     return tuple(found[key] for key in sorted(found))
+
+
+def _name(distribution: Distribution) -> str:
+    """Return a distribution's name; its own `name` parses all of its metadata as e-mail."""
+    import re
+
+    match = re.search(r"^Name:[ \t]*(\S+)", distribution.read_text("METADATA") or "", re.MULTILINE)
+    return match[1] if match else distribution.name or "an unknown distribution"
+
+
+def _normalized(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def _importer(module: str) -> Callable[[], object]:
