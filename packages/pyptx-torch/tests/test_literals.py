@@ -40,7 +40,7 @@ class Named(tuple):
         *((), (1,), (1, (2.0, [True, None])), [], [[1], []], f32, (bf16, f32)),
         *({"a": 1}, {1, 2}, Named((1, 2)), object(), len),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__ if type(value) is object else repr(value),
 )
 def test_what_is_read_is_what_was_spelt(value):
     kept = literals.Literals("kernel")
