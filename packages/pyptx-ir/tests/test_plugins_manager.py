@@ -21,6 +21,7 @@ from pyptx_ir.plugins.rows import Command, Examination, Runtime, Semantics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def plugin(version: object = API_VERSION, **hooks: Callable[..., object]) -> types.ModuleType:
@@ -294,3 +295,20 @@ def test_nothing_is_loaded_before_something_is_asked_for() -> None:
         "assert not {'pluggy', 'importlib.metadata', 'subprocess'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", source], check=True)
+
+
+def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, version, point in (("first", "2.0", "new = new_module"), ("second", "1.0", "old = old_module")):
+        information = tmp_path / folder / f"some_plugin-{version}.dist-info"
+        information.mkdir(parents=True)
+        text = f"Metadata-Version: 2.1\nName: Some.Plugin\nVersion: {version}\n"
+        (information / "METADATA").write_text(text, encoding="utf-8")
+        (information / "entry_points.txt").write_text(f"[pyptx]\n{point}\n[other]\nx = y\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "second"))
+    monkeypatch.syspath_prepend(str(tmp_path / "first"))
+    found = {candidate.name: candidate.distribution for candidate in discover()}
+    assert found["new"] == "Some.Plugin"
+    assert "old" not in found
+    assert "x" not in found

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pyptx_ir.toolchain import AssemblyError, ToolchainError, assemble, disassemble, find_tool, resources
+from pyptx_ir.toolchain import AssemblyError, CubinCache, ToolchainError, assemble, disassemble, find_tool, resources
 from pyptx_ir.toolchain.diagnostics import Diagnostic, locate, parse_log
-from pyptx_ir.toolchain.finder import Tool, release_for
+from pyptx_ir.toolchain.finder import Tool, release_for, tool_version
 from pyptx_ir.toolchain.resources import parse_resources
 from pyptx_ir.toolchain.runner import killed_by
 
@@ -164,6 +164,23 @@ def test_an_override_is_taken_and_a_wrong_one_is_refused(tmp_path: Path, monkeyp
     monkeypatch.setenv("PYPTX_PTXAS", str(tmp_path / "nowhere"))
     with pytest.raises(ToolchainError, match="PYPTX_PTXAS names"):
         find_tool("ptxas")
+
+
+def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "cache"))
+    asked = tool_version.__wrapped__  # as a new process would
+    script = f'echo >> "{tmp_path}/asked"; echo "release 13.0, V13.0.'
+    for version in ("88", "88", "123", "123"):
+        path = fake(tmp_path, f'{script}{version}"').path
+        os.utime(path, (1, len(version)))
+        assert asked(path) == f"13.0.{version}"
+    assert (tmp_path / "asked").read_text(encoding="utf-8").count("\n") == 2
+    assert len(CubinCache(tmp_path / "cache")) == 0
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "file" / "below"))
+    assert asked(path) == "13.0.123"  # without a warning: that is for who can't keep a cubin
 
 
 def test_wheels_path_and_toolkit_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
