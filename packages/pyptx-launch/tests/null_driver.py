@@ -30,16 +30,20 @@ DEFAULTS = {
 }
 
 
+def compiler() -> str:
+    """Return the system's C compiler."""
+    return os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or "clang"
+
+
 def build() -> Path:
     """Compile the null driver with the system's C compiler, once for its text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     library = folder / f"{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
     if not library.exists():
-        compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or "clang"
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
         subprocess.run(
-            [compiler, "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE], check=True
+            [compiler(), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE], check=True
         )
         fresh.replace(library)
     return library

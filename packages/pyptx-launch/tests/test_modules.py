@@ -23,6 +23,7 @@ from pyptx_launch import (
 from pyptx_launch.hints import HINTS
 
 from .images import MAP, POINTER, image, ptxas, scalar
+from .null_driver import SOURCE, compiler
 
 ONE = (1, 1, 1)
 ELF = b"\x7fELF" + bytes(28) + struct.pack("<QQIHHHHHH", 64, 200, 0, 64, 56, 1, 64, 2, 1)
@@ -179,3 +180,31 @@ def test_without_a_driver_everything_imports_and_says_why_nothing_launches():
 def test_a_library_that_is_no_driver_is_told_from_one():
     _, reason, *_ = run_with("libm.so.6")
     assert reason == "libm.so.6 has no cuInit: it predates CUDA 12.0"
+
+
+def test_a_driver_that_sees_no_device_says_where_to_look(null):
+    script = (
+        "import ctypes, pyptx_launch as p; ctypes.CDLL({!r}).null_driver_set(b'init', 100); print(p.driver.reason())"
+    )
+    environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}
+    command = [sys.executable, "-c", script.format(str(null.path))]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    reason, hint = done.stdout.splitlines()
+    assert reason == "cuInit failed with CUDA_ERROR_NO_DEVICE (100): what the driver says of it"
+    assert hint == f"hint: {HINTS['CUDA_ERROR_NO_DEVICE']}"
+
+
+def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_path):
+    old = tmp_path / "libcuda.so"
+    text = SOURCE.read_text(encoding="utf-8").replace("cuKernelGetParamInfo", "cuNotYet")
+    (tmp_path / "old.c").write_text(text, encoding="utf-8")
+    subprocess.run([compiler(), "-shared", "-fPIC", "-pthread", "-o", old, tmp_path / "old.c"], check=True)
+    script = (
+        "import pyptx_launch as p; m = p.Module(b'.version 8.0 .entry k(.param .u64 x) { ret; }');"
+        "p.Plan(m, 'k', grid=(1, 1, 1), block=(1, 1, 1), parameters=[p.Pointer(0)]).launch([64], 0, 0);"
+        "print(m.parameters('k'))"
+    )
+    environment = os.environ | {"PYPTX_LIBCUDA": str(old)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "None\n"
+    assert null.take() == []
