@@ -135,7 +135,7 @@ class SharedAlloc:
     def _computed(self, constant: int, terms: list[tuple[Handle, int]]) -> SharedAddress:
         trace = self._own()
         address = trace.fresh(u32)
-        if self._swizzle is None:
+        if self._swizzle is None or _unswizzled(self._swizzle, constant, terms):
             trace.emit(("mov", "u32"), (address, SharedAddress(self.name, constant, trace)))
             for register, stride in terms:
                 trace.emit(("mad", "lo", "u32"), (address, register, stride, address))
@@ -258,6 +258,11 @@ def store(dtype: PtxType, address: object, value: object) -> None:
     else:
         operand = operators.immediate(dtype, value)
     trace.emit(("st", "shared", dtype.memory), (_bracketed(address), operand))
+
+
+def _unswizzled(swizzle: Swizzle, constant: int, terms: list[tuple[Handle, int]]) -> bool:
+    """Tell whether an offset is whole periods, which a swizzle leaves where they are: that of a stage, usually."""
+    return all(step % swizzle.period == 0 for step in (constant, *(stride for _, stride in terms)))
 
 
 def _indices(index: object) -> tuple[object, ...]:
