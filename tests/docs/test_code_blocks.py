@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def needs(page: Path) -> list[pytest.MarkDecorator]:
     """Return the marks that a page's code asks for."""
     code = "".join(block.text for block in blocks(page.read_text(encoding="utf-8")) if block.language == "python")
-    marks = [pytest.mark.torch] if "import torch" in code else []
+    # Inductor uses what torch itself has deprecated.
+    torch = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")]
+    marks = torch if "import torch" in code else []
     marks += [pytest.mark.jax] if "import jax" in code else []
     marks += (
         [pytest.mark.ptxas] if any(word in code for word in (".cubin(", ".sass(", ".resources(", "assemble(")) else []

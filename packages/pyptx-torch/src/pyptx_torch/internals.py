@@ -44,7 +44,7 @@ class Library(Protocol):
 
 def new_library(namespace: str) -> Library:
     """Return a library whose operators are there until it is destroyed."""
-    return cast("Library", torch.library.Library(namespace, "FRAGMENT"))  # type: ignore[no-untyped-call]  torch has no types
+    return cast("Library", torch.library.Library(namespace, "FRAGMENT"))  # type: ignore[no-untyped-call] # torch has no types
 
 
 def register_fake(library: Library, name: str, function: Callable[..., object]) -> None:
@@ -91,7 +91,7 @@ def _never() -> bool:
 
 
 is_capturing: Final[Callable[[], bool]] = (
-    torch._C._cuda_isCurrentStreamCapturing if torch.backends.cuda.is_built() else _never
+    torch._C._cuda_isCurrentStreamCapturing if torch.version.cuda is not None else _never
 )
 """Tell whether CUDA's current stream records a graph: `torch.cuda.is_current_stream_capturing`, less a call."""
 
