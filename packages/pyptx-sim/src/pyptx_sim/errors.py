@@ -6,6 +6,7 @@ PyptxError
     │   └── MissingSemantics  an instruction that no plugin gives a meaning
     ├── LaunchError           grid, block or arguments do not fit the entry
     ├── MemoryFault           an access outside every buffer, or misaligned, in a run without checks
+    ├── BarrierFault          an mbarrier that is not valid, or is told more than it can count, in a run without checks
     ├── Deadlock              no warp can ever go on
     ├── StepLimitExceeded     the kernel ran longer than the caller allowed
     └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
@@ -52,6 +53,10 @@ class LaunchError(SimulationError):
 
 class MemoryFault(SimulationError):  # noqa: N818 - the hardware's word
     """An out-of-bounds or misaligned access in a run without checks."""
+
+
+class BarrierFault(SimulationError):  # noqa: N818 - the same
+    """An mbarrier used against its rules in a run without checks."""
 
 
 class Deadlock(SimulationError):  # noqa: N818 - the usual word

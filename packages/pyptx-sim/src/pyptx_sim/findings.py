@@ -20,6 +20,13 @@ ENGINE_RULES = frozenset(
         "barrier-divergence",
         "warp-divergence",
         "deadlock",
+        "mbarrier-uninitialised",
+        "mbarrier-reinit",
+        "mbarrier-inval",
+        "mbarrier-arrivals",
+        "mbarrier-bytes",
+        "mbarrier-phase",
+        "unfinished-copy",
     }
 )
 

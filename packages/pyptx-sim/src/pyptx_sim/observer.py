@@ -98,5 +98,13 @@ class Observer(Protocol):
         """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed by `warps`."""
         ...
 
+    def signal(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
+        """See `warps` arrive at the mbarrier at offset `place` of shared memory, and release all that they did."""
+        ...
+
+    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
+        """See `warps` find that phase complete: what was released to it is visible to them."""
+        ...
+
 
 ObserverFactory: TypeAlias = Callable[[RunView], Observer]

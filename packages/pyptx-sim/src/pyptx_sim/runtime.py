@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 PRIORITY: Final = -100  # behind every runtime that has hardware
 
+# Keywords of `simulate` itself; all others are the kernel's.
+_OWN: Final = frozenset({"checks", "seed", "late", "step_limit", "out"})
+
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
@@ -64,16 +67,17 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
 def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> SimulationResult:
     """Run a kernel with checks; faults become findings.
 
-    `checks` ("all", "none" or names of rules), `seed`, `step_limit` and `out` are taken from the keywords, the rest is
-    the kernel's.
+    `checks` ("all", "none" or names of rules), `seed`, `late`, `step_limit` and `out` are taken from the keywords, the
+    rest is the kernel's.
     """
-    own = {name: value for name, value in keywords.items() if name not in {"checks", "seed", "step_limit", "out"}}
+    own = {name: value for name, value in keywords.items() if name not in _OWN}
     outputs, result = _launch(
         kernel,
         arguments,
         own,
         cast("Checks", keywords.get("checks", "all")),
         seed=cast("int", keywords.get("seed", 0)),
+        late=bool(keywords.get("late", False)),
         step_limit=cast("int | None", keywords.get("step_limit", STEP_LIMIT)),
         out=keywords.get("out"),
     )
@@ -87,6 +91,7 @@ def _launch(
     checks: Checks,
     *,
     seed: int = 0,
+    late: bool = False,
     step_limit: int | None = STEP_LIMIT,
     out: object = None,
 ) -> tuple[tuple[object, ...], Result]:
@@ -104,6 +109,7 @@ def _launch(
         args=[_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters],
         checks=checks,
         seed=seed,
+        late=late,
         step_limit=step_limit,
         origins=special.origins,
         names=[parameter.name for parameter in special.parameters],

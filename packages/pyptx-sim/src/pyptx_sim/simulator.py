@@ -46,6 +46,7 @@ def run(
     args: Sequence[Value | Uninitialised] = (),
     checks: Checks = "all",
     seed: int = 0,
+    late: bool = False,
     step_limit: int | None = STEP_LIMIT,
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     names: Sequence[str] = (),
@@ -54,29 +55,28 @@ def run(
 
     `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for
     scalars, bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
-    `shared_bytes` is the dynamic shared memory. `checks` is "all", "none" or names of rules; with checks, faults
-    become findings and the kernel goes on, without them they raise MemoryFault or Deadlock. `seed` 0 runs warps in a
-    fixed order, any other number in a random one. `step_limit` bounds the basic blocks executed, None lifts the
-    bound. `origins` maps PTX lines to the user's frames, and `names` are the user's names of the arguments; both are
-    for messages only.
+    `shared_bytes` is the dynamic shared memory. `checks` is "all", "none" or names of rules; with checks, faults become
+    findings and the kernel goes on, without them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps,
+    and lets asynchronous work land, in a fixed order, any other number in a random one; `late` lets such work land only
+    when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `origins` maps PTX
+    lines to the user's frames, and `names` are the user's names of the arguments; both are for messages only.
 
-    Raises PtxSyntaxError for text that is no PTX, ProgramError (MissingSemantics) for a module that cannot be run,
-    LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
+    Raises PtxSyntaxError for text, ProgramError (MissingSemantics) for a module that cannot be run, LaunchError for
+    arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
     check_seed(seed)
     module = _parsed(ptx) if isinstance(ptx, str) else ptx
     program = lower(module, entry)
     rules = _rules(checks)
-    checked = bool(rules)
-    code = _compiled(program, origins or {}, checked=checked)
+    code = _compiled(program, origins or {}, checked=bool(rules))
     launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
     check_limits(program, launch)
 
     def attempt(warps: int) -> tuple[Machine, Arguments]:
-        packed = pack_arguments(program, args, checked=checked, names=names)
+        packed = pack_arguments(program, args, checked=bool(rules), names=names)
         log = FindingLog(program.line, origins or {}, rules.__contains__)
-        machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=checked, warps=warps)
-        machine.step_limit = step_limit
+        machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
+        machine.step_limit, machine.late = step_limit, late
         if not rules.isdisjoint(RULES):
             view = View(machine)
             machine.observers = Observers([make(view) for make in OBSERVERS])

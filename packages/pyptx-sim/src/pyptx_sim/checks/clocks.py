@@ -49,11 +49,14 @@ class WarpClocks:
         self._left: dict[Place, NDArray[np.int32]] = {}
         self.knows_earlier_waves: NDArray[np.bool_] = np.zeros(warps, np.bool_)
         self._earlier: set[int | None] = set()
+        # What arrivals have left at each phase of each mbarrier, and which warps they were of.
+        self._signals: dict[tuple[int, int], tuple[NDArray[np.int32], set[int]]] = {}
 
     def next_wave(self) -> None:
         """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
         self._earlier |= {location for location, scope, _ in self._left if scope == _WIDEST}
         self._left.clear()
+        self._signals.clear()
         self.known[:] = 0
         self.now[:] = 1
         self._fenced = {_WIDEST: np.zeros_like(self.known)}
@@ -81,6 +84,21 @@ class WarpClocks:
             if narrower <= level:
                 fenced[warps] = self.known[warps]
         self.now[warps] += 1
+
+    def signal(self, place: int, phase: int, warps: Offsets) -> None:
+        """Leave what `warps` know and have done at a phase of an mbarrier."""
+        self.known[warps, warps] = self.now[warps]
+        left, who = self._signals.setdefault((place, phase), (np.zeros_like(self.known[0]), set()))
+        np.maximum(left, self.known[warps].max(axis=0), out=left)
+        who.update(warps.tolist())
+        self.now[warps] += 1
+
+    def acquire(self, place: int, phase: int, warps: Offsets) -> Offsets:
+        """Let `warps` know what was left at a phase; return those of them that have left something there too."""
+        left, who = self._signals.get((place, phase), (None, frozenset[int]()))
+        if left is not None:
+            self.known[warps] = np.maximum(self.known[warps], left)
+        return np.array([warp for warp in warps.tolist() if warp in who], np.int64)
 
     def exchange(self, warps: Offsets, locations: Offsets, *, leaves: bool) -> None:
         """Let strong accesses of `warps` take what lies at `locations`, and, if they write, leave what they fenced."""

@@ -88,6 +88,14 @@ class RaceChecker:
         """Freeze what the warps know, for a release to the warps of the scope."""
         self._warp_clocks.fence(np.unique(warps), scope)
 
+    def signal(self, place: int, phase: int, warps: Offsets, pc: int) -> None:  # noqa: ARG002 - as above
+        """Leave what the warps know at a phase of an mbarrier."""
+        self._warp_clocks.signal(place, phase, np.unique(warps))
+
+    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:  # noqa: ARG002 - as above
+        """Take what was left there; lanes of a warp that all come this way have met."""
+        self._lane_clocks.meet_all(self._warp_clocks.acquire(place, phase, warps))
+
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:

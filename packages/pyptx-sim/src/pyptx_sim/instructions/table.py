@@ -7,7 +7,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from pyptx_sim.errors import MissingSemantics, ProgramError
-from pyptx_sim.instructions import addresses, atomics, barriers, branches, calls, matrices, moves, stack, transfers
+from pyptx_sim.instructions import (
+    addresses,
+    async_copy,
+    atomics,
+    barriers,
+    branches,
+    calls,
+    matrices,
+    mbarriers,
+    moves,
+    stack,
+    transfers,
+)
 from pyptx_sim.instructions.compute import compile_operation
 from pyptx_sim.instructions.operands import Operands
 from pyptx_sim.machine.code import Block, Code, Step, Terminator
@@ -54,6 +66,8 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "setmaxnreg": transfers.compile_hint,
     "griddepcontrol": transfers.compile_hint,
     "createpolicy": transfers.compile_policy,
+    "mbarrier": mbarriers.compile_mbarrier,
+    "cp": async_copy.compile_copy,
 }
 ENDS: Final[dict[str, _CompileEnd]] = {
     "bra": branches.compile_bra,
@@ -64,6 +78,7 @@ ENDS: Final[dict[str, _CompileEnd]] = {
     "call": calls.compile_call,
     "bar": barriers.compile_barrier,
     "barrier": barriers.compile_barrier,
+    "mbarrier": mbarriers.compile_wait,
 }
 # Engine opcodes of which another chapter owns some forms.
 _OTHERS: Final = frozenset({("red", "async"), ("st", "async"), ("st", "bulk")})

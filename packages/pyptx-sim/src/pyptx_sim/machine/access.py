@@ -54,13 +54,15 @@ class Places:
 class Access:
     """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others.
 
-    Of the bytes that it reads, those in the mask `used` matter.
+    Of the bytes that it reads, those in the mask `used` matter. `alignment` is that of the address where it isn't the
+    size.
     """
 
     kind: AccessKind
     size: int
     strong: bool = False
     used: int = ALL_BYTES
+    alignment: int = 0
 
     def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
         """Return where the lanes access; None if no access is sound.
@@ -82,19 +84,20 @@ class Access:
         return Places(memory.flat_at(picked, lanes.warps(positions), columns), positions, columns)
 
     def _sound(self, memory: Memory, addresses: IntArray) -> bool:
-        size = self.size
-        if not memory.holds(int(addresses.min()), int(addresses.max()) + size):
+        if not memory.holds(int(addresses.min()), int(addresses.max()) + self.size):
             return False
-        return size == 1 or not int(np.bitwise_or.reduce(addresses, axis=None)) & (size - 1)
+        low_bits = (self.alignment or self.size) - 1
+        return not low_bits or not int(np.bitwise_or.reduce(addresses, axis=None)) & low_bits
 
     def _report(self, wave: Wave, lanes: Lanes, memory: Memory, picked: IntArray) -> Mask:
         """Report the faults among the picked addresses; return which are sound."""
+        alignment = self.alignment or self.size
         outside = memory.outside(picked, self.size)
-        misaligned = (picked & (self.size - 1)) != 0
+        misaligned = (picked & (alignment - 1)) != 0
         verb = "read" if self.kind == "read" else "written" if self.kind == "write" else "updated"
         for rule, bad, hint in (
             ("out-of-bounds", outside, "check the index against the extent, or guard the access"),
-            ("misaligned", misaligned & ~outside, f"the address must be a multiple of {self.size}"),
+            ("misaligned", misaligned & ~outside, f"the address must be a multiple of {alignment}"),
         ):
             if not bad.any():
                 continue
@@ -111,7 +114,7 @@ class Access:
         """Check what is read and tell the observers; before the access takes place."""
         machine = wave.machine
         if self.kind != "write":
-            self._check_initialised(wave, lanes, memory, places)
+            self.check_initialised(wave, lanes, memory, places)
         if not machine.observers.active or memory.space not in _OBSERVED:
             return
         positions, columns = lanes.active if places.positions is None else (places.positions, places.columns)
@@ -126,7 +129,8 @@ class Access:
             _OBSERVED[memory.space], kind, offsets, self.size, lanes.warps(positions), columns, wave.pc
         )
 
-    def _check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
+    def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
+        """Report what is read and was never written."""
         # Compilers copy structures on the stack word by word, padding included.
         arena = memory.arena
         if self.used == ALL_BYTES:

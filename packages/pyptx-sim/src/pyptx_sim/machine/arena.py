@@ -85,6 +85,18 @@ class Arena:
             word = packed.view(self._units(unit).dtype)[..., 0]
             self._units(unit)[index + part if part else index] = word
 
+    def copy(self, targets: IntArray, source: Arena, sources: IntArray, size: int) -> None:
+        """Copy `size` bytes (a power of two up to 16), aligned to it, from each of `sources` to one of `targets`."""
+        shift = size.bit_length() - 1
+        self._units(size)[targets >> shift] = source._units(size).take(sources >> shift)
+
+    def copy_part(self, targets: IntArray, source: Arena, sources: IntArray, size: int, used: IntArray) -> None:
+        """Copy the first `used` of `size` bytes each, and put zeros behind them."""
+        step = np.arange(size)
+        inside = step < used[:, None]
+        values = source.data[np.where(inside, sources[:, None] + step, 0)]
+        self.data[targets[:, None] + step] = np.where(inside, values, 0)
+
     def holds(self, offsets: IntArray, values: list[Array]) -> bool:
         """Tell whether writing `values` at the offsets would change nothing."""
         present = self.gather(np.asarray(offsets), values[0].dtype, len(values))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_sim.errors import Deadlock
+from pyptx_sim.machine.autopsy import describe_wait
 from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ def _hint(wave: Wave, *, spinning: bool) -> str:
 
 
 def _place(wave: Wave, code: Code, strand: int) -> int:
-    if wave.strands.state[strand] == State.READY:
-        return code[int(wave.strands.block[strand])].first
+    if wave.strands.state[strand] in {State.READY, State.MBARRIER}:
+        wait = wave.mbarriers.waits.get(int(wave.strands.warp[strand]))
+        return wait.pc if wait is not None else code[int(wave.strands.block[strand])].first
     return int(wave.strands.site[strand])
 
 
@@ -58,8 +60,8 @@ def _describe(wave: Wave, code: Code, strand: int) -> str:
         State.CLUSTER: wave.clusters.describe,
     }
     state = State(int(strands.state[strand]))
-    otherwise = "spins" if state == State.READY else "waits for other lanes of its warp"
-    reason = reasons[state](strand) if state in reasons else otherwise
+    otherwise = "waits for other lanes of its warp" if state == State.GATE else "spins"
+    reason = reasons[state](strand) if state in reasons else describe_wait(wave, strand) or otherwise
     pc = _place(wave, code, strand)
     line = program.line(pc)
     frames = wave.machine.log.origins.get(line, ()) if line is not None else ()

@@ -81,8 +81,9 @@ class Watch:
 
     def _everybody_ran(self, wave: Wave) -> bool:
         strands = wave.strands
-        ready = strands.ready()
-        return bool((strands.last_run[ready] >= self._step).all())
+        # Who waits at an mbarrier is told "not yet" after a while, and may then do something else.
+        able = np.isin(strands.state, (State.READY, State.MBARRIER))
+        return bool((strands.last_run[able] >= self._step).all())
 
     def _same(self, wave: Wave) -> bool:
         before = self._registers or []

@@ -11,12 +11,14 @@ from pyptx_sim.errors import SimulationError, StepLimitExceeded
 from pyptx_sim.machine.arena import Arena
 from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
 from pyptx_sim.machine.deadlock import describe_deadlock
+from pyptx_sim.machine.engine import Engine
 from pyptx_sim.machine.frames import Frames
 from pyptx_sim.machine.geometry import Geometry
 from pyptx_sim.machine.livelock import Watch
 from pyptx_sim.machine.memory import FlatMemory, LocalMemory, SharedMemory
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.scheduler import Scheduler
+from pyptx_sim.machine.unfinished import finish
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.origins import point_at
 from pyptx_sim.program.layout import aligned
@@ -45,8 +47,8 @@ _CHAIN = 32
 class Machine:
     """One launch: the program, the memory that outlives waves, and what is counted.
 
-    `checked` says that faults become findings in `log`; without it they raise. `printed` collects what the kernel
-    prints.
+    `checked` says that faults become findings in `log`; without it they raise. `late`: asynchronous work lands only
+    when something waits for it. `printed` collects what the kernel prints.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Machine:
         self.steps = 0
         self.instructions = 0
         self.step_limit: int | None = None
+        self.late = False
         self.shared_end = program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
         self.shared_stride = aligned(self.shared_end, 128)
         self.starved = False
@@ -111,12 +114,12 @@ class Machine:
         random = np.random.default_rng(seed) if seed else None
         with np.errstate(all="ignore"):
             for first in range(0, self.launch.ctas, self.ctas_per_wave):
-                wave = self._wave(first, min(self.ctas_per_wave, self.launch.ctas - first))
+                wave = self._wave(first, min(self.ctas_per_wave, self.launch.ctas - first), random)
                 if not self._run_wave(wave, random):
                     return False
         return True
 
-    def _wave(self, first: int, ctas: int) -> Wave:
+    def _wave(self, first: int, ctas: int, random: np.random.Generator | None) -> Wave:
         launch, program = self.launch, self.program
         geometry = Geometry(launch, first, ctas)
         if first:
@@ -129,9 +132,10 @@ class Machine:
         )
         memories["local"] = LocalMemory(self._local, program.local_size, geometry.height)
         barriers, clusters = Barriers(ctas), ClusterBarriers(ctas // size, geometry.height)
-        wave = Wave(self, geometry, memories, Frames(), barriers, clusters)
-        barriers.attach(wave)
-        clusters.attach(wave)
+        engine = Engine("late" if self.late else "random" if random is not None else "ordered", random)
+        wave = Wave(self, geometry, memories, Frames(), barriers, clusters, engine)
+        for part in (barriers, clusters, engine, wave.mbarriers):
+            part.attach(wave)
         self._latest = wave
         self.observers.wave_started()
         return wave
@@ -143,12 +147,13 @@ class Machine:
             if picked is None:
                 break
             index, group = picked
-            if watch.stuck(wave, index):
+            if watch.stuck(wave, index) and not wave.engine.land_all():
                 self._give_up(wave)
                 return False
             wave.watching = watch.watching
             self._execute(wave, self.code[index], group)
         self.steps += wave.steps
+        finish(wave)
         if len(wave.strands.alive()):
             describe_deadlock(wave, self.code)
             return False

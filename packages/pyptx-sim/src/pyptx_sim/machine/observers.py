@@ -55,3 +55,13 @@ class Observers:
         """Tell of a memory fence."""
         for observer in self._observers:
             observer.fence(warps, scope, pc)
+
+    def signal(self, place: int, phase: int, warps: IntArray, pc: int) -> None:
+        """Tell that warps arrive at an mbarrier, and release what they did."""
+        for observer in self._observers:
+            observer.signal(place, phase, warps, pc)
+
+    def acquire(self, place: int, phase: int, warps: IntArray, pc: int) -> None:
+        """Tell that warps have seen a phase of an mbarrier complete."""
+        for observer in self._observers:
+            observer.acquire(place, phase, warps, pc)

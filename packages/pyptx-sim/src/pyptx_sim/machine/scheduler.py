@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 # A strand that has waited so many steps goes before the other strands of its warp, wherever it stands.
 _STARVED = 64
+# How often, in steps, to look for strands that have waited too long at an mbarrier; and, in a random order, how likely
+# one is told "not yet" before its time.
+_OVERDUE = 64
+_IMPATIENT = 0.02
 # `key` of a strand that passes its gate although lanes are missing.
 _PASS = -2
 
@@ -29,24 +33,26 @@ class Scheduler:
     cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
     """
 
-    __slots__ = ("_code", "_random", "_wave")
+    __slots__ = ("_code", "_next_look", "_random", "_wave")
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
         """Schedule the strands of `wave` on `code`."""
         self._wave = wave
         self._code = code
+        self._next_look = 0
         self._random = random
 
     def pick(self) -> tuple[int, Group] | None:
         """Return a block and the strands that execute it now, or None if no strand can run."""
         strands = self._wave.strands
         while True:
+            self._advance_others()
             if strands.diverged:
                 strands.merge()
                 self._open_gates()
             ready = strands.ready()
             if not len(ready):
-                if not self._force_gates(ready):
+                if not self._unblock(ready):
                     return None
                 continue
             ids, block = self._choose(ready)
@@ -56,6 +62,27 @@ class Scheduler:
                     continue
             strands.last_run[ids] = self._wave.steps
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
+
+    def _advance_others(self) -> None:
+        """Let asynchronous work land as its schedule wants, and let go who has waited long enough at an mbarrier."""
+        wave = self._wave
+        if wave.engine.busy:
+            wave.engine.turn()
+        if not wave.mbarriers.parked:
+            return
+        if wave.steps >= self._next_look:
+            self._next_look = wave.steps + _OVERDUE
+            wave.mbarriers.let_overdue_go()
+        if self._random is not None and self._random.random() < _IMPATIENT:
+            waiting = wave.mbarriers.waiting()
+            wave.mbarriers.let_go(waiting[self._random.random(len(waiting)) < self._random.random()])
+
+    def _unblock(self, ready: IntArray) -> bool:
+        """Let something go on when no strand is ready; False if nothing can."""
+        mbarriers = self._wave.mbarriers
+        if self._force_gates(ready) or self._wave.engine.land_awaited(mbarriers.awaited()):
+            return True
+        return bool(mbarriers.parked) and mbarriers.let_go(mbarriers.waiting())
 
     def _choose(self, ready: IntArray) -> tuple[IntArray, int]:
         strands = self._wave.strands
@@ -148,7 +175,9 @@ class Scheduler:
         """Let strands pass whose missing lanes cannot come, since none of their warp can run; report them."""
         strands = self._wave.strands
         waiting = np.flatnonzero(strands.state == State.GATE)
-        stuck = waiting[~np.isin(strands.warp[waiting], strands.warp[ready])]
+        # Lanes at an mbarrier will come: it may still complete.
+        moving = np.concatenate([strands.warp[ready], strands.warp[self._wave.mbarriers.waiting()]])
+        stuck = waiting[~np.isin(strands.warp[waiting], moving)]
         if not len(stuck):
             return False
         _, first = np.unique(strands.warp[stuck], return_index=True)

@@ -27,6 +27,7 @@ class State(IntEnum):
     CLUSTER = 2  # waits for the cluster's barrier
     GATE = 3  # waits for other lanes of its warp
     DEAD = 4  # has exited, or was merged into another strand
+    MBARRIER = 5  # waits at an mbarrier, and may be told "not yet"
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run")

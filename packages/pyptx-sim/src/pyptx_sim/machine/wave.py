@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
+from pyptx_sim.machine.mbarriers import Mbarriers
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.machine.strands import Strands
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
@@ -14,8 +16,10 @@ from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
+    from pyptx_sim.machine.engine import Engine
     from pyptx_sim.machine.frames import Frames
     from pyptx_sim.machine.geometry import Geometry
+    from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.memory import Memory
@@ -34,12 +38,15 @@ class Wave:
     __slots__ = (
         "barriers",
         "clusters",
+        "engine",
         "exited",
         "frames",
         "geometry",
+        "groups",
         "height",
         "live",
         "machine",
+        "mbarriers",
         "memories",
         "partial",
         "pc",
@@ -62,6 +69,7 @@ class Wave:
         frames: Frames,
         barriers: Barriers,
         clusters: ClusterBarriers,
+        engine: Engine,
     ) -> None:
         """Put every thread of the wave's CTAs in front of the entry's first block."""
         program = machine.program
@@ -72,6 +80,9 @@ class Wave:
         self.frames = frames
         self.barriers = barriers
         self.clusters = clusters
+        self.engine = engine
+        self.mbarriers = Mbarriers()
+        self.groups: dict[GroupKind, Groups] = {}
         self.live: Mask = geometry.threads.copy()
         self.registers: list[Array | None] = [None] * program.slots
         self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
@@ -147,6 +158,13 @@ class Wave:
         self.progress += 1
         self.barriers.recheck()
         self.clusters.recheck()
+
+    def groups_of(self, kind: GroupKind) -> Groups:
+        """Return the groups of one kind of all threads."""
+        known = self.groups.get(kind)
+        if known is None:
+            known = self.groups[kind] = Groups(self.height)
+        return known
 
     def lanes_of(self, ids: IntArray) -> Lanes:
         """Return the lanes of strands `ids`, at most one for each warp, in order of warps."""

@@ -19,8 +19,15 @@ _TERMINATORS = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "bar", "b
 _WARP_COLLECTIVES = frozenset({"shfl", "vote", "match", "redux", "elect"})
 
 
+def waits_alone(opcode: tuple[str, ...]) -> bool:
+    """Tell whether an instruction may have to be executed again, and is a block of its own for that."""
+    return opcode[0] == "mbarrier" and opcode[1] in {"test_wait", "try_wait"}
+
+
 def ends_block(opcode: tuple[str, ...]) -> bool:
     """Tell whether an instruction is the last one of its block."""
+    if waits_alone(opcode):
+        return True
     return opcode[0] in _TERMINATORS and opcode[:2] != ("bar", "warp")
 
 
@@ -39,7 +46,7 @@ def basic_blocks(
     for site in sites:
         if ends_block(site.instruction.opcode):
             leaders.add(site.pc + 1)
-        if is_gate(site.instruction.opcode):
+        if is_gate(site.instruction.opcode) or waits_alone(site.instruction.opcode):
             leaders.add(site.pc)
     bodies = [function.body for function in functions if function.body]
     leaders.update(body.start for body in bodies)

@@ -142,6 +142,11 @@ class Program:
         return frozenset(slots)
 
     @cached_property
+    def signals(self) -> tuple[int, ...]:
+        """The pcs of the instructions that arrive at mbarriers, or count bytes there."""
+        return tuple(site.pc for site in self.sites if _signals(site.instruction.opcode))
+
+    @cached_property
     def _lines(self) -> list[int]:
         # A pass over the whole text, so only for messages.
         source = Source(emit(self.module))
@@ -173,6 +178,12 @@ class Program:
         line = self.line(pc)
         site = self.sites[pc]
         return f"PTX line {line}, in {site.function}: {self.spell(pc)}"
+
+
+def _signals(opcode: tuple[str, ...]) -> bool:
+    if opcode[0] == "mbarrier":
+        return opcode[1] in {"arrive", "arrive_drop", "complete_tx"}
+    return "mbarrier::complete_tx::bytes" in opcode or opcode[1:4] == ("async", "mbarrier", "arrive")
 
 
 def _names(operand: Operand) -> Iterator[str]:

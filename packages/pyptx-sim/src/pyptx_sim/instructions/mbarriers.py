@@ -1,0 +1,249 @@
+"""`mbarrier`. Manual: "Parallel Synchronization and Communication Instructions: mbarrier"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Address, Sink
+from pyptx_sim.errors import MissingSemantics
+from pyptx_sim.instructions.addresses import space_of, target
+from pyptx_sim.instructions.threads import Threads, by_offset, in_shared
+from pyptx_sim.machine.access import Access
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.mbarriers import BYTES, GIVES_UP, Wait, pending_of, phase_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.addresses import Target
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.instructions.registers import Reader, Writer
+    from pyptx_sim.machine.code import Group, Step, Terminator
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+
+ACCESS = Access("atomic", BYTES, strong=True)
+# Words of PTX 9.3 whose objects have another layout, which the manual leaves open.
+_NEWER = ("layout::v1", "phase_type::primary", "phase_type::conditional")
+
+
+def barrier_target(operands: Operands, operand: Operand) -> Target:
+    """Return where an mbarrier operand lies."""
+    return target(operands, operand, space_of(operands.opcode))
+
+
+def compile_mbarrier(operands: Operands) -> Step:
+    """Compile every form but the waits."""
+    _refuse_newer(operands)
+    compile_it = {
+        "init": _init,
+        "inval": _inval,
+        "arrive": _arrive,
+        "arrive_drop": _arrive,
+        "expect_tx": _transactions,
+        "complete_tx": _transactions,
+        "pending_count": _pending_count,
+        "check_layout": _check_layout,
+    }.get(operands.opcode[1])
+    if compile_it is None:
+        operands.fail(f"there is no mbarrier.{operands.opcode[1]}")
+    return compile_it(operands)
+
+
+def _refuse_newer(operands: Operands) -> None:
+    word = next((word for word in operands.opcode if word in _NEWER), None)
+    if word is not None:
+        raise MissingSemantics(
+            f"the simulator has no semantics for mbarrier with .{word}",
+            hint="use the forms without layout and phase type",
+        )
+
+
+def _on_each(operands: Operands, address: Operand, act: Callable[[Wave, int, int], None], what: str) -> Step:
+    """Return a step that acts on the barrier of every thread."""
+    find = barrier_target(operands, address)
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for _, threads in in_shared(wave, lanes, find, ACCESS, what):
+            for offset in threads.offsets.tolist():
+                act(wave, offset, wave.pc)
+
+    return step
+
+
+def _init(operands: Operands) -> Step:
+    address, count = operands.operands
+    find, read = barrier_target(operands, address), operands.read(count, "u32")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            counts = threads.read(read, wave, part).tolist()
+            for offset, expected in zip(threads.offsets.tolist(), counts, strict=True):
+                wave.mbarriers.init(offset, expected, wave.pc)
+
+    return step
+
+
+def _inval(operands: Operands) -> Step:
+    return _on_each(
+        operands, operands.operands[0], lambda wave, offset, pc: wave.mbarriers.invalidate(offset, pc), "the mbarrier"
+    )
+
+
+def _arrive(operands: Operands) -> Step:
+    opcode = operands.opcode
+    _refuse_multicast(operands)
+    given = list(operands.operands)
+    state = Sink() if isinstance(given[0], Address) else given.pop(0)
+    find = barrier_target(operands, given[0])
+    expects = "expect_tx" in opcode
+    last = operands.read(given[1], "u32") if len(given) > 1 else None
+    write = None if isinstance(state, Sink) else operands.write(state, "b64")
+    drops, stays, releases = opcode[1] == "arrive_drop", "noComplete" in opcode, "relaxed" not in opcode
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        states = np.zeros((lanes.height, WARP), np.uint64)
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            ones = np.ones(len(threads), np.int64)
+            amounts = ones if last is None else threads.read(last, wave, part)
+            for offset, index in by_offset(threads):
+                if expects:
+                    wave.mbarriers.expect(offset, int(amounts[index].sum()), wave.pc)
+                counts = (ones if expects else amounts)[index].tolist()
+                releasing = threads.warps[index] if releases else None
+                before = wave.mbarriers.arrive(offset, counts, wave.pc, releasing, drops=drops, stays=stays)
+                states[threads.positions[index], threads.columns[index]] = before
+        if write is not None:
+            write(wave, lanes, states)
+
+    return step
+
+
+def _refuse_multicast(operands: Operands) -> None:
+    if any(word.startswith("multicast") for word in operands.opcode):
+        raise MissingSemantics("the simulator has no semantics for a multicast arrival at mbarriers")
+
+
+def _transactions(operands: Operands) -> Step:
+    _refuse_multicast(operands)
+    address, amount = operands.operands
+    find, read = barrier_target(operands, address), operands.read(amount, "u32")
+    completes = operands.opcode[1] == "complete_tx"
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        act = wave.mbarriers.complete if completes else wave.mbarriers.expect
+        for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            amounts = threads.read(read, wave, part).tolist()
+            for offset, count in zip(threads.offsets.tolist(), amounts, strict=True):
+                act(offset, count, wave.pc)
+
+    return step
+
+
+def _pending_count(operands: Operands) -> Step:
+    destination, state = operands.operands
+    write, read = operands.write(destination, "u32"), operands.read(state, "u64")
+    return lambda wave, lanes: write(wave, lanes, pending_of(read(wave, lanes)).astype(np.uint32))
+
+
+def _check_layout(operands: Operands) -> Step:
+    """Every object here has the layout that `mbarrier.init` without a layout gives."""
+    write = operands.write(operands.operands[0], "pred")
+    return lambda wave, lanes: write(wave, lanes, np.ones((1, 1), np.bool_))
+
+
+# --- waits --------------------------------------------------------------------------------------
+
+
+def compile_wait(operands: Operands, following: int) -> Terminator:
+    """Test for a phase's completion; a strand that is told "not yet" parks first, as `try_wait` may."""
+    _refuse_newer(operands)
+    destination, address, phase = operands.operands[:3]  # a time limit may follow
+    parity = "parity" in operands.opcode
+    wait = _Waiting(
+        find=barrier_target(operands, address),
+        read=operands.read(phase, "u32" if parity else "u64"),
+        write=operands.write(destination, "pred"),
+        parity=parity,
+        acquires="relaxed" not in operands.opcode,
+        following=following,
+    )
+    guard = operands.guard()
+
+    def test(wave: Wave, group: Group) -> int | None:
+        lanes = group.lanes if guard is None else group.lanes.narrowed(guard(wave, group.lanes))
+        return following if lanes is None else wait.test(wave, group, lanes)
+
+    return test
+
+
+class _Waiting:
+    """One `test_wait` or `try_wait`."""
+
+    def __init__(
+        self, *, find: Target, read: Reader, write: Writer, parity: bool, acquires: bool, following: int
+    ) -> None:
+        self._find = find
+        self._read = read
+        self._write = write
+        self._parity = parity
+        self._acquires = acquires
+        self._following = following
+
+    def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
+        """Answer the strands that find anything complete, or that have waited long enough; park the others."""
+        done = lanes.full_mask.copy()
+        parked: dict[int, int] = {}  # a warp, and the barrier it waits for
+        strands = wave.strands
+        giving_up = set(strands.warp[group.ids[strands.key[group.ids] == GIVES_UP]].tolist())
+        for part, threads in in_shared(wave, lanes, self._find, ACCESS, "the mbarrier"):
+            answers = self._answers(wave, part, threads)
+            done[threads.positions, threads.columns] = answers
+            self._note(wave, threads, answers)
+            failing = np.unique(threads.warps[~answers])
+            failing = failing[~np.isin(failing, [*threads.warps[answers], *giving_up])]
+            parked.update((warp, int(threads.offsets[threads.warps == warp][0])) for warp in failing.tolist())
+        strands.key[group.ids] = -1
+        return self._go_on(wave, group, lanes, done, parked)
+
+    def _answers(self, wave: Wave, lanes: Lanes, threads: Threads) -> Mask:
+        phases = threads.read(self._read, wave, lanes)
+        answers = np.zeros(len(threads), np.bool_)
+        for offset, index in by_offset(threads):
+            for value in np.unique(phases[index]).tolist():
+                same = index[phases[index] == value]
+                phase = value if self._parity else phase_of(value)
+                answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
+                if answers[same[0]] and self._acquires:
+                    wave.mbarriers.acquire(offset, np.unique(threads.warps[same]), wave.pc)
+        return answers
+
+    def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:
+        """Remember who waits for what, for the autopsy of a deadlock."""
+        waits = wave.mbarriers.waits
+        for warp, offset, answer in zip(
+            threads.warps.tolist(), threads.offsets.tolist(), answers.tolist(), strict=True
+        ):
+            if answer:
+                waits.pop(warp, None)
+            else:
+                waits[warp] = Wait(offset, wave.mbarriers.phase(offset), wave.pc)
+
+    def _go_on(self, wave: Wave, group: Group, lanes: Lanes, done: Mask, parked: dict[int, int]) -> int | None:
+        if not parked:
+            self._write(wave, lanes, done)
+            return self._following
+        strands, ids = wave.strands, group.ids
+        waits = np.isin(strands.warp[ids], list(parked))
+        going = lanes.narrowed(~np.isin(lanes.row_numbers(), list(parked))[:, None])
+        if going is not None:
+            self._write(wave, going, done)
+        strands.block[ids[~waits]] = self._following
+        parking = ids[waits]
+        keys: IntArray = np.array([parked[warp] for warp in strands.warp[parking].tolist()], np.int64)
+        wave.mbarriers.park(parking, keys)
+        return None

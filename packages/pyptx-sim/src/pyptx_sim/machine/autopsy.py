@@ -1,0 +1,40 @@
+"""What is said of mbarriers when a wave has ended or can never end: who waits for what, and who should have come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.mbarriers import Mbarrier
+    from pyptx_sim.machine.wave import Wave
+
+
+def describe_wait(wave: Wave, strand: int) -> str | None:
+    """Return which mbarrier a strand waits for and what is missing there; None if it waits for none."""
+    mbarriers = wave.mbarriers
+    wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
+    if wait is None:
+        return None
+    name = mbarriers.name(wait.offset)
+    known = dict(mbarriers.objects()).get(wait.offset)
+    if known is None:
+        return f"waits for {name}, which is not valid any more"
+    arrived = max(known.expected - known.pending, 0)
+    text = (
+        f"waits for phase {wait.phase} (parity {wait.phase & 1}) of {name}, which is in phase {known.phase}: "
+        f"{arrived} of {known.expected} arrivals"
+    )
+    if known.bytes:
+        text += f", {known.bytes} bytes missing" if known.bytes > 0 else f", {-known.bytes} bytes too many"
+    return f"{text}; {_who(wave, known)}"
+
+
+def _who(wave: Wave, known: Mbarrier) -> str:
+    """Return which instructions have arrived, and which could have but were never executed."""
+    program = wave.machine.program
+    came = [f"line {program.line(pc)} ({times}×)" for pc, times in known.arrivals.items()]
+    never = [f"line {program.line(pc)}" for pc in program.signals if pc not in wave.mbarriers.executed]
+    parts = [f"arrivals so far from {', '.join(came)}" if came else "nobody has arrived since it was initialised"]
+    if never:
+        parts.append(f"never executed: {', '.join(never)}")
+    return "; ".join(parts)

@@ -1,0 +1,51 @@
+"""Groups of asynchronous operations, which each thread counts for itself. Manual: "Async-group mechanism"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Mask
+
+GroupKind: TypeAlias = Literal["copy", "bulk"]
+
+
+class Groups:
+    """The groups of one kind of every thread of a wave, `[warps, 32]`.
+
+    A thread's operations go to its group number `open`; all groups below `done` are waited for, and all below `read`
+    are waited for as far as their sources go. All operations belong to groups below `issued`; the last one stands at pc
+    `issued_at`.
+    """
+
+    __slots__ = ("done", "issued", "issued_at", "open", "read")
+
+    def __init__(self, height: int) -> None:
+        """Begin with empty groups."""
+        self.open: IntArray = np.zeros((height, WARP), np.int64)
+        self.done: IntArray = np.zeros((height, WARP), np.int64)
+        self.read: IntArray = np.zeros((height, WARP), np.int64)
+
+        self.issued: IntArray = np.zeros((height, WARP), np.int64)
+        self.issued_at: IntArray = np.zeros((height, WARP), np.int64)
+
+    def note(self, warps: IntArray, lanes: IntArray, pc: int) -> None:
+        """Note an operation of each of some threads."""
+        self.issued[warps, lanes] = self.open[warps, lanes] + 1
+        self.issued_at[warps, lanes] = pc
+
+    def commit(self, warps: IntArray, masks: Mask) -> None:
+        """Close the current group of each thread in `masks`, a row for each of `warps`."""
+        self.open[warps] += masks
+
+    def wait(self, warps: IntArray, masks: Mask, latest: int, *, reads: bool) -> None:
+        """Wait for all groups of the threads but the `latest` ones."""
+        known = self.read if reads else self.done
+        known[warps] = np.where(masks, np.maximum(known[warps], self.open[warps] - latest), known[warps])
+        if not reads:
+            np.maximum(self.read, self.done, out=self.read)

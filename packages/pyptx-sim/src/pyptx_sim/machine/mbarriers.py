@@ -1,0 +1,362 @@
+"""mbarrier objects: phases, pending arrivals and pending bytes. Manual: "mbarrier".
+
+An object is known by the offset of its eight bytes in the shared arena of the wave. Its contents are opaque, so they
+are kept here and not in the arena.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.errors import BarrierFault
+from pyptx_sim.machine.strands import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+
+# Manual: "Contents of the mbarrier object": expected and pending arrivals, and pending bytes either way.
+LIMIT = (1 << 20) - 1
+BYTES = 8
+# A state that `mbarrier.arrive` returns: the pending count before it in the low bits, the phase above.
+_COUNT_BITS = 20
+
+# A parked strand is let go with "not yet" after so many steps, as hardware's time limit does.
+_TIME_LIMIT = 512
+# `key` of a strand that tests its barrier once more and then goes on, whatever the answer.
+GIVES_UP = -3
+
+
+@dataclass(slots=True)
+class Mbarrier:
+    """One object.
+
+    `seen` is the last phase that a wait found complete, `landed` the phase and the pc of the last copy that counted
+    bytes here. pcs say who did what, for messages.
+    """
+
+    expected: int
+    initialised_at: int
+    pending: int
+    bytes: int = 0
+    phase: int = 0
+    seen: int = -1
+    completed_at: int = -1
+    landed: tuple[int, int] | None = None
+    arrivals: Counter[int] = field(default_factory=Counter[int])
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is pending in the current phase."""
+        return self.pending == 0 and self.bytes == 0
+
+    def state(self) -> int:
+        """Return what an arrival returns if it comes now."""
+        return self.phase << _COUNT_BITS | self.pending
+
+
+def pending_of(states: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> IntArray:
+    """Return the pending counts within states that arrivals returned."""
+    return (states & np.uint64(LIMIT)).astype(np.int64)
+
+
+def phase_of(state: int) -> int:
+    """Return the phase within a state that an arrival returned."""
+    return state >> _COUNT_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a warp last waited for in vain: the barrier, the phase, and the instruction."""
+
+    offset: int
+    phase: int
+    pc: int
+
+
+class Mbarriers:
+    """All mbarriers of a wave.
+
+    `parked` counts the strands that wait; `waits` holds for a warp what it waits for.
+    """
+
+    __slots__ = ("_objects", "_wave", "executed", "parked", "waits")
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._objects: dict[int, Mbarrier] = {}
+        self.parked = 0
+        self.waits: dict[int, Wait] = {}
+        self.executed: set[int] = set()  # pcs that have signalled any object
+        self._wave: Wave
+
+    def attach(self, wave: Wave) -> None:
+        """Serve `wave`."""
+        self._wave = wave
+
+    def misuse(self, rule: str, message: str, pc: int, hint: str, *, other_pc: int | None = None) -> None:
+        """Report what has no meaning, or raise BarrierFault in a run without checks."""
+        machine = self._wave.machine
+        if not machine.checked:
+            raise BarrierFault(f"{rule}: {message}", where=machine.where(pc), hint=hint)
+        machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint)
+
+    def name(self, offset: int) -> str:
+        """Return an object in the user's words."""
+        memory = self._wave.memories["shared"]
+        return f"mbarrier {memory.describe_offset(offset)}"
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def init(self, offset: int, count: int, pc: int) -> None:
+        """Make an object of phase 0 that expects `count` arrivals in each phase."""
+        known = self._objects.get(offset)
+        if known is not None:
+            self.misuse(
+                "mbarrier-reinit",
+                f"{self.name(offset)} is initialised again while it is valid (phase {known.phase})",
+                pc,
+                "let one thread initialise it, once; mbarrier.inval ends its life",
+                other_pc=known.initialised_at,
+            )
+        if not 1 <= count <= LIMIT:
+            self.misuse(
+                "mbarrier-arrivals",
+                f"{self.name(offset)} would expect {count} arrivals",
+                pc,
+                f"the count must be from 1 to {LIMIT}",
+            )
+        self._objects[offset] = Mbarrier(count, pc, count)
+        self._wave.version += 1
+
+    def invalidate(self, offset: int, pc: int) -> None:
+        """End an object's life."""
+        known = self.find(offset, pc)
+        if known is None:
+            return
+        waiter = next((wait for wait in self.waits.values() if wait.offset == offset), None)
+        if waiter is not None:
+            self.misuse(
+                "mbarrier-inval",
+                f"{self.name(offset)} ends while a warp waits for its phase {waiter.phase}",
+                pc,
+                "let all waits return before one thread invalidates it",
+                other_pc=waiter.pc,
+            )
+        del self._objects[offset]
+        self._wave.version += 1
+
+    def find(self, offset: int, pc: int) -> Mbarrier | None:
+        """Return the object at `offset`; report one that is not initialised, and return None."""
+        known = self._objects.get(offset)
+        if known is None:
+            self.misuse(
+                "mbarrier-uninitialised",
+                f"there is no valid mbarrier at {self._wave.memories['shared'].describe_offset(offset)}",
+                pc,
+                "mbarrier.init it first, and let the others see that: fence.mbarrier_init or a barrier of the block",
+            )
+        return known
+
+    # --- arrivals and bytes ---------------------------------------------------------------------
+
+    def arrive(
+        self,
+        offset: int,
+        counts: list[int],
+        pc: int,
+        warps: IntArray | None = None,
+        *,
+        drops: bool = False,
+        stays: bool = False,
+    ) -> list[int]:
+        """Arrive once for each of `counts`, in order; return the states before each.
+
+        `warps` are those of the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
+        from the next phase on. `stays`: the phase must not complete.
+        """
+        known = self.find(offset, pc)
+        if known is None:
+            return [0] * len(counts)
+        self._check_seen(offset, known, pc)
+        self.executed.add(pc)
+        states = [0] * len(counts)
+        observers = self._wave.machine.observers
+        for number, count in enumerate(counts):
+            states[number] = known.state()
+            if warps is not None and observers.active:
+                observers.signal(offset, known.phase, warps[number : number + 1], pc)
+            if count > known.pending or (drops and count > known.expected):
+                self._too_many(offset, known, count, pc)
+                continue
+            known.pending -= count
+            known.arrivals[pc] += count
+            if drops:
+                known.expected -= count
+            if known.complete:
+                if stays:
+                    self._must_not_complete(offset, pc)
+                self._next_phase(offset, known, pc)
+        self._wave.version += 1
+        return states
+
+    def expect(self, offset: int, count: int, pc: int) -> None:
+        """Let the current phase wait for `count` more bytes."""
+        known = self.find(offset, pc)
+        if known is not None:
+            self.executed.add(pc)
+            self._count(offset, known, count, pc)
+
+    def complete(self, offset: int, count: int, pc: int) -> None:
+        """Count `count` bytes as arrived."""
+        known = self.find(offset, pc)
+        if known is None:
+            return
+        self.executed.add(pc)
+        known.arrivals[pc] += 1
+        known.landed = (known.phase, pc)
+        self._count(offset, known, -count, pc)
+        if known.complete and known.expected:
+            self._next_phase(offset, known, pc)
+
+    def await_copies(self, offset: int, count: int, pc: int) -> None:
+        """Expect `count` more arrivals in the current phase: those of copies that are under way."""
+        known = self.find(offset, pc)
+        if known is None:
+            return
+        known.pending += count
+        if known.pending > LIMIT:
+            self._too_many(offset, known, -count, pc)
+        self._wave.version += 1
+
+    def _count(self, offset: int, known: Mbarrier, count: int, pc: int) -> None:
+        known.bytes += count
+        self._wave.version += 1
+        if not -LIMIT <= known.bytes <= LIMIT:
+            self.misuse(
+                "mbarrier-bytes",
+                f"{self.name(offset)} has {known.bytes} bytes pending in phase {known.phase}",
+                pc,
+                f"the count must stay within ±{LIMIT}: expect as many bytes as land, in the same phase",
+            )
+            known.bytes = max(min(known.bytes, LIMIT), -LIMIT)
+
+    def _next_phase(self, offset: int, known: Mbarrier, pc: int) -> None:
+        known.phase += 1
+        known.pending = known.expected
+        known.completed_at = pc
+        wave = self._wave
+        wave.progress += 1
+        if self.parked:
+            strands = wave.strands
+            self._wake(np.flatnonzero((strands.state == State.MBARRIER) & (strands.key == offset)))
+
+    def _check_seen(self, offset: int, known: Mbarrier, pc: int) -> None:
+        """Report an arrival behind a phase whose completion nobody has seen. Manual: "Phase of the mbarrier object"."""
+        behind = known.phase - 1
+        if behind < 0 or known.seen >= behind or not self._wave.machine.checked:
+            return
+        self.misuse(
+            "mbarrier-phase",
+            f"an arrival in phase {known.phase} of {self.name(offset)}, though no wait has seen phase {behind} end",
+            pc,
+            "wait for each phase before anybody arrives for the next; or is the count that it began with too low?",
+            other_pc=known.completed_at,
+        )
+        known.seen = behind
+
+    def _too_many(self, offset: int, known: Mbarrier, count: int, pc: int) -> None:
+        expects = f"{known.expected} in each phase, {known.pending} of them pending in phase {known.phase}"
+        what = f"{count} arrivals at" if count > 0 else f"{-count} more arrivals awaited by"
+        self.misuse(
+            "mbarrier-arrivals",
+            f"{what} {self.name(offset)}, which expects {expects}",
+            pc,
+            "initialise it with the number of arrivals of one phase",
+            other_pc=known.initialised_at,
+        )
+
+    def _must_not_complete(self, offset: int, pc: int) -> None:
+        self.misuse(
+            "mbarrier-arrivals",
+            f"an arrival that is .noComplete completes the phase of {self.name(offset)}",
+            pc,
+            "use mbarrier.arrive without .noComplete for the last arrival",
+        )
+
+    # --- waiting --------------------------------------------------------------------------------
+
+    def test(self, offset: int, phase: int, pc: int, *, parity: bool) -> bool:
+        """Tell whether a phase is complete: one given by its parity, or by its number (of a state)."""
+        known = self.find(offset, pc)
+        if known is None:
+            return True  # there is nothing that could ever complete
+        if parity:
+            done = known.phase & 1 != phase
+        else:
+            done = known.phase > phase
+            if known.phase > phase + 1:
+                self.misuse(
+                    "mbarrier-phase",
+                    f"a wait for phase {phase} of {self.name(offset)}, which is in phase {known.phase}",
+                    pc,
+                    "a state is good for its own phase and the next one: wait before arriving again",
+                )
+        if done:
+            known.seen = max(known.seen, known.phase - 1)
+        return done
+
+    def acquire(self, offset: int, warps: IntArray, pc: int) -> None:
+        """Tell the observers that `warps` have seen the last phase of an object complete."""
+        known, observers = self._objects.get(offset), self._wave.machine.observers
+        if known is not None and observers.active:
+            observers.acquire(offset, known.phase - 1, warps, pc)
+
+    def phase(self, offset: int) -> int:
+        """Return the current phase of an object; 0 for none."""
+        known = self._objects.get(offset)
+        return known.phase if known is not None else 0
+
+    def park(self, ids: IntArray, offsets: IntArray) -> None:
+        """Let strands wait until the phase of their barrier completes, or time is up."""
+        strands = self._wave.strands
+        strands.state[ids] = State.MBARRIER
+        strands.key[ids] = offsets
+        strands.site[ids] = self._wave.pc
+        self.parked += len(ids)
+
+    def _wake(self, ids: IntArray) -> None:
+        strands = self._wave.strands
+        strands.state[ids] = State.READY
+        strands.key[ids] = -1
+        self.parked -= len(ids)
+
+    def waiting(self) -> IntArray:
+        """Return the strands that are parked."""
+        return np.flatnonzero(self._wave.strands.state == State.MBARRIER)
+
+    def awaited(self) -> set[int]:
+        """Return the barriers that parked strands wait for."""
+        return set(self._wave.strands.key[self.waiting()].tolist()) if self.parked else set()
+
+    def let_go(self, ids: IntArray) -> bool:
+        """Let parked strands go on with "not yet"; tell whether there are any."""
+        self._wake(ids)
+        self._wave.strands.key[ids] = GIVES_UP
+        return bool(len(ids))
+
+    def let_overdue_go(self) -> None:
+        """Let strands go on that have waited for long while others ran."""
+        waiting = self.waiting()
+        overdue = self._wave.steps - self._wave.strands.last_run[waiting] > _TIME_LIMIT
+        self.let_go(waiting[overdue])
+
+    def objects(self) -> Iterable[tuple[int, Mbarrier]]:
+        """Return the valid objects with their offsets."""
+        return self._objects.items()

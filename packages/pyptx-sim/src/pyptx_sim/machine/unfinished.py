@@ -1,0 +1,45 @@
+"""The end of a wave's asynchronous work: let it land, and report what nobody has waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.wave import Wave
+
+_HINT = "wait for it before the thread ends: its memory may be another block's by the time it lands"
+_WHAT = {"copy": "copies (cp.async)", "bulk": "bulk copies that read its block's shared memory"}
+
+
+def finish(wave: Wave) -> None:
+    """Let all work land; report groups whose threads have ended without a wait."""
+    wave.engine.land_all()
+    if not wave.machine.checked:
+        return
+    for kind, groups in wave.groups.items():
+        waited = groups.read if kind == "bulk" else groups.done
+        open_ = (groups.issued > waited) & wave.geometry.threads & ~wave.live
+        for pc in np.unique(groups.issued_at[open_]).tolist():
+            here = open_ & (groups.issued_at == pc)
+            warp, lane = (int(part[0]) for part in np.nonzero(here))
+            wave.machine.log.report(
+                "unfinished-copy",
+                f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {_WHAT[kind]}",
+                int(pc),
+                hint=_HINT,
+                count=int(np.count_nonzero(here)),
+            )
+    _report_unseen(wave)
+
+
+def _report_unseen(wave: Wave) -> None:
+    """Report copies whose mbarrier nobody has waited for."""
+    for offset, known in wave.mbarriers.objects():
+        if known.landed is None or known.landed[0] <= known.seen:
+            continue
+        phase, pc = known.landed
+        name = wave.mbarriers.name(offset)
+        message = f"nobody has waited for phase {phase} of {name}, which counts these bytes"
+        wave.machine.log.report("unfinished-copy", message, pc, hint=_HINT)
