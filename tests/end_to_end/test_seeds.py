@@ -106,3 +106,49 @@ def test_the_torch_pages_compiled_kernel_gives_the_same() -> None:
     source = on_cpu(block("004", "k = build_rms_norm(256, 4096)", "out = k_compiled(x, w)", occurrence=2))
     names = run(source, "seeds/004 compile", build_rms_norm=build, torch=torch)
     assert torch.equal(names["out"], names["k"](names["x"], names["w"]))
+
+
+def test_the_kernel_pages_copy_of_a_tensor_traces_and_assembles() -> None:
+    from pyptx import Layout, Tile, kernel, ptx, reg, smem
+    from pyptx.types import bf16, u32
+
+    source = block("001", "ptx.cp.async_.bulk.tensor_2d(", ")")
+
+    @kernel(in_specs=(Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(64, 64)),), grid=1, block=128)
+    def load(A: Any) -> None:
+        x, y = reg.scalar(u32, init=0), reg.scalar(u32, init=0)
+        names = {"sA": smem.wgmma_tile(bf16, (64, 64)), "bar": smem.mbarrier(1), "A": A, "x": x, "y": y}
+        run(source, "seeds/001 tensor", ptx=ptx, **names)
+        ptx.ret()
+
+    text = load.ptx(M=256, K=256)
+    assert text.count("cp.async.bulk.tensor.2d.shared::cluster.global") == 1
+    assert load.cubin(M=256, K=256)[:4] == b"\x7fELF"
+
+
+def test_the_transpiler_pages_loop_of_products_traces_and_assembles() -> None:
+    from pyptx import kernel, ptx, reg, smem
+    from pyptx.types import f32, u32
+
+    source = block("003", 'with ptx.loop("consumer_pair_loop"):', "    ptx.inst.wgmma.wait_group.sync.aligned(0)")
+
+    @kernel(arch="sm_90a", grid=1, block=128, extern_smem="smem", smem=1 << 16)
+    def consume() -> None:
+        base = smem.base()
+        names = {
+            "consumer_pipe": ptx.pipeline(4),
+            "full": ptx.mbarrier.array(base, 0, 4),
+            "smem_base": base,
+            "lane_mask": reg.scalar(u32, init=0),
+            "b_base": base,
+            "b_offsets": (49152, 49184, 49216, 49248),
+            "b_masks": (262016, 262112, 262080, 262112),
+            "acc_frag": reg.array(f32, 128),
+            "first_scale_zero": False,
+        }
+        run(source, "seeds/003 loop", ptx=ptx, **names)
+        ptx.ret()
+
+    text = consume.ptx()
+    assert text.count("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16") == 4
+    assert consume.cubin()[:4] == b"\x7fELF"
