@@ -198,9 +198,11 @@ def test_a_tool_that_does_not_work_is_broken(tmp_path: Path, script: str) -> Non
     assert (status, lines["ptxas"]["state"]) == (1, "broken")
 
 
-def test_a_framework_without_its_runtime_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "FRAMEWORKS", (("numpy", "pyptx-numpy", "pyptx[numpy]"),))
-    (line,) = installation.frameworks()
+def test_a_framework_without_its_runtime_and_a_missing_simulator_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "FRAMEWORKS", (("numpy", "pyptx_numpy", "pyptx[numpy]"),))
+    monkeypatch.setattr(installation, "SIMULATOR", "pyptx_simulator")
+    simulator, line = installation.frameworks()
+    assert (simulator.subject, simulator.state) == ("simulator", "missing")
     assert (line.subject, line.state, line.hint) == ("numpy", "missing", "pip install 'pyptx[numpy]'")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -64,8 +64,16 @@ def export(
     entries, compiler = _compiled(chosen, Request(declaration, choices or [{}]))
     outline = outline_of(declaration, entries[0].special)
     check_outline(outline, entries)
-    write_folder(path, _files(Heading(chosen, version("pyptx-dsl"), compiler, (outline,)), entries))
+    write_folder(path, _files(Heading(chosen, _version(), compiler, (outline,)), entries))
     return path
+
+
+def _version() -> str:
+    """Return the version of this distribution, whose sources may be used without installing it."""
+    try:
+        return version("pyptx-dsl")
+    except PackageNotFoundError:
+        return "from sources"
 
 
 def _check_described(declaration: Declaration) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.metadata import Distribution
 from importlib.metadata import distributions as installed
+from importlib.util import find_spec
 from typing import Final
 
 from pyptx_ir.errors import PyptxError
@@ -15,8 +16,9 @@ OWN: Final = (
     *("pyptx-arch-hopper", "pyptx-arch-blackwell"),
 )
 OLDEST_PYTHON: Final = (3, 11)
-# The framework, the package that runs kernels on its arrays, and how to install that.
-FRAMEWORKS: Final = (("torch", "pyptx-torch", "pyptx[torch]"), ("jax", "pyptx-jax", "pyptx[jax]"))
+# The framework, the module that runs kernels on its arrays, and how to install that.
+FRAMEWORKS: Final = (("torch", "pyptx_torch", "pyptx[torch]"), ("jax", "pyptx_jax", "pyptx[jax]"))
+SIMULATOR: Final = "pyptx_sim"
 
 
 def python() -> tuple[Diagnosis, ...]:
@@ -33,6 +35,8 @@ def python() -> tuple[Diagnosis, ...]:
 def distributions() -> tuple[Diagnosis, ...]:
     """Tell which of pyptx's distributions there are, and whether their versions go together."""
     versions = {name: row.version for name, row in _installed().items() if name in OWN}
+    if not versions:
+        return (Diagnosis("pyptx", "ok", "no distribution is installed; imported from its sources"),)
     listed = ", ".join(f"{name} {versions[name]}" for name in OWN if name in versions)
     if len({_numbers(version)[:2] for version in versions.values()}) > 1:
         newest = max(versions.values(), key=_numbers)
@@ -81,18 +85,17 @@ def _clashes() -> tuple[Diagnosis, ...]:
 
 def frameworks() -> tuple[Diagnosis, ...]:
     """Tell of a simulator that is not here, and of frameworks on whose arrays nothing runs kernels."""
-    found = _installed()
     missing = [
         Diagnosis(
             framework,
             "missing",
-            f"{framework} {found[framework].version} is installed; {package}, which runs kernels on its arrays, is not",
+            f"{framework} is installed; {module.replace('_', '-')}, which runs kernels on its arrays, is not",
             f"pip install '{extra}'",
         )
-        for framework, package, extra in FRAMEWORKS
-        if framework in found and package not in found
+        for framework, module, extra in FRAMEWORKS
+        if find_spec(framework) is not None and find_spec(module) is None
     ]
-    if "pyptx-sim" not in found:
+    if find_spec(SIMULATOR) is None:
         said = "pyptx-sim is not installed: kernels don't run on the CPU"
         missing.insert(0, Diagnosis("simulator", "missing", said, "pip install pyptx-sim"))
     return tuple(missing)
