@@ -120,16 +120,6 @@ def test_the_cuda_graphs_tier() -> None:
         assert torch.equal(out, 2 * x)
 
 
-def test_the_first_call_of_a_kernel_may_be_inside_a_capture() -> None:
-    torch.cuda.synchronize()
-    double, x = build_double(), numbers()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        out = double(x)
-    graph.replay()
-    assert torch.equal(out, 2 * x)
-
-
 def test_a_graph_replays_after_its_kernel_has_made_room_for_others() -> None:
     double, x = build_double(), numbers()
     operator_of(double)._plans[CUDA.type] = Plans(operator_of(double), CUDA, limit=4)
