@@ -1,0 +1,164 @@
+"""What products take: fragments and shared tiles, held against the form of the product before anything is emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from pyptx_arch_hopper.descriptors import advance, descriptor_of, tile_of
+from pyptx_dsl.allocations import SharedAlloc, SharedSlice
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.handle import Handle
+from pyptx_dsl.operands import as_integer
+from pyptx_dsl.register import NegPred, Reg, RegArray
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import from_name, u32, u64
+from pyptx_dsl.types import pred as predicate
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from pyptx_arch_hopper.products import Form
+
+__all__ = ["accumulator", "check_sizes", "factor", "metadata_operands", "scale_operand", "signs_of", "transpositions"]
+
+_A_REGISTERS = 4
+
+
+def accumulator(what: str, form: Form, value: object, columns: int) -> list[Reg]:
+    """Return the registers of d; raise OperandError that says how many of which type there are."""
+    held = form.d if form.d in {"f32", "s32"} else "b32"
+    return _fragment(what, "d", value, form.accumulators(columns), held)
+
+
+def _fragment(what: str, name: str, value: object, count: int, held: str) -> list[Reg]:
+    given = [value] if isinstance(value, Reg) else value
+    every = list(cast("Sequence[object]", given)) if isinstance(given, Sequence | RegArray) else []
+    found = [each for each in every if isinstance(each, Reg)]
+    if len(found) != count or len(every) != count:
+        raise OperandError(
+            f"{what}: {name} is {count} registers, not {len(every)}",
+            hint=f"{name} = reg.array({held}, {count})",
+        )
+    wrong = next((each for each in found if not _holds(held, each)), None)
+    if wrong is not None:
+        raise RegisterTypeError(
+            f"{what}: {name} is {count} {held} registers, and {wrong.raw_name} is a {wrong.dtype} one",
+            hint=f"{name} = reg.array({held}, {count})",
+        )
+    return found
+
+
+def _holds(held: str, register: Reg) -> bool:
+    """Tell whether a register is declared so that the instruction takes it."""
+    declared = register.dtype.checked
+    return declared in {"f32": ("f32", "b32"), "s32": ("s32", "b32", "u32")}.get(held, ("b32", "u32", "s32"))
+
+
+def factor(what: str, name: str, value: object, byte_offset: int) -> object:
+    """Return the operand of a factor: registers, or a descriptor that is computed if it has to be."""
+    if isinstance(value, Reg):
+        if value.dtype.bits != u64.bits or not value.dtype.is_integer:
+            raise RegisterTypeError(
+                f"{what}: {name} is a descriptor, and {value.raw_name} is a {value.dtype} register",
+                hint="make one: ptx.wgmma.make_descriptor(address, …)",
+            )
+        return advance(value, byte_offset) if byte_offset else value
+    if isinstance(value, SharedAlloc | SharedSlice):
+        return descriptor_of(f"{what}: {name}", value, byte_offset)
+    if name == "b":
+        raise OperandError(f"{what}: b lies in shared memory, not in {value!r}", hint="pass a tile or a descriptor")
+    if byte_offset:
+        raise OperandError(f"{what}: a_k_offset={byte_offset} of a matrix in registers")
+    return _fragment(what, "a", value, _A_REGISTERS, "b32")
+
+
+def signs_of(what: str, form: Form, signs: tuple[int, int]) -> tuple[int, ...]:
+    """Return the immediates that negate factors; raise OperandError for what cannot be negated."""
+    for name, sign in zip(("scale_a", "scale_b"), signs, strict=True):
+        if as_integer(sign) not in {-1, 1}:
+            raise OperandError(f"{what}: {name}={sign!r}: a factor is taken as it is (1) or negated (-1)")
+        if sign != 1 and not form.negates:
+            raise OperandError(f"{what}: {form.types} cannot negate ({name}={sign})")
+    return signs if form.negates else ()
+
+
+def transpositions(
+    what: str, form: Form, matrices: tuple[object, object, object], turns: tuple[int | None, int | None]
+) -> tuple[int, ...]:
+    """Return the immediates that say which factor is MN-major: what the tiles say, or what was asked for."""
+    in_registers = not isinstance(matrices[1], Reg | SharedAlloc | SharedSlice)
+    found: list[int] = []
+    for name, value, asked in zip(("a", "b"), matrices[1:], turns, strict=True):
+        tile = tile_of(value)
+        told = None if tile is None else int(tile.major == "MN")
+        turn = (told or 0) if asked is None else as_integer(asked)
+        if turn not in {0, 1}:
+            raise OperandError(f"{what}: trans_{name}={asked!r}: 0 is K-major, 1 is MN-major")
+        if tile is not None and told != turn:
+            raise OperandError(
+                f"{what}: trans_{name}={asked} contradicts {tile!r}", hint=f"leave trans_{name} out\n{tile.picture()}"
+            )
+        if turn and (not form.transposes or (name == "a" and in_registers)):
+            raise OperandError(
+                f"{what}: trans_{name}=1 of {form.types}: only 16-bit matrices in shared memory may be MN-major"
+            )
+        found.append(turn)
+    if not form.transposes:
+        return ()
+    return tuple(found[1:]) if in_registers else tuple(found)
+
+
+def check_sizes(
+    what: str, form: Form, shape: Sequence[int], matrices: tuple[object, object, object], *, dense: bool
+) -> None:
+    """Refuse a product that reads past a tile, or elements of another size than it has."""
+    depths = (shape[2] if dense else shape[2] // 2, shape[2])
+    for name, value, extent, depth, type_name in zip(
+        ("a", "b"), matrices[1:], shape[:2], depths, (form.a, form.b), strict=True
+    ):
+        tile = tile_of(value)
+        if tile is None:
+            continue
+        if tile.dtype.bits != from_name(type_name).bits:
+            raise OperandError(
+                f"{what}: {name} is {type_name}, and {tile!r} holds elements of {tile.dtype.bits} bits",
+                hint=f"describe the tile with the type of the product\n{tile.picture()}",
+            )
+        if tile.mn < extent or tile.k < depth:
+            raise OperandError(
+                f"{what}: {name} reads {extent} x {depth}, and {tile!r} has {tile.mn} x {tile.k}",
+                hint=f"a product of {type_name} takes all of M or N, and {depth} of K\n{tile.picture()}",
+            )
+        bits = depth * tile.dtype.bits
+        if tile.major == "K" and tile.swizzle and bits > tile.panel_width * 8:
+            raise OperandError(
+                f"{what}: {name} reads {bits // 8} bytes of a row, and the panels of {tile!r} have {tile.panel_width}",
+                hint=f"use a wider swizzle\n{tile.picture()}",
+            )
+
+
+def metadata_operands(what: str, form: Form, metadata: Reg, selector: int) -> tuple[object, ...]:
+    """Return the metadata of a sparse factor, and which threads hold it."""
+    number = as_integer(selector)
+    if number is None or not 0 <= number < form.selectors:
+        raise OperandError(f"{what}: selector={selector!r} of {form.types}", hint=f"0 to {form.selectors - 1}")
+    return (metadata, number)
+
+
+def scale_operand(value: object) -> object:
+    """Return scale-d: a constant, a predicate, or the predicate that a number is not zero."""
+    if isinstance(value, NegPred) or (isinstance(value, Handle) and value.dtype.kind == "pred"):
+        return value
+    if isinstance(value, Reg):
+        if not value.dtype.is_integer or value.dtype.bits != u32.bits:
+            raise RegisterTypeError(
+                f"scale_d is a predicate or a 32-bit integer, and {value.raw_name} is a {value.dtype} register"
+            )
+        trace = active("ptx.wgmma.mma_async")
+        accumulates = trace.fresh(predicate)
+        trace.emit(("setp", "ne", "u32" if value.dtype.kind != "signed" else "s32"), (accumulates, value, 0))
+        return accumulates
+    number = as_integer(value)
+    if number not in {0, 1}:
+        raise OperandError(f"scale_d={value!r}: d is added to (True) or not (False)")
+    return tree.Immediate(str(number))

@@ -1,0 +1,196 @@
+"""What is said of calls that make no sense: at the user's line, with what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyptx_dsl import ptx, reg, smem
+from pyptx_dsl.decorator import kernel
+from pyptx_dsl.errors import DslError, SpecError, TraceError
+from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.types import b1, b32, bf16, e4m3, f16, f32, f64, s8, s32, tf32, u16, u32, u64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).name
+K_MAJOR = SharedTile(bf16, (64, 64), stages=2)
+MN_MAJOR = SharedTile(bf16, (64, 64), major="MN", stages=2)
+
+
+def product(**changes: Any) -> None:
+    """Call mma_async for m64n64k16 in bf16, with some arguments changed; `tile` stands for what needs a trace."""
+    given = {
+        "shape": (64, 64, 16),
+        "dtype_d": f32,
+        "dtype_a": bf16,
+        "dtype_b": bf16,
+        "d": lambda: reg.array(f32, 32),
+        "a": lambda: reg.scalar(u64),
+        "b": lambda: reg.scalar(u64),
+        **changes,
+    }
+    made = {key: value() if callable(value) else value for key, value in given.items()}
+    (ptx.wgmma.mma_async_sp if "metadata" in made else ptx.wgmma.mma_async)(**made)
+
+
+def tile(layout: SharedTile) -> Callable[[], Any]:
+    return lambda: smem.tile(layout)[0] if layout.stages > 1 else smem.tile(layout)
+
+
+BYTES = {"dtype_d": s32, "dtype_a": s8, "dtype_b": s8, "shape": (64, 64, 32), "d": lambda: reg.array(s32, 32)}
+FP8 = {"dtype_a": e4m3, "dtype_b": e4m3, "shape": (64, 64, 32)}
+SPARSE = {"metadata": lambda: reg.scalar(b32), "shape": (64, 64, 32)}
+PRODUCTS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"dtype_a": f16}, "has no product f32 += f16 x bf16 * it has f16 += f16 x f16, f32 += f16 x f16"),
+    ({"shape": (64, 60, 16)}, "has no shape (64, 60, 16) * N one of 8, 16, … 256"),
+    ({"shape": (64, 64, 64)}, "has no shape (64, 64, 64) * in steps of 16"),
+    ({"shape": (128, 64, 16)}, "has no shape * it has (64, N, 16)"),
+    ({**BYTES, "shape": (64, 40, 32)}, "has no shape * 8, 16, 24, 32, 48"),
+    ({"d": lambda: reg.array(f32, 16)}, "d is 32 registers, not 16 * d = reg.array(f32, 32)"),
+    ({"d": lambda: reg.array(s32, 32)}, "d is 32 f32 registers, and * is a s32 one"),
+    ({"dtype_d": f16, "dtype_a": f16, "dtype_b": f16}, "d is 16 registers, not 32 * d = reg.array(b32, 16)"),
+    ({"d": "acc"}, "d is 32 registers, not "),
+    ({"a": lambda: reg.array(b32, 3)}, "a is 4 registers, not 3 * a = reg.array(b32, 4)"),
+    ({"a": lambda: reg.array(f32, 4)}, "a is 4 b32 registers, and * is a f32 one"),
+    ({"a": lambda: reg.scalar(u32)}, "a is a descriptor, and * is a u32 register"),
+    ({"a": lambda: reg.array(b32, 4), "a_k_offset": 32}, "a_k_offset=32 of a matrix in registers"),
+    ({"a": lambda: reg.array(b32, 4), "trans_a": 1}, "only 16-bit matrices in shared memory"),
+    ({"b": lambda: reg.array(b32, 4)}, "b lies in shared memory"),
+    ({"b": lambda: smem.alloc(bf16, (64, 64))}, "does not say how its matrix lies * smem.tile"),
+    ({"scale_a": 0}, "scale_a=0: a factor is taken as it is (1) or negated (-1)"),
+    ({**BYTES, "scale_b": -1}, "cannot negate (scale_b=-1)"),
+    ({**FP8, "trans_b": 1}, "trans_b=1 of f32 += e4m3 x e4m3: only 16-bit matrices"),
+    ({"trans_b": 2}, "0 is K-major, 1 is MN-major"),
+    ({"satfinite": True}, "has no satfinite"),
+    ({"scale_d": 2}, "scale_d=2: d is added to (True) or not (False)"),
+    ({"scale_d": lambda: reg.scalar(f32)}, "scale_d is a predicate or a 32-bit integer"),
+    ({"a_k_offset": 8}, "a descriptor cannot advance by 8 bytes"),
+    ({**SPARSE, "selector": 2}, "selector=2 * 0 to 1"),
+    (
+        {**SPARSE, "dtype_d": s32, "dtype_a": b1, "dtype_b": b1, "shape": (64, 8, 512)},
+        "s32 += b1 x b1 has no sparse product",
+    ),
+)
+PICTURED: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"a": tile(K_MAJOR), "trans_a": 1}, "trans_a=1 contradicts SharedTile(bf16, (64, 64), major='K'"),
+    ({"b": tile(MN_MAJOR), "trans_b": 0}, "trans_b=0 contradicts SharedTile(bf16, (64, 64), major='MN'"),
+    ({"b": tile(SharedTile(bf16, (32, 64)))}, "b reads 64 x 16, and SharedTile(bf16, (32, 64)"),
+    ({"a": tile(SharedTile(tf32, (64, 32)))}, "a is bf16, and SharedTile(tf32"),
+    ({"b": lambda: smem.tile(K_MAJOR)[0, 4]}, "begins 576 bytes into SharedTile(bf16, (64, 64)"),
+    (
+        {**SPARSE, "b": tile(SharedTile(bf16, (64, 64), swizzle="32B"))},
+        "b reads 64 bytes of a row, and the panels of",
+    ),
+)
+
+
+def refused(body: Callable[[], object]) -> str:
+    """Return what is said of a body, which must be about a line of this file."""
+
+    def k() -> None:
+        body()
+
+    with pytest.raises(DslError) as caught:
+        kernel(k, arch="sm_90a").ptx()
+    assert isinstance(caught.value, TraceError | SpecError)
+    assert HERE in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("changes", "said"), PRODUCTS, ids=[said.split(" * ")[0] for _, said in PRODUCTS])
+def test_a_wrong_product_is_refused_with_what_there_is(changes: dict[str, Any], said: str) -> None:
+    heard = refused(lambda: product(**changes))
+    assert [part for part in said.split(" * ") if part not in heard] == [], heard
+
+
+@pytest.mark.parametrize(("changes", "said"), PICTURED, ids=[said for _, said in PICTURED])
+def test_a_product_that_contradicts_its_tile_is_refused_with_the_picture(changes: dict[str, Any], said: str) -> None:
+    heard = refused(lambda: product(**changes))
+    assert said in heard
+    assert "  row 0 " in heard
+
+
+BULK = ptx.cp.async_.bulk
+CALLS: tuple[tuple[Callable[[], object], str], ...] = (
+    (lambda: ptx.setmaxnreg(100), "setmaxnreg cannot set 100 registers * 24 to 256 in steps of 8"),
+    (lambda: ptx.setmaxnreg_dec(16), "setmaxnreg cannot set 16 registers"),
+    (lambda: ptx.wgmma.wait_group(-1), "takes a number of groups"),
+    (lambda: ptx.wgmma.descriptor(smem.alloc(bf16, (8, 8))), "does not say how its matrix lies"),
+    (lambda: ptx.wgmma.descriptor(smem.tile(K_MAJOR), k=8), "no product can begin at mn=0, k=8 * row 7"),
+    (lambda: ptx.wgmma.advance(reg.scalar(u32), 32), "no descriptor"),
+    (lambda: descriptor(leading_byte_offset=8), "leading_byte_offset=8: a descriptor counts in 16 bytes"),
+    (lambda: descriptor(stride_byte_offset=1 << 18), "stride_byte_offset=262144: a descriptor counts in 16 bytes"),
+    (lambda: descriptor(swizzle=4), "swizzle=4: a descriptor has 0 to 3"),
+    (lambda: descriptor(base_offset=8), "base_offset=8: a descriptor has 0 to 7"),
+    (lambda: descriptor(base=reg.scalar(u16)), "a u16 register, and no address"),
+    (lambda: descriptor(base=ptx.addr(reg.scalar(u32))), "not of ptx.addr(register)"),
+    (lambda: descriptor(base=7), "is no address in shared memory"),
+    (lambda: load(2, (0,)), "takes 2 coordinates, not 1 * innermost first"),
+    (lambda: load(2, (0, 0), mode="tile::gather4"), "takes 5 coordinates (one column, four rows), not 2"),
+    (lambda: load(3, (0, 0, 0), mode="im2col"), "im2col of 3 dimensions takes 1 offsets, not 0"),
+    (lambda: load(3, (0, 0, 0), offsets=(1,)), "offsets=(1,) belong to im2col copies"),
+    (lambda: load(1, (0,), mode="tiles"), "mode='tiles' means nothing here"),
+    (lambda: load(1, (0,), cta_group=3), "cta_group=3: 1 or 2"),
+    (lambda: load(1, (0,), mbar=None), "needs the mbarrier"),
+    (lambda: load(1, (0,), src=reg.scalar(u32)), "a u32 register, and no tensor map"),
+    (lambda: BULK.load(reg.scalar(u32), reg.scalar(u64), 24, mbar=reg.scalar(u32)), "a bulk copy of 24 bytes"),
+    (lambda: BULK.wait_group("all"), "takes a number of groups"),
+    (lambda: BULK.tensor_1d.reduce("mul", dst="m", src=reg.scalar(u32), coord=(0,)), "op='mul' means nothing here"),
+    (lambda: ptx.tma.load_3d(reg.scalar(u32), "m", 0, mbar=reg.scalar(u32)), "needs row and col"),
+    (lambda: ptx.tma.load_3d(reg.scalar(u32), "m", 0, 32, reg.scalar(u32)), "begins at a multiple of 64 columns"),
+    (lambda: ptx.tma.load_3d(0, "m", 0, 0, 0, coords=(0, 0, 0)), "or coords, not both"),
+    (lambda: ptx.tma.load_3d_multicast(0, "m", 0, 0, 0), "needs mask="),
+    (lambda: ptx.tma.load_3d_multicast(0, "m", 0, 0, 0, 1, issuer=0, pred=reg.scalar(u32)), "not both"),
+    (lambda: ptx.cluster.arrive(sem="acquire"), "sem='acquire' means nothing here"),
+    (lambda: ptx.cluster.map_shared_u32(reg.scalar(u64), 0), "a shared address has 32 bits * map_shared_u64"),
+    (lambda: ptx.cluster.map_shared_u32(ptx.addr(reg.scalar(u32)), 0), "leave ptx.addr(…) away"),
+    (lambda: ptx.cluster.arrive_multicast(reg.scalar(u32), 0), "one bit for each of up to 16 blocks"),
+    (lambda: ptx.st_async(b32, reg.scalar(u32), [reg.scalar(b32)] * 3, mbar=reg.scalar(u32)), "one, two or four"),
+    (lambda: ptx.multimem.st(f32, reg.scalar(u64), [reg.scalar(f32)] * 3), "takes one, 2, 4 or 8 registers, not 3"),
+    (lambda: ptx.multimem.red("add", f64, reg.scalar(u64), reg.scalar(f64), sem="acquire"), "sem='acquire'"),
+    (lambda: ptx.multimem.st(f64, reg.scalar(u64), reg.scalar(f64), scope="gpu"), "go together"),
+    (lambda: ptx.multimem.cp.async_.bulk(reg.scalar(u64), reg.scalar(u32), 8), "a bulk copy of 8 bytes"),
+    (lambda: epilogue(12), "frag has 12 registers"),
+    (lambda: epilogue(16, tmp_pack=[]), "tmp_bf16 is 8 registers (b16), tmp_pack 4 (b32)"),
+)
+
+
+def descriptor(**changes: Any) -> None:
+    given = {"leading_byte_offset": 16, "stride_byte_offset": 1024, **changes}
+    base = given.pop("base") if "base" in given else reg.scalar(u32)
+    ptx.wgmma.make_descriptor(base, **given)
+
+
+def load(rank: int, coord: tuple[int, ...], **changes: Any) -> None:
+    given = {"dst": reg.scalar(u32), "src": reg.scalar(u64), "mbar": reg.scalar(u32), **changes}
+    getattr(BULK, f"tensor_{rank}d")(coord=coord, **given)
+
+
+def epilogue(count: int, **more: Any) -> None:
+    place = {"smem_base": reg.scalar(u32), "lane": reg.scalar(u32), "row_stride": 72}
+    ptx.stmatrix_x4_trans_f32_bf16(frag=reg.array(f32, count), **place, **more)
+
+
+@pytest.mark.parametrize(("call", "said"), CALLS, ids=[said.split(" * ")[0] for _, said in CALLS])
+def test_a_wrong_call_is_refused_with_what_there_is(call: Callable[[], object], said: str) -> None:
+    heard = refused(call)
+    assert [part for part in said.split(" * ") if part not in heard] == [], heard
+
+
+def test_a_descriptor_of_words_is_the_bits_of_the_manual() -> None:
+    """Manual: "Matrix Descriptor Format"."""
+
+    def k() -> None:
+        base = reg.scalar(u32)
+        ptx.wgmma.make_descriptor(base, leading_byte_offset=32, stride_byte_offset=512, swizzle=2, base_offset=5)
+        ptx.wgmma.make_descriptor(base, leading_byte_offset=16, stride_byte_offset=1024, swizzle=1)
+
+    text = kernel(k, arch="sm_90a").ptx()
+    first, second = (int(line.split()[-1].rstrip(";")) for line in text.splitlines() if "or.b64" in line)
+    assert first == 2 << 16 | 32 << 32 | 5 << 49 | 2 << 62
+    assert second == ptx.wgmma.MASKED_DESC_B128
+    assert ptx.wgmma.SWIZZLE_128B, (ptx.wgmma.SWIZZLE_64B, ptx.wgmma.SWIZZLE_32B, ptx.wgmma.SWIZZLE_NONE) == (1, 2, 3)
