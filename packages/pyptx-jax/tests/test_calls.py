@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -194,3 +201,40 @@ def test_the_shape_of_the_result_is_known_without_running(x: jax.Array, w: jax.A
     struct = jax.eval_shape(add_row, jax.ShapeDtypeStruct((3, 64), jnp.float32), w)
     assert (struct.shape, struct.dtype) == ((3, 64), jnp.float32)
     assert jax.eval_shape(double, x).shape == (64,)
+
+
+def test_a_kernel_that_nobody_holds_goes(x: jax.Array) -> None:
+    kernel = copy_of(types.f32)
+    for _ in range(3):
+        kernel(x.reshape(2, 32))
+    gone = weakref.ref(kernel)
+    del kernel
+    gc.collect()
+    assert gone() is None
+
+
+EXIT = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("kernels", sys.argv[1])
+kernels = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(kernels)
+import gc
+import os
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import jax
+function = jax.jit(lambda x: x.at[0].set(kernels.double((x @ x)[0])))
+x = jax.numpy.ones((1024, 1024))
+for _ in range(3):
+    x = function(x)
+"""
+
+
+def test_a_process_may_end_while_a_kernel_runs() -> None:
+    kernels = Path(__file__).with_name("kernels.py")
+    words = [sys.executable, "-c", EXIT, str(kernels)]
+    done = subprocess.run(words, env={**os.environ, "PYPTX_CPU": "quiet"}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -88,6 +88,16 @@ def sharded_arrays_are_gathered_for_a_call() -> None:
     np.testing.assert_array_equal(kernels.add_row(x, jax.device_put(W, NamedSharding(MESH, WHOLE))), X + W)
 
 
+def meshes_may_be_explicit() -> None:
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Explicit,))
+    with jax.set_mesh(mesh):
+        x, w = jax.device_put(X, NamedSharding(mesh, ROWS)), jax.device_put(W, NamedSharding(mesh, WHOLE))
+        np.testing.assert_array_equal(jax.jit(kernels.add_row)(x, w), X + W)
+        y = jax.jit(jax.shard_map(kernels.add_row, in_specs=(ROWS, WHOLE), out_specs=ROWS))(x, w)
+        assert jax.typeof(y).sharding.spec[0] == "d"
+        np.testing.assert_array_equal(y, X + W)
+
+
 def pmap_gives_each_device_an_item() -> None:
     np.testing.assert_array_equal(jax.pmap(kernels.product, in_axes=(0, None))(X[:2], W), X[:2] * W)
 
@@ -122,6 +132,7 @@ CHECKS = (
     shard_map_gives_each_device_its_rows,
     vmap_and_gradients_pass_shard_map,
     sharded_arrays_are_gathered_for_a_call,
+    meshes_may_be_explicit,
     pmap_gives_each_device_an_item,
     a_pallas_kernel_and_ours_share_a_program_on_both_devices,
     threads_on_both_devices,

@@ -9,7 +9,10 @@
 #include <nanobind/stl/vector.h>
 #include <xla/ffi/api/ffi.h>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,10 +28,8 @@ using namespace nb::literals;
 namespace pyptx {
 namespace {
 
-// One tensor of a single launch. A buffer of more dimensions is a batch: its items lie one behind the other.
-struct Item {
-  std::size_t rank, bytes;
-};
+// One tensor of a single launch: its rank and its bytes. A buffer of more dimensions is a batch of them.
+using Item = std::pair<std::size_t, std::size_t>;
 
 // What a record becomes: `plan` on a GPU, `run` on a CPU. The operands of the custom call are the inputs; its results
 // are the outputs, then the new values of the inputs in `mutated`, each in its input's memory.
@@ -36,17 +37,43 @@ struct XlaLaunch {
   std::shared_ptr<Plan> plan;
   nb::object run;
   std::vector<Item> items;  // inputs, then outputs
-  std::vector<std::size_t> mutated;
   std::size_t inputs;
+  std::vector<std::size_t> mutated;
 };
 
-struct Buffer {
-  cu::Address data;
-  std::size_t bytes;
-  ffi::AnyBuffer::Dimensions dimensions;
-};
+// A stay in Python, on whichever thread XLA has called us. Python may end while XLA still computes, and then kills each
+// thread that wants its lock: so its end waits for those inside, and afterwards nobody is admitted.
+class Visit {
+ public:
+  Visit() {
+    std::lock_guard<std::mutex> guard(door);
+    admitted = !closed;
+    inside += admitted;
+  }
 
-// --- errors -----------------------------------------------------------------------------------------------------------
+  ~Visit() {
+    std::lock_guard<std::mutex> guard(door);
+    inside -= admitted;
+    if (inside == 0) empty.notify_all();
+  }
+
+  void require() const { if (!admitted) throw std::runtime_error("Python has ended"); }
+
+  static void close() {
+    nb::gil_scoped_release unlocked;
+    std::unique_lock<std::mutex> guard(door);
+    closed = true;
+    empty.wait(guard, [] { return inside == 0; });
+  }
+
+  bool admitted;
+
+ private:
+  static inline std::mutex door;
+  static inline std::condition_variable empty;
+  static inline bool closed = false;
+  static inline int inside = 0;
+};
 
 // The text of the Python exception that is set, which it clears; needs the interpreter's lock.
 std::string text_of_error() {
@@ -65,6 +92,8 @@ ffi::Error reported(Body body) {
     body();
     return ffi::Error::Success();
   } catch (const Failure& failure) {
+    Visit visit;
+    if (!visit.admitted) return ffi::Error::Internal(failure.what());
     nb::gil_scoped_acquire locked;
     raise(failure);
     return ffi::Error::Internal(text_of_error());
@@ -77,198 +106,176 @@ ffi::Error reported(Body body) {
   }
 }
 
-// --- buffers ----------------------------------------------------------------------------------------------------------
-
 // What is wrong with a program whose buffers are not those of its record; only a damaged one can be.
 [[noreturn]] void refuse(const std::string& why) {
   throw Failure("LaunchError", "this program was not made by pyptx, or it is damaged: " + why);
 }
 
-cu::Address address(const ffi::AnyBuffer& buffer) { return reinterpret_cast<cu::Address>(buffer.untyped_data()); }
-
-std::vector<Buffer> buffers_of(const XlaLaunch& launch, const ffi::RemainingArgs& operands,
-                               const ffi::RemainingRets& results) {
-  std::size_t outputs = launch.items.size() - launch.inputs;
-  if (operands.size() != launch.inputs || results.size() != outputs + launch.mutated.size())
-    refuse("a call has other operands and results than its record");
-  std::vector<Buffer> found;
-  found.reserve(launch.items.size());
-  auto add = [&](const ffi::AnyBuffer& buffer) {
-    found.push_back({address(buffer), buffer.size_bytes(), buffer.dimensions()});
-  };
-  for (std::size_t i = 0; i < launch.inputs; ++i) add(*operands.get<ffi::AnyBuffer>(i));
-  for (std::size_t i = 0; i < outputs; ++i) add(**results.get<ffi::AnyBuffer>(i));
-  for (std::size_t i = 0; i < launch.mutated.size(); ++i) {
-    ffi::AnyBuffer result = **results.get<ffi::AnyBuffer>(outputs + i);
-    Buffer& written = found[launch.mutated[i]];
-    if (result.size_bytes() != written.bytes) refuse("an array that is written to changes its size");
-    written.data = address(result);
-  }
-  return found;
-}
-
-// The batch dimensions that all buffers have in front of an item's own; one that is not batched has 1 there.
-std::vector<std::int64_t> batch_of(const XlaLaunch& launch, const std::vector<Buffer>& buffers) {
-  std::vector<std::int64_t> batch;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
-    const Item& item = launch.items[i];
-    if (buffer.dimensions.size() < item.rank) refuse("an array has fewer dimensions than in the record");
-    std::size_t leading = buffer.dimensions.size() - item.rank;
-    if (i == 0) batch.assign(leading, 1);
-    if (leading != batch.size()) refuse("arrays are batched differently");
-    std::size_t count = 1;
-    for (std::size_t axis = 0; axis < leading; ++axis) {
-      std::int64_t extent = buffer.dimensions[axis];
-      count *= static_cast<std::size_t>(extent);
-      if (batch[axis] == 1) batch[axis] = extent;
-      else if (extent != 1 && extent != batch[axis]) refuse("arrays are batched differently");
+// The tensors of a call, inputs then outputs, and the batch dimensions that all of them have in front of their own.
+class Batch {
+ public:
+  Batch(const XlaLaunch& launch, const ffi::RemainingArgs& operands, const ffi::RemainingRets& results)
+      : launch_(launch) {
+    std::size_t outputs = launch.items.size() - launch.inputs;
+    if (operands.size() != launch.inputs || results.size() != outputs + launch.mutated.size())
+      refuse("a call has other operands and results than its record");
+    for (std::size_t i = 0; i < launch.inputs; ++i) add(*operands.get<ffi::AnyBuffer>(i), launch.items[i]);
+    for (std::size_t i = 0; i < outputs; ++i)
+      add(**results.get<ffi::AnyBuffer>(i), launch.items[launch.inputs + i]);
+    for (std::size_t i = 0; i < launch.mutated.size(); ++i) {
+      ffi::AnyBuffer written = **results.get<ffi::AnyBuffer>(outputs + i), &read = buffers_[launch.mutated[i]];
+      if (written.size_bytes() != read.size_bytes()) refuse("an array that is written to changes its size");
+      read = written;
     }
-    if (buffer.bytes != count * item.bytes) refuse("an array has another size than in the record");
+    for (std::int64_t extent : extents_) count *= static_cast<std::size_t>(extent);
   }
-  return batch;
-}
 
-// Move each address to the item at `number` of a batch, counted with the last dimension fastest.
-void place(const XlaLaunch& launch, const std::vector<Buffer>& buffers, const std::vector<std::int64_t>& batch,
-           std::size_t number, std::vector<cu::Address>& addresses) {
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    std::size_t rest = number, stride = launch.items[i].bytes, offset = 0;
-    for (std::size_t axis = batch.size(); axis-- > 0;) {
-      auto extent = static_cast<std::size_t>(batch[axis]), own = static_cast<std::size_t>(buffers[i].dimensions[axis]);
-      if (own != 1) offset += rest % extent * stride;
-      rest /= extent;
-      stride *= own;
+  // Return the addresses of the item at `number`, counted with the last dimension fastest. A buffer that has 1 where
+  // others are batched is shared.
+  const std::vector<cu::Address>& item(std::size_t number) {
+    addresses_.resize(buffers_.size());
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      std::size_t rest = number, stride = launch_.items[i].second;
+      addresses_[i] = reinterpret_cast<cu::Address>(buffers_[i].untyped_data());
+      for (std::size_t axis = extents_.size(); axis-- > 0;) {
+        auto own = static_cast<std::size_t>(buffers_[i].dimensions()[axis]);
+        auto extent = static_cast<std::size_t>(extents_[axis]);
+        if (own != 1) addresses_[i] += rest % extent * stride;
+        rest /= extent;
+        stride *= own;
+      }
     }
-    addresses[i] = buffers[i].data + offset;
+    return addresses_;
   }
-}
 
-// Call `run` with the addresses of every item of the batch.
-template <typename Run>
-ffi::Error for_each_item(const XlaLaunch& launch, const ffi::RemainingArgs& operands,
-                         const ffi::RemainingRets& results, Run run) {
-  return reported([&] {
-    std::vector<Buffer> buffers = buffers_of(launch, operands, results);
-    std::vector<std::int64_t> batch = batch_of(launch, buffers);
-    std::size_t count = 1;
-    for (std::int64_t extent : batch) count *= static_cast<std::size_t>(extent);
-    std::vector<cu::Address> addresses(buffers.size());
-    for (std::size_t number = 0; number < count; ++number) {
-      place(launch, buffers, batch, number, addresses);
-      run(addresses);
+  std::size_t count = 1;  // of launches
+
+ private:
+  void add(const ffi::AnyBuffer& buffer, const Item& item) {
+    auto [rank, bytes] = item;
+    ffi::AnyBuffer::Dimensions dimensions = buffer.dimensions();
+    if (dimensions.size() < rank) refuse("an array has fewer dimensions than in the record");
+    if (buffers_.empty()) extents_.assign(dimensions.size() - rank, 1);
+    if (dimensions.size() - rank != extents_.size()) refuse("arrays are batched differently");
+    for (std::size_t axis = 0; axis < extents_.size(); ++axis) {
+      if (extents_[axis] == 1) extents_[axis] = dimensions[axis];
+      if (dimensions[axis] != 1 && dimensions[axis] != extents_[axis]) refuse("arrays are batched differently");
+      bytes *= static_cast<std::size_t>(dimensions[axis]);
     }
-  });
-}
+    if (buffer.size_bytes() != bytes) refuse("an array has another size than in the record");
+    buffers_.push_back(buffer);
+  }
 
-// --- handlers ---------------------------------------------------------------------------------------------------------
+  const XlaLaunch& launch_;
+  std::vector<ffi::AnyBuffer> buffers_;
+  std::vector<std::int64_t> extents_;
+  std::vector<cu::Address> addresses_;
+};
 
 // resolver(platform, record) returns an XlaLaunch. XLA finds handlers by name, so what they need cannot be handed in.
 PyObject* resolver = nullptr;
 
-struct Cuda {
-  static constexpr const char* name = "CUDA";
-};
-
-struct Cpu {
-  static constexpr const char* name = "cpu";
-};
+enum Platform { kCpu, kCuda };
+constexpr const char* kNames[] = {"cpu", "CUDA"};
 
 // A launch, held by a compiled program. Each platform has a type of its own, because it may come in a library of its
 // own, with a numbering of types of its own.
-template <typename Platform>
+template <Platform platform>
 struct State {
   static inline ffi::TypeId id = {};
 
   explicit State(nb::object made) : owner(std::move(made)), launch(nb::cast<const XlaLaunch*>(owner)) {}
 
   ~State() {
-    if (!nb::is_alive()) {  // Python has gone, and its objects with it
-      owner.release();
-      return;
+    Visit visit;
+    if (visit.admitted) {
+      nb::gil_scoped_acquire locked;
+      owner.reset();
+    } else {
+      owner.release();  // Python has gone, and its objects with it
     }
-    nb::gil_scoped_acquire locked;
-    owner.reset();
   }
 
   nb::object owner;
   const XlaLaunch* launch;
 };
 
-template <typename Platform>
-ffi::ErrorOr<std::unique_ptr<State<Platform>>> instantiate(std::string_view record) {
-  std::unique_ptr<State<Platform>> state;
+template <Platform platform>
+ffi::ErrorOr<std::unique_ptr<State<platform>>> instantiate(std::string_view record) {
+  std::unique_ptr<State<platform>> state;
+  Visit visit;
   ffi::Error error = reported([&] {
+    visit.require();
     nb::gil_scoped_acquire locked;
-    nb::object made = nb::handle(resolver)(Platform::name, nb::bytes(record.data(), record.size()));
-    state = std::make_unique<State<Platform>>(std::move(made));
+    nb::object made = nb::handle(resolver)(kNames[platform], nb::bytes(record.data(), record.size()));
+    state = std::make_unique<State<platform>>(std::move(made));
   });
   if (error.failure()) return ffi::Unexpected(std::move(error));
   return state;
 }
 
-ffi::Error execute_on_cuda(State<Cuda>* state, cu::Stream stream, std::int32_t device, ffi::RemainingArgs operands,
+ffi::Error execute_on_cuda(State<kCuda>* state, cu::Stream stream, std::int32_t device, ffi::RemainingArgs operands,
                            ffi::RemainingRets results) {
-  const Plan& plan = *state->launch->plan;
-  return for_each_item(*state->launch, operands, results, [&](const std::vector<cu::Address>& addresses) {
-    plan.launch(addresses.data(), addresses.size(), stream, device);
-  });
-}
-
-ffi::Error execute_on_cpu(State<Cpu>* state, ffi::RemainingArgs operands, ffi::RemainingRets results) {
-  const XlaLaunch& launch = *state->launch;
-  return for_each_item(launch, operands, results, [&](const std::vector<cu::Address>& addresses) {
-    nb::gil_scoped_acquire locked;
-    nb::list views;
-    for (std::size_t i = 0; i < addresses.size(); ++i) {
-      auto bytes = static_cast<Py_ssize_t>(launch.items[i].bytes);
-      nb::object view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(addresses[i]), bytes, PyBUF_WRITE));
-      if (!view.is_valid()) throw nb::python_error();
-      views.append(view);
+  return reported([&] {
+    Batch batch(*state->launch, operands, results);
+    for (std::size_t number = 0; number < batch.count; ++number) {
+      const std::vector<cu::Address>& addresses = batch.item(number);
+      state->launch->plan->launch(addresses.data(), addresses.size(), stream, device);
     }
-    launch.run(views);
   });
 }
 
-XLA_FFI_DEFINE_HANDLER(kInstantiateOnCuda, instantiate<Cuda>,
-                       ffi::Ffi::BindInstantiate().Attr<std::string_view>("record"));
-XLA_FFI_DEFINE_HANDLER(kInstantiateOnCpu, instantiate<Cpu>,
-                       ffi::Ffi::BindInstantiate().Attr<std::string_view>("record"));
+ffi::Error execute_on_cpu(State<kCpu>* state, ffi::RemainingArgs operands, ffi::RemainingRets results) {
+  Visit visit;
+  return reported([&] {
+    Batch batch(*state->launch, operands, results);
+    visit.require();
+    nb::gil_scoped_acquire locked;
+    for (std::size_t number = 0; number < batch.count; ++number) {
+      nb::list views;
+      auto item = state->launch->items.begin();
+      for (cu::Address data : batch.item(number)) {
+        auto bytes = static_cast<Py_ssize_t>((item++)->second);
+        nb::object view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(data), bytes, PyBUF_WRITE));
+        if (!view.is_valid()) throw nb::python_error();
+        views.append(view);
+      }
+      state->launch->run(views);
+    }
+  });
+}
+
+constexpr auto kInstantiate = [] { return ffi::Ffi::BindInstantiate().Attr<std::string_view>("record"); };
+XLA_FFI_DEFINE_HANDLER(kInstantiateOnCuda, instantiate<kCuda>, kInstantiate());
+XLA_FFI_DEFINE_HANDLER(kInstantiateOnCpu, instantiate<kCpu>, kInstantiate());
 XLA_FFI_DEFINE_HANDLER(kExecuteOnCuda, execute_on_cuda,
                        ffi::Ffi::Bind()
-                           .Ctx<ffi::State<State<Cuda>>>()
+                           .Ctx<ffi::State<State<kCuda>>>()
                            .Ctx<ffi::PlatformStream<cu::Stream>>()
                            .Ctx<ffi::DeviceOrdinal>()
                            .RemainingArgs()
                            .RemainingRets(),
                        {ffi::Traits::kCmdBufferCompatible});  // the launches are the same each time: they may be replayed
 XLA_FFI_DEFINE_HANDLER(kExecuteOnCpu, execute_on_cpu,
-                       ffi::Ffi::Bind().Ctx<ffi::State<State<Cpu>>>().RemainingArgs().RemainingRets());
+                       ffi::Ffi::Bind().Ctx<ffi::State<State<kCpu>>>().RemainingArgs().RemainingRets());
 
-// --- Python -----------------------------------------------------------------------------------------------------------
-
-template <typename Platform>
+template <Platform platform>
 nb::tuple target(XLA_FFI_Handler* instantiate, XLA_FFI_Handler* execute) {
-  static const ffi::TypeInfo info = ffi::MakeTypeInfo<State<Platform>>();
+  static const ffi::TypeInfo info = ffi::MakeTypeInfo<State<platform>>();
   nb::dict type, stages;
-  type["type_id"] = nb::capsule(&State<Platform>::id);
+  type["type_id"] = nb::capsule(&State<platform>::id);
   type["type_info"] = nb::capsule(&info);
   stages["instantiate"] = nb::capsule(reinterpret_cast<const void*>(instantiate));
   stages["execute"] = nb::capsule(reinterpret_cast<const void*>(execute));
-  return nb::make_tuple(Platform::name, type, stages);
+  return nb::make_tuple(kNames[platform], type, stages);
 }
 
-void make_launch(XlaLaunch* launch, std::shared_ptr<Plan> plan, nb::object run,
-                 const std::vector<std::pair<std::size_t, std::size_t>>& items, std::size_t inputs,
-                 std::vector<std::size_t> mutated) {
-  if ((plan == nullptr) == run.is_none()) throw nb::value_error("a plan, or a function");
-  if (inputs > items.size() || (plan != nullptr && plan->pointers() > items.size()))
-    throw nb::value_error("more inputs, or more tensors of the plan, than items");
-  for (std::size_t index : mutated)
-    if (index >= inputs) throw nb::value_error("mutated tells of an input that is not there");
-  std::vector<Item> made;
-  for (auto [rank, bytes] : items) made.push_back({rank, bytes});
-  new (launch) XlaLaunch{std::move(plan), std::move(run), std::move(made), std::move(mutated), inputs};
+void make_launch(XlaLaunch* launch, std::shared_ptr<Plan> plan, nb::object run, std::vector<Item> items,
+                 std::size_t inputs, std::vector<std::size_t> mutated) {
+  bool fits = inputs <= items.size() && (plan == nullptr || plan->pointers() <= items.size());
+  for (std::size_t index : mutated) fits = fits && index < inputs;
+  if (!fits || (plan == nullptr) == run.is_none()) throw nb::value_error("a plan or a function, for these items");
+  new (launch) XlaLaunch{std::move(plan), std::move(run), std::move(items), inputs, std::move(mutated)};
 }
 
 }  // namespace
@@ -281,13 +288,13 @@ void bind_xla(nb::module_& shim) {
                    "int]], inputs: int, mutated: collections.abc.Sequence[int]) -> None"));
   shim.def("xla_targets", [] {
     nb::set_leak_warnings(false);  // programs that jax has compiled, and what they hold, outlive Python
-    return nb::make_tuple(target<Cpu>(kInstantiateOnCpu, kExecuteOnCpu),
-                          target<Cuda>(kInstantiateOnCuda, kExecuteOnCuda));
+    return nb::make_tuple(target<kCpu>(kInstantiateOnCpu, kExecuteOnCpu),
+                          target<kCuda>(kInstantiateOnCuda, kExecuteOnCuda));
   }, nb::sig("def xla_targets() -> tuple[tuple[str, dict[str, object], dict[str, object]], ...]"),
      "Return platform, type registration and handlers by stage of the custom call, for each platform.");
+  shim.def("close_xla", &Visit::close, "Wait for the handlers that are in Python, and let no other in from now on.");
   shim.def("set_xla_resolver", [](nb::callable function) {
-    PyObject* previous = std::exchange(resolver, function.release().ptr());
-    Py_XDECREF(previous);
+    Py_XDECREF(std::exchange(resolver, function.release().ptr()));
   }, "resolver"_a, nb::sig("def set_xla_resolver(resolver: collections.abc.Callable[[str, bytes], "
              "XlaLaunch]) -> None"),
      "Set what makes a launch of the name of a platform and a record.");

@@ -7,6 +7,7 @@ program lives.
 
 from __future__ import annotations
 
+import atexit
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -75,5 +76,10 @@ def targets() -> tuple[Target, ...]:
 
 
 def resolve_with(resolver: Resolver) -> None:
-    """Ask `resolver` for the launches of all programs from now on."""
+    """Ask `resolver` for the launches of all programs from now on.
+
+    At Python's end, wait for what it makes of them to leave Python; what XLA calls later fails.
+    """
     _shim.set_xla_resolver(resolver)
+    atexit.unregister(_shim.close_xla)
+    atexit.register(_shim.close_xla)
