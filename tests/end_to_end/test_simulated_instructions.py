@@ -31,8 +31,6 @@ NOT_SIMULATED: dict[str, str] = {
     "tcgen05": TENSOR_CORES,
     "cp.async.bulk": ASYNCHRONOUS,
     "cp.reduce": ASYNCHRONOUS,
-    "red.async": ASYNCHRONOUS,
-    "st.async": ASYNCHRONOUS,
     "st.bulk": ASYNCHRONOUS,
     "tensormap": ASYNCHRONOUS,
     "clusterlaunchcontrol": ASYNCHRONOUS,

@@ -99,7 +99,10 @@ class Observer(Protocol):
         ...
 
     def signal(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
-        """See `warps` arrive at the mbarrier at offset `place` of shared memory, and release all that they did."""
+        """See `warps` arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
+
+        A negative `place` is the barrier of a cluster: -1 the first one's.
+        """
         ...
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:

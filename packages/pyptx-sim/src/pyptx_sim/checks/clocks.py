@@ -88,9 +88,14 @@ class WarpClocks:
     def signal(self, place: int, phase: int, warps: Offsets) -> None:
         """Leave what `warps` know and have done at a phase of an mbarrier."""
         self.known[warps, warps] = self.now[warps]
-        left, who = self._signals.setdefault((place, phase), (np.zeros_like(self.known[0]), set()))
+        if (place, phase) not in self._signals:  # who sees a phase complete sees all earlier ones so
+            before = self._signals.get((place, phase - 1))
+            left = np.zeros_like(self.known[0]) if before is None else before[0].copy()
+            self._signals[place, phase] = (left, set())
+        left, who = self._signals[place, phase]
         np.maximum(left, self.known[warps].max(axis=0), out=left)
         who.update(warps.tolist())
+        self._signals.pop((place, phase - 2), None)  # nobody can ask for it any more
         self.now[warps] += 1
 
     def acquire(self, place: int, phase: int, warps: Offsets) -> Offsets:

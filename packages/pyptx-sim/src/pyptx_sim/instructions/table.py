@@ -10,6 +10,7 @@ from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.instructions import (
     addresses,
     async_copy,
+    async_stores,
     atomics,
     barriers,
     branches,
@@ -81,7 +82,11 @@ ENDS: Final[dict[str, _CompileEnd]] = {
     "mbarrier": mbarriers.compile_wait,
 }
 # Engine opcodes of which another chapter owns some forms.
-_OTHERS: Final = frozenset({("red", "async"), ("st", "async"), ("st", "bulk")})
+_OTHERS: Final[dict[tuple[str, ...], _CompileStep | None]] = {
+    ("red", "async"): async_stores.compile_async_store,
+    ("st", "async"): async_stores.compile_async_store,
+    ("st", "bulk"): None,
+}
 
 
 @lru_cache(maxsize=1)
@@ -140,8 +145,8 @@ def _step(operands: Operands) -> Step:
 
 def _unguarded(operands: Operands) -> Step:
     opcode = operands.opcode
-    own = STEPS.get(opcode[0])
-    if own is not None and opcode[:2] not in _OTHERS:
+    own = _OTHERS[opcode[:2]] if opcode[:2] in _OTHERS else STEPS.get(opcode[0])
+    if own is not None:
         return own(operands)
     row = find_semantics(opcode)
     if row is None:

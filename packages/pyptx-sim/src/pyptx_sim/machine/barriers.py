@@ -10,6 +10,8 @@ from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
@@ -211,10 +213,14 @@ class ClusterBarriers:
     def _cluster(self, warps: IntArray) -> IntArray:
         return self._wave.geometry.cta[warps] // self._wave.geometry.launch.cluster_size
 
-    def arrive(self, ids: IntArray) -> None:
-        """Count the lanes of strands `ids` as arrived."""
+    def arrive(self, ids: IntArray, *, releases: bool) -> None:
+        """Count the lanes of strands `ids` as arrived; `releases`: what they did is visible to whoever waits."""
         strands = self._wave.strands
         warps, masks = strands.warp[ids], strands.mask[ids]
+        if releases and self._wave.machine.observers.active:
+            for cluster, members in _by_cluster(self._cluster(warps), warps):
+                phase = int(self._phase[cluster])
+                self._wave.machine.observers.signal(-1 - cluster, phase, members, self._wave.pc)
         again = self._arrived[warps] & masks
         if again.any() and self._wave.machine.checked:
             self._wave.machine.log.report(
@@ -255,10 +261,17 @@ class ClusterBarriers:
         wanted = np.where(strands.mask[waiting], self._waits_for[warps], 0).max(axis=1)
         released = waiting[self._phase[self._cluster(warps)] >= wanted]
         if len(released):
-            warps = strands.warp[released]
-            wave.machine.observers.barriers(warps, self._cluster(warps), int(strands.site[released[0]]))
+            if wave.machine.observers.active:
+                self._tell_released(strands.warp[released], wanted[np.isin(waiting, released)] - 1, released)
             strands.state[released] = State.READY
             wave.progress += 1
+
+    def _tell_released(self, warps: IntArray, phases: IntArray, ids: IntArray) -> None:
+        """Tell the observers who has seen which phase complete."""
+        pc = int(self._wave.strands.site[ids[0]])
+        for cluster, members in _by_cluster(self._cluster(warps), warps):
+            phase = int(phases[warps == members[0]][0])
+            self._wave.machine.observers.acquire(-1 - cluster, phase, members, pc)
 
     def describe(self, strand: int) -> str:
         """Return how many threads of a waiting strand's cluster have arrived."""
@@ -267,3 +280,9 @@ class ClusterBarriers:
         here = self._cluster(np.arange(wave.height)) == cluster
         arrived = int(np.count_nonzero(self._arrived[here] & wave.live[here]))
         return f"barrier.cluster: {arrived} of {int(np.count_nonzero(wave.live[here]))} threads arrived"
+
+
+def _by_cluster(clusters: IntArray, warps: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each cluster with its warps among `warps`."""
+    for cluster in np.unique(clusters).tolist():
+        yield cluster, np.unique(warps[clusters == cluster])

@@ -1,0 +1,129 @@
+"""Clusters: shared memory of other blocks, their mbarriers, and stores that nobody waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .ptx_text import execute
+from .test_async_copy import each_schedule
+
+BEFORE = ".shared .align 16 .b8 box[1024];\n.shared .align 8 .b64 bar;"
+SYNC = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
+# %r1 rank, %r2 the next block's, %r3 &box[tid] there, %r4 here, %r5 its bar, %rd2 &out[rank][tid].
+HEAD = f"""
+mov.u32 %r1, %cluster_ctarank;
+mov.u32 %r10, %cluster_nctarank;
+add.u32 %r2, %r1, 1;
+rem.u32 %r2, %r2, %r10;
+mov.u32 %r11, box;
+mad.lo.u32 %r4, %r0, 4, %r11;
+mapa.shared::cluster.u32 %r3, %r4, %r2;
+mov.u32 %r12, bar;
+mapa.shared::cluster.u32 %r5, %r12, %r2;
+mad.lo.u32 %r13, %r1, 32, %r0;
+mad.wide.u32 %rd2, %r13, 4, %rd0;
+setp.eq.u32 %p0, %r0, 0;
+@%p0 mbarrier.init.shared.b64 [bar], 1;
+fence.mbarrier_init.release.cluster;
+{SYNC}
+"""
+WAIT = """
+WAIT:
+mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [bar], 0;
+@!%p1 bra WAIT;
+ld.shared.u32 %r20, [%r4];
+st.global.u32 [%rd2], %r20;
+"""
+
+
+def ring(body: str, cluster: int = 4, **options: Any) -> np.ndarray[Any, Any]:
+    """Run a body in `cluster` blocks of one warp; return a row for each block. Nothing may be found."""
+    out = np.zeros((2 * cluster, 32), np.uint32)
+    result = execute(HEAD + body + SYNC, out[:cluster], grid=cluster, cluster=(cluster, 1, 1), before=BEFORE, **options)
+    assert [str(finding) for finding in result.findings] == []
+    return out[:cluster]
+
+
+def expected(cluster: int, scale: int = 1) -> np.ndarray[Any, Any]:
+    """What the block before each one has sent: its rank times 100, plus the thread."""
+    ranks = (np.arange(cluster) - 1) % cluster
+    return (ranks[:, None] * 100 + np.arange(32)) * scale
+
+
+VALUE = "mad.lo.u32 %r21, %r1, 100, %r0;\n"
+SENDS = {
+    "a store and an arrival": "st.shared::cluster.u32 [%r3], %r21;\nbar.warp.sync -1;\n"
+    "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];\n",
+    "st.async": "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;\n"
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %r21, [%r5];\n",
+    "st.async without a space": "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;\n"
+    "cvt.u64.u32 %rd8, %r3;\ncvta.shared.u64 %rd8, %rd8;\ncvt.u64.u32 %rd9, %r5;\ncvta.shared.u64 %rd9, %rd9;\n"
+    "st.async.mbarrier::complete_tx::bytes.u32 [%rd8], %r21, [%rd9];\n",
+}
+
+
+@each_schedule
+@pytest.mark.parametrize("send", SENDS.values(), ids=list(SENDS))
+@pytest.mark.parametrize("cluster", [2, 4])
+def test_a_block_sends_to_the_next_one(schedule: dict[str, Any], send: str, cluster: int) -> None:
+    assert (ring(VALUE + send + WAIT, cluster, **schedule) == expected(cluster)).all()
+
+
+@each_schedule
+def test_vectors_are_sent_whole(schedule: dict[str, Any]) -> None:
+    body = f"""
+    {VALUE}
+    @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 512;
+    mad.lo.u32 %r22, %r0, 16, %r11;
+    mapa.shared::cluster.u32 %r23, %r22, %r2;
+    add.u32 %r24, %r21, 1000;
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r23], {{%r21, %r24, %r21, %r24}}, [%r5];
+    """
+    wait = WAIT.replace("ld.shared.u32 %r20, [%r4]", "ld.shared.u32 %r20, [%r22+12]")
+    assert (ring(body + wait, **schedule) == expected(4) + 1000).all()
+
+
+@each_schedule
+def test_updates_are_combined(schedule: dict[str, Any]) -> None:
+    body = f"""
+    {VALUE}
+    mov.u32 %r22, 7;
+    st.shared.u32 [%r4], %r22;
+    {SYNC}
+    @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;
+    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3], %r21, [%r5];
+    """
+    assert (ring(body + WAIT, **schedule) == expected(4) + 7).all()
+
+
+@each_schedule
+def test_another_blocks_memory_is_read_and_updated(schedule: dict[str, Any]) -> None:
+    body = f"""
+    {VALUE}
+    st.shared.u32 [%r4], %r21;
+    {SYNC}
+    atom.shared::cluster.add.u32 %r20, [%r3], 5;
+    {SYNC}
+    ld.shared.u32 %r22, [%r4];
+    sub.u32 %r20, %r20, %r22;
+    ld.shared::cluster.u32 %r20, [%r3];
+    st.global.u32 [%rd2], %r20;
+    """
+    ranks = (np.arange(4) + 1) % 4
+    assert (ring(body, **schedule) == ranks[:, None] * 100 + np.arange(32) + 5).all()
+
+
+def test_a_relaxed_arrival_orders_nothing() -> None:
+    body = VALUE + "st.shared::cluster.u32 [%r3], %r21;\n" + "{sync}" + "ld.shared.u32 %r20, [%r4];\n"
+    for arrive, rules in (("arrive", set[str]()), ("arrive.relaxed", {"shared-race"})):
+        text = body.replace("{sync}", f"barrier.cluster.{arrive}.aligned;\nbarrier.cluster.wait.aligned;\n")
+        result = execute(HEAD + text + SYNC, np.zeros(64, np.uint32), grid=2, cluster=(2, 1, 1), before=BEFORE)
+        assert {finding.rule for finding in result.findings} == rules
+
+
+def test_an_address_knows_its_rank() -> None:
+    body = "getctarank.shared::cluster.u32 %r20, %r3;\nst.global.u32 [%rd2], %r20;\n"
+    assert (ring(body) == ((np.arange(4) + 1) % 4)[:, None]).all()
