@@ -32,6 +32,7 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
     "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
+    "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
     "packages/pyptx/src/pyptx/__init__.py": "writing PTX must not load the parser",
 }
 
@@ -39,6 +40,7 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
 SKIPS: dict[str, str] = {
     "tests/test_torch_dispatch.py": "reads pages beside the checkout",
     "tests/end_to_end/test_seeds.py": "reads pages beside the checkout, and torch, which only `tests` installs",
+    "tests/end_to_end/test_seeds_jax.py": "reads pages beside the checkout",
     "tests/end_to_end/test_published_examples.py": "needs jax, which only `tests` installs",
     "packages/pyptx-sim/tests/test_semantics_without_reference.py": "counts what the other tests ran, if they ran",
 }

@@ -20,11 +20,7 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
-
-jax = pytest.importorskip("jax")
-
-from pyptx_jax import register  # noqa: E402  it needs jax
-from pyptx_launch import xla  # noqa: E402  likewise
+from pyptx_launch import xla
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,9 +71,21 @@ def module_at(path: Path) -> Any:
     return sys.modules[name]
 
 
+@pytest.fixture
+def jax() -> Any:
+    """Import jax where it is needed: without it, these tests are not selected."""
+    import jax
+
+    return jax
+
+
 @pytest.fixture(scope="module")
 def wrapper(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Build the handler that has a stream, and register it with XLA for the CPU."""
+    import jax
+
+    from pyptx_jax import register
+
     library = tmp_path_factory.mktemp("xla") / "with_a_stream.so"
     compiler = shutil.which("cc") or shutil.which("gcc") or "clang"
     source = Path(__file__).with_name("xla_with_a_stream.c")
@@ -115,7 +123,7 @@ def addresses(launch: dict[str, Any], count: int) -> list[int]:
     return [struct.unpack("<Q", parameter)[0] for parameter in launch["parameters"][:count]]
 
 
-def test_a_call_launches_on_xlas_stream_with_the_arrays_addresses(null: Any) -> None:
+def test_a_call_launches_on_xlas_stream_with_the_arrays_addresses(null: Any, jax: Any) -> None:
     x = jax.numpy.ones(64)
     y = clustered(x)
     (launch,) = null.launches()
@@ -125,7 +133,7 @@ def test_a_call_launches_on_xlas_stream_with_the_arrays_addresses(null: Any) -> 
     assert addresses(launch, 2) == [address(x), address(y)]
 
 
-def test_scalars_shared_memory_and_new_values(null: Any) -> None:
+def test_scalars_shared_memory_and_new_values(null: Any, jax: Any) -> None:
     x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
     old, new = jax.jit(lambda x, total: accumulate(x, total, factor=2.5, count=7))(x, total)
     (launch,) = null.launches()
@@ -135,7 +143,7 @@ def test_scalars_shared_memory_and_new_values(null: Any) -> None:
     assert launch["parameters"][3:] == [struct.pack("<f", 2.5), struct.pack("<I", 7)]
 
 
-def test_a_program_is_loaded_once_and_launched_each_time(null: Any) -> None:
+def test_a_program_is_loaded_once_and_launched_each_time(null: Any, jax: Any) -> None:
     x = jax.numpy.ones(128)
     function = jax.jit(lambda x: clustered(clustered(x)))
     function(x)
@@ -148,7 +156,7 @@ def test_a_program_is_loaded_once_and_launched_each_time(null: Any) -> None:
     assert {call["call"] for call in null.take()} <= {"cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxSetCurrent"}
 
 
-def test_vmap_launches_once_for_each_item_without_copies(null: Any) -> None:
+def test_vmap_launches_once_for_each_item_without_copies(null: Any, jax: Any) -> None:
     x, w = jax.numpy.ones((3, 64)), jax.numpy.ones(64)
     y = jax.vmap(lambda x: clustered(x))(x)  # noqa: PLW0108  a plain function
     assert [addresses(launch, 2) for launch in null.launches()] == [
@@ -159,7 +167,7 @@ def test_vmap_launches_once_for_each_item_without_copies(null: Any) -> None:
     assert rows == [[address(each) + 256 * row for each in (x, total, old)] for row in range(3)]
 
 
-def test_nested_vmaps_share_what_is_not_batched(null: Any) -> None:
+def test_nested_vmaps_share_what_is_not_batched(null: Any, jax: Any) -> None:
     @kernel(in_specs=(VECTOR, VECTOR), out_specs=(VECTOR,), grid=1, block=32, arch="sm_80")
     def pair(X, W, Y):
         ptx.global_ptrs(X, W, Y)
@@ -175,7 +183,7 @@ def test_nested_vmaps_share_what_is_not_batched(null: Any) -> None:
 
 
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
-def test_what_the_driver_refuses_is_told_whole_and_the_next_call_works(null: Any, jitted: bool) -> None:  # noqa: FBT001  a parameter of pytest's
+def test_what_the_driver_refuses_is_told_whole_and_the_next_call_works(null: Any, jax: Any, jitted: bool) -> None:  # noqa: FBT001  a parameter of pytest's
     x = jax.numpy.ones(64)
     function = jax.jit(lambda x: clustered(x)) if jitted else clustered  # noqa: PLW0108  a program of its own
     function(x)
@@ -189,7 +197,7 @@ def test_what_the_driver_refuses_is_told_whole_and_the_next_call_works(null: Any
     assert len(null.launches()) == 1
 
 
-def test_a_program_that_cannot_be_loaded_says_why(null: Any) -> None:
+def test_a_program_that_cannot_be_loaded_says_why(null: Any, jax: Any) -> None:
     x = jax.numpy.ones(96)
     null.fail("cuLibraryLoadData", 209)
     with pytest.raises(RuntimeError, match="CUDA_ERROR_NO_BINARY_FOR_GPU"):
@@ -198,7 +206,7 @@ def test_a_program_that_cannot_be_loaded_says_why(null: Any) -> None:
     assert len(null.launches()) == 1
 
 
-def test_code_is_compiled_for_the_device(null: Any) -> None:
+def test_code_is_compiled_for_the_device(null: Any, jax: Any) -> None:
     x, total = jax.numpy.ones(160), jax.numpy.zeros(160)
     null.take()
     accumulate(x, total, factor=1.0, count=1)

@@ -12,9 +12,6 @@ from pyptx.types import f32, u32
 
 from .gallery import EXAMPLE_LIST
 
-torch = pytest.importorskip("torch")
-jax = pytest.importorskip("jax")
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,6 +29,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ways(rms_norm: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
     """Return the ways to call one kernel, each from NumPy arrays to a NumPy array."""
+    import jax
+    import torch
 
     def from_torch(call: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *arrays: call(*map(torch.from_numpy, arrays)).numpy()
@@ -53,6 +52,8 @@ def ways(rms_norm: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
 
 @pytest.mark.parametrize("first", ["NumPy", "torch eager", "jax.jit"])
 def test_one_kernel_object_gives_the_same_everywhere(first: str) -> None:
+    import torch
+
     torch.compiler.reset()
     example = next(each for each in EXAMPLE_LIST if each.kernel == "rms_norm")
     x, w = example.inputs(np.random.default_rng(5))
@@ -90,6 +91,9 @@ def product_gradients(X, W, G, DX, DW):
 
 
 def test_one_differentiable_function_has_gradients_in_both_frameworks() -> None:
+    import jax
+    import torch
+
     multiply = differentiable_kernel(product, product_gradients, save_for_backward=[0, 1])
     x, w = np.random.default_rng(6).standard_normal((2, 32), np.float32)
     of_jax = jax.grad(lambda x, w: (multiply(x, w) ** 2).sum(), (0, 1))(jax.numpy.asarray(x), jax.numpy.asarray(w))

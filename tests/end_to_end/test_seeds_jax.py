@@ -8,8 +8,6 @@ import pytest
 
 from .seeds import SEEDS, block
 
-jax = pytest.importorskip("jax")
-
 pytestmark = [
     pytest.mark.jax,
     pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages do not lie beside this checkout"),
@@ -29,6 +27,8 @@ def run(source: str, filename: str, **names: Any) -> dict[str, Any]:
 
 
 def test_the_front_pages_kernel_is_called_from_jax() -> None:
+    import jax
+
     kernel = run(block("000", "from pyptx import kernel, reg, smem, ptx, Tile", "    ptx.ret()"), "seeds/000")
     key = jax.random.key(0)
     x, w = jax.random.normal(key, (256, 4096)), jax.random.normal(key, (4096,))
@@ -42,6 +42,8 @@ def test_the_front_pages_kernel_is_called_from_jax() -> None:
 
 
 def test_the_kernel_pages_gemm_is_called_from_jax() -> None:
+    import jax
+
     source = block("001", "from pyptx import kernel, Tile, Layout", "def gemm(A, B, C, *, BM=128, BN=256, BK=64): ...")
     gemm = run(source, "seeds/001")["gemm"]
     names = run(block("001", "@jax.jit", "    return gemm(x, w)"), "seeds/001 jax", jax=jax, gemm=gemm)

@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -17,8 +18,6 @@ from .driver import device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-jax = pytest.importorskip("jax")
 
 pytestmark = [pytest.mark.gpu, pytest.mark.jax]
 
