@@ -297,6 +297,8 @@ def jax_calls(repeat: int, device: str) -> list[dict[str, Any]]:
     import jax
     import numpy as np
 
+    if device == "cuda" and jax.default_backend() != "gpu":
+        sys.exit(f"jax runs on the {jax.default_backend()} here: its CUDA plugin is missing")
     kernel = add_kernel(device_target())
     x, w = (jax.numpy.asarray(np.random.default_rng(seed).standard_normal(COUNT, np.float32)) for seed in range(2))
     ours, theirs = jax.jit(kernel), jax.jit(lambda a, b: a + b)

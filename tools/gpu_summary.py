@@ -51,7 +51,7 @@ def selection() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of what matters, those that are installed."""
-    installed = {each.metadata["Name"].lower(): each.version for each in metadata.distributions()}
+    installed = {each.metadata["Name"].lower().replace("_", "-"): each.version for each in metadata.distributions()}
     return {name: installed[name] for name in DISTRIBUTIONS if name in installed}
 
 
