@@ -255,6 +255,17 @@ def test_limits_of_another_target_are_held(tmp_path: Path) -> None:
         export(bundle_kernels.nothing, [], tmp_path / "b", arch="sm_1")
 
 
+@pytest.mark.hopper
+def test_launch_attributes_of_another_target_are_held_too(tmp_path: Path) -> None:
+    @pyptx.kernel(grid=(1, 1, 1), launch={"programmatic_stream_serialization": True})
+    def following():
+        pyptx.ptx.ret()
+
+    assert export(following, [], tmp_path / "b", arch="sm_90")
+    with pytest.raises(LaunchError, match=r"capability 9\.0; the kernel is for sm_80"):
+        export(following, [], tmp_path / "b", arch="sm_80")
+
+
 def test_a_symbolic_link_is_never_written_through(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")

@@ -16,6 +16,8 @@ from pyptx_dsl.operands import as_integer
 from pyptx_ir.plugins.rows import LaunchAttribute
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyptx_ir.isa.targets import TargetRow
 
 ROWS: Final = (
@@ -58,13 +60,24 @@ def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], tar
         home = _HOMES.get(name)
         hint = f"pip install {home}" if home else close(name, tuple(known))
         raise LaunchError(f"there is no launch attribute {name!r}", hint=hint)
+    _check_capability(row, target)
+    return row.number, _value(row, value)
+
+
+def check_attributes(attributes: Iterable[tuple[int, bytes]], target: TargetRow) -> None:
+    """Raise LaunchError for an encoded attribute that the target's devices lack; for a kernel that changes targets."""
+    rows = {row.number: row for row in _known().values()} if attributes else {}
+    for number, _ in attributes:
+        _check_capability(rows[number], target)
+
+
+def _check_capability(row: LaunchAttribute, target: TargetRow) -> None:
     major, minor = row.capability
     if target.number < 10 * major + minor:
         raise LaunchError(
-            f"launch attribute {name!r} needs a device of compute capability {major}.{minor}; "
+            f"launch attribute {row.name!r} needs a device of compute capability {major}.{minor}; "
             f"the kernel is for {target.name}"
         )
-    return row.number, _value(row, value)
 
 
 def _value(row: LaunchAttribute, value: object) -> bytes:

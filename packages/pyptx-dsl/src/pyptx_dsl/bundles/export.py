@@ -16,6 +16,7 @@ from pyptx_dsl.bundles.matching import plain
 from pyptx_dsl.bundles.outline import check_outline, outline_of
 from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
 from pyptx_dsl.launch import check_block, check_cluster
+from pyptx_dsl.launch_attributes import check_attributes
 from pyptx_dsl.specialize import specialization, trace_kernel
 from pyptx_ir.isa.targets import TargetError, default_version, find_target
 
@@ -100,6 +101,7 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
         return declaration
     check_block(declaration.block, target)
     check_cluster(declaration.cluster, target)
+    check_attributes(declaration.attributes, target)
     if declaration.shared_bytes > target.shared_optin:
         raise BundleError(
             f"{declaration.name} asks for {declaration.shared_bytes} bytes of shared memory; "
