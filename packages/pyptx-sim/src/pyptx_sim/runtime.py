@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PRIORITY: Final = -100  # behind every runtime that has hardware
 
 # Keywords of `simulate` itself; all others are the kernel's.
-_OWN: Final = frozenset({"checks", "seed", "late", "step_limit", "out"})
+_OWN: Final = frozenset({"checks", "seed", "late", "step_limit", "numerics", "out"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
 def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> SimulationResult:
     """Run a kernel with checks; faults become findings.
 
-    `checks` ("all", "none" or names of rules), `seed`, `late`, `step_limit` and `out` are taken from the keywords, the
-    rest is the kernel's.
+    `checks` ("all", "none" or names of rules), `seed`, `late`, `step_limit`, `numerics` ("fast" or "exact") and `out`
+    are taken from the keywords, the rest is the kernel's.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     outputs, result = _launch(
@@ -79,6 +79,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
         seed=cast("int", keywords.get("seed", 0)),
         late=bool(keywords.get("late", False)),
         step_limit=cast("int | None", keywords.get("step_limit", STEP_LIMIT)),
+        numerics=cast("str", keywords.get("numerics", "fast")),
         out=keywords.get("out"),
     )
     return SimulationResult(outputs, result.findings, result.statistics, result.printed)
@@ -93,6 +94,7 @@ def _launch(
     seed: int = 0,
     late: bool = False,
     step_limit: int | None = STEP_LIMIT,
+    numerics: str = "fast",
     out: object = None,
 ) -> tuple[tuple[object, ...], Result]:
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
@@ -111,6 +113,7 @@ def _launch(
         seed=seed,
         late=late,
         step_limit=step_limit,
+        numerics=numerics,
         origins=special.origins,
         names=[parameter.name for parameter in special.parameters],
     )

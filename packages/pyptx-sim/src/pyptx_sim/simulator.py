@@ -48,6 +48,7 @@ def run(
     seed: int = 0,
     late: bool = False,
     step_limit: int | None = STEP_LIMIT,
+    numerics: str = "fast",
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     names: Sequence[str] = (),
 ) -> Result:
@@ -58,8 +59,9 @@ def run(
     `shared_bytes` is the dynamic shared memory. `checks` is "all", "none" or names of rules; with checks, faults become
     findings and the kernel goes on, without them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps,
     and lets asynchronous work land, in a fixed order, any other number in a random one; `late` lets such work land only
-    when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `origins` maps PTX
-    lines to the user's frames, and `names` are the user's names of the arguments; both are for messages only.
+    when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact"
+    sums products of matrices as the target does, "fast" within a bound (docs/fragments.md). `origins` maps PTX lines to
+    the user's frames, and `names` are the user's names of the arguments; both are for messages only.
 
     Raises PtxSyntaxError for text, ProgramError (MissingSemantics) for a module that cannot be run, LaunchError for
     arguments that do not fit, StepLimitExceeded, and KernelTrap.
@@ -68,7 +70,7 @@ def run(
     module = _parsed(ptx) if isinstance(ptx, str) else ptx
     program = lower(module, entry)
     rules = _rules(checks)
-    code = _compiled(program, origins or {}, checked=bool(rules))
+    code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics))
     launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
     check_limits(program, launch)
 
@@ -90,10 +92,16 @@ def run(
     return _result(machine)
 
 
-def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool) -> Code:
+def _is_exact(numerics: str) -> bool:
+    if numerics not in {"fast", "exact"}:
+        raise LaunchError(f"numerics={numerics!r}", hint="fast or exact")
+    return numerics == "exact"
+
+
+def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool) -> Code:
     """Compile, and show what cannot be compiled in the user's own line too."""
     try:
-        return compile_program(program, checked=checked)
+        return compile_program(program, checked=checked, exact=exact)
     except SimulationError as error:
         error.point_at(point_at(origins.get(error.line or 0, ())))
         raise

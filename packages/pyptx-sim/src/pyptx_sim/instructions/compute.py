@@ -39,12 +39,15 @@ def compile_operation(operands: Operands, operation: Operation) -> Step:
         readers.append(_read_carry)
     if operation.writes_carry:
         writers.append(write_slot(CARRY_SLOT, checked=False))
+    compute = operation.compute
+    if operands.exact and operation.exact is not None:
+        compute = operation.exact(operands.program.target)
     if operation.warp:
-        return _warp_step(tuple(readers), tuple(writers), operation.compute)
+        return _warp_step(tuple(readers), tuple(writers), compute)
     several = len(operation.results) + operation.writes_carry > 1
     if len(writers) == 1 and not several:
-        return _single(tuple(readers), writers[0], operation.compute)
-    return _several(tuple(readers), tuple(writers), operation.compute)
+        return _single(tuple(readers), writers[0], compute)
+    return _several(tuple(readers), tuple(writers), compute)
 
 
 def _read_carry(wave: Wave, lanes: Lanes) -> Array:

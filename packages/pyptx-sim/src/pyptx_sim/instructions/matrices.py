@@ -135,3 +135,31 @@ def compile_stmatrix(operands: Operands) -> Step:
             wave.version += 1
 
     return step
+
+
+def by_whole_warps(step: Step, *, checked: bool) -> Step:
+    """Report warps of which only some lanes execute an instruction that is `.aligned`, and those with exited lanes."""
+    if not checked:
+        return step
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        mask = lanes.mask
+        if mask is not None:
+            partial = mask.any(axis=1) & ~mask.all(axis=1)
+            if partial.any():
+                _report_partial(wave, lanes, int(partial.argmax()), mask)
+        step(wave, lanes)
+
+    return run
+
+
+def _report_partial(wave: Wave, lanes: Lanes, row: int, mask: Mask) -> None:
+    warp = wave.geometry.warp_name(int(lanes.row_numbers()[row]))
+    absent = np.flatnonzero(~mask[row]).tolist()
+    wave.machine.log.report(
+        "warp-divergence",
+        f"{warp} executes an instruction for whole warps without its lanes {absent}",
+        wave.pc,
+        hint="let all 32 lanes execute it together, none guarded off or exited, in a block of whole warps",
+        count=len(absent),
+    )

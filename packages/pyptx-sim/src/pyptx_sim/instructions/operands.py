@@ -53,16 +53,17 @@ class Operands:
     Raises ProgramError, located at the instruction, for a name that is not declared or an operand that does not fit.
     """
 
-    __slots__ = ("checked", "instruction", "pc", "program", "scope", "site")
+    __slots__ = ("checked", "exact", "instruction", "pc", "program", "scope", "site")
 
-    def __init__(self, program: Program, site: Site, *, checked: bool) -> None:
-        """Take the instruction at `site`."""
+    def __init__(self, program: Program, site: Site, *, checked: bool, exact: bool = False) -> None:
+        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit."""
         self.program = program
         self.site = site
         self.instruction: Instruction = site.instruction
         self.scope: Scope = site.scope
         self.pc = site.pc
         self.checked = checked
+        self.exact = exact
 
     @property
     def opcode(self) -> tuple[str, ...]:

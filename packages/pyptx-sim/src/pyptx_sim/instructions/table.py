@@ -16,6 +16,7 @@ from pyptx_sim.instructions import (
     branches,
     calls,
     matrices,
+    matrix_storage,
     mbarriers,
     moves,
     stack,
@@ -45,6 +46,7 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "mov": moves.compile_move,
     "ldmatrix": matrices.compile_ldmatrix,
     "stmatrix": matrices.compile_stmatrix,
+    "wmma": matrix_storage.compile_storage,
     "cvta": addresses.compile_cvta,
     "isspacep": addresses.compile_isspacep,
     "mapa": addresses.compile_mapa,
@@ -86,6 +88,7 @@ _OTHERS: Final[dict[tuple[str, ...], _CompileStep | None]] = {
     ("red", "async"): async_stores.compile_async_store,
     ("st", "async"): async_stores.compile_async_store,
     ("st", "bulk"): None,
+    ("wmma", "mma"): None,
 }
 
 
@@ -107,17 +110,18 @@ def find_semantics(opcode: tuple[str, ...]) -> Semantics | None:
 
 
 @lru_cache(maxsize=128)
-def compile_program(program: Program, *, checked: bool) -> Code:
-    """Compile a program to blocks of closures; cached for the program.
+def compile_program(program: Program, *, checked: bool, exact: bool = False) -> Code:
+    """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
 
     Raises MissingSemantics or ProgramError, located at the instruction at fault.
     """
-    return tuple(_block(program, block, checked=checked) for block in program.blocks)
+    return tuple(_block(program, block, checked=checked, exact=exact) for block in program.blocks)
 
 
-def _block(program: Program, block: BlockRange, *, checked: bool) -> Block:
+def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -> Block:
     last = block.last - block.ends
-    steps = tuple((pc, _step(Operands(program, program.sites[pc], checked=checked))) for pc in range(block.first, last))
+    sites = program.sites[block.first : last]
+    steps = tuple((site.pc, _step(Operands(program, site, checked=checked, exact=exact))) for site in sites)
     gate = barriers.compile_gate(Operands(program, program.sites[block.first], checked=False)) if block.gate else None
     if gate is not None:
         first, step = steps[0]
@@ -131,6 +135,8 @@ def _block(program: Program, block: BlockRange, *, checked: bool) -> Block:
 
 def _step(operands: Operands) -> Step:
     step = _located(operands, lambda: _unguarded(operands))
+    if "aligned" in operands.opcode:
+        step = matrices.by_whole_warps(step, checked=operands.checked)
     guard = operands.guard()
     if guard is None:
         return step

@@ -1,0 +1,123 @@
+"""Products of matrices one element at a time, in exact arithmetic: the reference of the tensor cores' tests."""
+
+from __future__ import annotations
+
+import math
+import struct
+from fractions import Fraction
+
+import numpy as np
+
+WIDTHS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "e4m3": 8, "e5m2": 8}
+WIDTHS |= {"s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32, "u16": 16}
+FORMATS = {"e4m3": (4, 3), "e5m2": (5, 2)}
+
+
+def value(bits, element):
+    """The number that the bits of an element stand for."""
+    if element[0] in "us" or element == "b1":
+        width = WIDTHS[element]
+        return bits - (1 << width) if element[0] == "s" and bits >> (width - 1) else bits
+    if element in FORMATS:
+        return small_float(bits, *FORMATS[element])
+    if element == "f64":
+        return struct.unpack("<d", struct.pack("<Q", bits))[0]
+    if element == "f16":
+        return struct.unpack("<e", struct.pack("<H", bits))[0]
+    word = bits << 16 if element == "bf16" else bits & ~0x1FFF if element == "tf32" else bits
+    return struct.unpack("<f", struct.pack("<I", word))[0]
+
+
+def small_float(bits, exponent_bits, mantissa_bits):
+    mantissa = bits & ((1 << mantissa_bits) - 1)
+    exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1)
+    sign = -1 if bits >> (exponent_bits + mantissa_bits) else 1
+    bias = (1 << (exponent_bits - 1)) - 1
+    if exponent == (1 << exponent_bits) - 1 and (exponent_bits == 5 or mantissa == 7):
+        return sign * math.inf if exponent_bits == 5 and mantissa == 0 else math.nan
+    if exponent == 0:
+        return sign * mantissa * 2.0 ** (1 - bias - mantissa_bits)
+    return sign * (1 + mantissa / (1 << mantissa_bits)) * 2.0 ** (exponent - bias)
+
+
+def matrix(fragment, registers, element):
+    """The numbers of a matrix, by (product, row, column), from one warp's registers `[register][lane]`."""
+    found = {}
+    for lane in range(32):
+        for index in range(fragment.count):
+            register, position = divmod(index, fragment.packed)
+            bits = int(registers[register][lane]) >> (position * fragment.bits) & ((1 << fragment.bits) - 1)
+            place = fragment.product(lane, index), fragment.row(lane, index), fragment.column(lane, index)
+            number = value(bits, element)
+            assert found.setdefault(place, number) == number or number != number
+    return found
+
+
+def terms(a, b, place, k):
+    product, row, column = place
+    return [(a[product, row, i], b[product, i, column]) for i in range(k)]
+
+
+def random_bits(random, element, shape):
+    """Bits of finite numbers: ordinary ones, small and large, zeros of both signs and subnormals among them."""
+    width = WIDTHS[element]
+    if element[0] in "us" or element == "b1":
+        return random.integers(0, 1 << width, shape, dtype=np.uint64)
+    if width == 8:  # none above 3.5, so that no sum is too large for f16
+        bits = random.integers(0, 256, shape, dtype=np.uint64)
+        return bits & np.uint64(0x80) | (bits & np.uint64(0x7F)) % np.uint64(0x48 if element == "e4m3" else 0x44)
+    numbers = random.standard_normal(shape) * np.exp2(random.integers(-6, 7, shape))
+    numbers = np.where(random.random(shape) < 0.05, 0.0 * np.sign(numbers), numbers)
+    numbers = np.where(random.random(shape) < 0.05, numbers * 2.0**-20, numbers)
+    if element == "f64":
+        return numbers.view(np.uint64)
+    if element == "f16":
+        return numbers.astype(np.float16).view(np.uint16).astype(np.uint64)
+    words = numbers.astype(np.float32).view(np.uint32).astype(np.uint64)
+    return words >> np.uint64(16) if element == "bf16" else words
+
+
+def random_registers(random, fragment, element, warps):
+    """Registers of some warps, `[register, warp, lane]`, that hold random elements; repeated ones alike."""
+    registers = np.zeros((fragment.registers, warps, 32), np.uint64)
+    shape = (warps, fragment.products, fragment.rows, fragment.columns)
+    bits = random_bits(random, element, shape)
+    for lane in range(32):
+        for index in range(fragment.count):
+            register, position = divmod(index, fragment.packed)
+            place = fragment.product(lane, index), fragment.row(lane, index), fragment.column(lane, index)
+            registers[register, :, lane] |= bits[(slice(None), *place)] << np.uint64(position * fragment.bits)
+    return registers.astype(np.uint64 if fragment.width == 64 else np.uint32)
+
+
+# --- the tensor cores' sums, one at a time ----------------------------------------------------------------------
+
+LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}
+
+
+def exponent(number, element):
+    return max(math.frexp(number)[1] - 1, LEAST[element])
+
+
+def cut(number, exponent_of_unit):
+    unit = Fraction(2) ** exponent_of_unit
+    return int(number / unit) * unit
+
+
+def truncated_sum(pairs, c, types, fraction, length, mantissa):
+    """The sum of products and `c` by the model of the tensor cores, with Python's exact fractions."""
+    d_type, a_type, b_type, kind = types
+    for start in range(0, len(pairs), length):
+        parts = [
+            (Fraction(a) * Fraction(b), exponent(a, a_type) + exponent(b, b_type) if a * b else -126)
+            for a, b in pairs[start : start + length]
+        ]
+        parts.append((Fraction(c), exponent(c, kind) if c else -126))
+        greatest = max(each for _, each in parts)
+        total = sum(cut(number, greatest - fraction) for number, _ in parts)
+        if d_type == "f16":
+            c, kind = float(np.float16(float(total))), "f16"
+        else:
+            size = max(math.frexp(float(total))[1] - 1, -126) if total else -126
+            c, kind = float(cut(total, size - mantissa)), "f32"
+    return c

@@ -1,0 +1,297 @@
+"""Every product of matrices against exact arithmetic, one element at a time."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from pyptx_ir.fragments import metadata_fragment, mma_fragment, sparse_fragment, wmma_fragment
+from pyptx_ir.fragments.sparse import SPARSITY
+from pyptx_ir.isa.table.mma import PRODUCTS
+from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE
+from pyptx_sim.semantics.numerics.tensor_cores import model_of
+from pyptx_sim.types import dtype_of
+
+from . import products_reference as products
+from . import semantics_reference as ref
+
+WARPS = 2
+FLOATS = {"f16", "bf16", "tf32", "e4m3", "e5m2"}
+
+
+def names(letter, count):
+    return "{" + ", ".join(f"%{letter}{index}" for index in range(count)) + "}"
+
+
+def spell(opcode, fragments, tail=""):
+    return f"{opcode} " + ", ".join(names(*pair) for pair in zip("dabc", fragments, strict=True)) + f"{tail};"
+
+
+def compute(text, registers, target=""):
+    """Run one instruction on registers `[register, warp, lane]`; return those of the result."""
+    operation = ref.exercise(text)
+    function = operation.exact(target) if target else operation.compute
+    given = [each for operand in registers for each in operand]
+    assert len(given) == len(operation.sources)
+    sources = [each.view(dtype_of(kind)) for each, kind in zip(given, operation.sources, strict=True)]
+    with np.errstate(all="ignore"):
+        results = function(np.ones((WARPS, 32), np.bool_), *sources)
+    assert [each.dtype for each in results] == [dtype_of(kind) for kind in operation.results]
+    return [each.view(f"<u{each.itemsize}") for each in results]
+
+
+def agree(d, results, warp, element, expected):
+    """Assert that every element of a result is within its bound: `expected(place)` gives both."""
+    found = products.matrix(d, [register[warp] for register in results], element)
+    for place, number in found.items():
+        wanted, bound = expected(place)
+        assert abs(number - wanted) <= bound, (place, number, wanted, bound)
+
+
+def bounded(pairs, c, d_type):
+    """The exact sum, and how far a fast one may be off."""
+    wanted = math.fsum([*(a * b for a, b in pairs), c])
+    unit = 2.0 ** (-52 if d_type == "f64" else -23)
+    bound = (len(pairs) + 1) * unit * (math.fsum(abs(a * b) for a, b in pairs) + abs(c))
+    return wanted, bound + (max(abs(wanted) * 2.0**-11, 2.0**-25) if d_type == "f16" else 0)
+
+
+def wrapped(total, *, saturates):
+    if saturates:
+        return min(max(total, -(1 << 31)), (1 << 31) - 1)
+    return (total + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def expected_of(types, pairs, c, words):
+    if types[1] in FLOATS or types[1] == "f64":
+        return bounded(pairs, c, types[0])
+    if "xor" in words:
+        return wrapped(c + sum(a ^ b for a, b in pairs), saturates=False), 0
+    return wrapped(c + sum(a * b for a, b in pairs), saturates="satfinite" in words), 0
+
+
+def dense_cases():
+    for entry in PRODUCTS:
+        for shape, types in product(entry.shapes, entry.types()):
+            layouts = product(("row", "col"), repeat=2) if entry.any_layout else [("row", "col")]
+            tails = [f".{entry.operation}.popc"] if entry.operation else [".rz"] if entry.rounds else [""]
+            for a, b in layouts:
+                for tail in tails:
+                    head = f"mma.sync.aligned.{shape}.{a}.{b}"
+                    yield f"{head}.{'.'.join(types)}{tail}", shape, types, (a, b)
+                if entry.saturates:
+                    yield f"{head}.satfinite.{'.'.join(types)}", shape, types, (a, b)
+
+
+DENSE = list(dense_cases())
+
+
+def dense_fragments(shape, types, layouts):
+    some = layouts if shape == "m8n8k4" and types[1] == "f16" else ("", "")
+    a, b = mma_fragment(shape, "a", types[1], some[0]), mma_fragment(shape, "b", types[2], some[1])
+    return mma_fragment(shape, "d", types[0]), a, b, mma_fragment(shape, "c", types[3])
+
+
+def inputs(random, fragments, types):
+    pairs = zip(fragments[1:], types[1:], strict=True)
+    registers = [products.random_registers(random, fragment, element, WARPS) for fragment, element in pairs]
+    if types[3] == "s32":  # near the ends, so that sums overflow
+        near = random.integers(-300, 300, registers[2].shape)
+        registers[2] = np.where(near < 0, 0x7FFFFFFF + near, 0x80000000 + near).astype(np.uint32)
+    return registers
+
+
+def matrices(fragments, types, registers, warp):
+    parts = zip(fragments[1:], types[1:], registers, strict=True)
+    return [products.matrix(f, [register[warp] for register in regs], t) for f, t, regs in parts]
+
+
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), DENSE, ids=[case[0][17:] for case in DENSE])
+def test_a_dense_product_is_within_its_bound(opcode, shape, types, layouts):
+    fragments = dense_fragments(shape, types, layouts)
+    registers = inputs(np.random.default_rng(len(opcode)), fragments, types)
+    results = compute(spell(opcode, [each.registers for each in fragments]), registers)
+    a, b, c = matrices(fragments, types, registers, 1)
+    k = fragments[1].columns
+    agree(
+        fragments[0],
+        results,
+        1,
+        types[0],
+        lambda place: expected_of(types, products.terms(a, b, place, k), c[place], opcode.split(".")),
+    )
+
+
+EXACT = [case for case in DENSE if case[2][1] in FLOATS and case[2][1] == case[2][2] and case[3] == ("row", "col")]
+TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a")
+
+
+@pytest.mark.parametrize(("opcode", "shape", "types", "layouts"), EXACT, ids=[case[0][17:] for case in EXACT])
+def test_an_exact_product_is_the_truncated_sum_of_its_target(opcode, shape, types, layouts):
+    fragments = dense_fragments(shape, types, layouts)
+    registers = inputs(np.random.default_rng(7), fragments, types)
+    a, b, c = matrices(fragments, types, registers, 0)
+    text = spell(opcode, [each.registers for each in fragments])
+    some = list(c)[:: max(len(c) // 24, 1)]
+    for target in TARGETS:
+        model = model_of(target, types[1])
+        found = products.matrix(fragments[0], [r[0] for r in compute(text, registers, target)], types[0])
+        for place in some:
+            pairs = products.terms(a, b, place, fragments[1].columns)
+            wanted = products.truncated_sum(pairs, c[place], types, model.fraction, model.length, model.mantissa)
+            assert found[place] == wanted, (target, place)
+
+
+def test_the_models_are_those_that_were_measured():
+    def model(target, element):
+        found = model_of(target, element)
+        return found.fraction, found.length, found.mantissa
+
+    assert [model(target, "f16") for target in TARGETS] == [
+        (23, 4, 23),
+        (24, 8, 23),
+        (24, 8, 23),
+        (24, 8, 23),
+        (25, 16, 23),
+        (25, 16, 23),
+    ]
+    assert [model(target, "tf32")[1] for target in TARGETS] == [2, 4, 4, 4, 8, 8]
+    assert model("sm_89", "e4m3") == (13, 16, 13)
+    assert model("sm_90a", "e5m2") == (25, 32, 23)
+
+
+# --- special values -----------------------------------------------------------------------------
+
+SPECIAL = [
+    (0x7C00, 0x0000, 0, 0x7FFFFFFF),  # inf * 0
+    (0x7C00, 0x3C00, 0, 0x7F800000),  # inf
+    (0x7C00, 0x3C00, 0xFF800000, 0x7FFFFFFF),  # inf - inf
+    (0x7E01, 0x3C00, 0, 0x7FFFFFFF),  # NaN of another payload
+    (0x3C00, 0x3C00, 0xFFC00001, 0x7FFFFFFF),
+    (0x0001, 0x0001, 0, 0x27800000),  # subnormal factors count: 2^-48
+    (0x0000, 0x0000, 0x00000001, 0x00000001),  # and subnormal sums
+]
+
+
+@pytest.mark.parametrize("target", ["", "sm_80", "sm_90a"])
+@pytest.mark.parametrize(("a", "b", "c", "wanted"), SPECIAL)
+def test_special_values_are_those_of_the_hardware(a, b, c, wanted, target):
+    registers = [np.zeros((count, WARPS, 32), np.uint32) for count in (4, 2, 4)]
+    for operand, bits in zip(registers, (a, b, c), strict=True):
+        operand[0, 0, 0] = bits
+    results = compute(spell("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (4, 4, 2, 4)), registers, target)
+    assert results[0][0, 0] == wanted
+    assert not any(register[1].any() for register in results)
+
+
+# --- sparse -------------------------------------------------------------------------------------
+
+
+def sparse_cases():
+    for entry in SPARSE:
+        for a, b in product(entry.a, entry.a):
+            for selector in range(entry.selector + 1):
+                variant = "sp::ordered_metadata" if selector else "sp"
+                types = (entry.d, a, b, entry.d)
+                head = f"mma.{variant}.sync.aligned.{entry.shape}.row.col"
+                yield f"{head}.{'.'.join(types)}", entry.shape, types, selector
+
+
+SPARSE_CASES = list(sparse_cases())
+
+
+def random_metadata(random, shape, element, selector):
+    """Metadata of one warp, and the column of each stored element of each row."""
+    kind = SPARSITY[products.WIDTHS[element]]
+    fragment = metadata_fragment(shape, element)
+    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # lanes that are not selected hold anything
+    lanes = len({fragment.lane_of(row, column) % 4 for row in range(16) for column in range(fragment.columns)})
+    columns = {}
+    for row in range(16):
+        fields = []
+        for chunk in range(fragment.columns // (kind.kept // kind.together * kind.fields)):
+            count = kind.chunk // kind.together
+            chosen = sorted(random.choice(count, kind.kept // kind.together, replace=False).tolist())
+            if kind.fields == 2:
+                fields += [0b10, 0b11] if chosen[0] else [0b00, 0b01]
+            else:
+                fields += chosen
+            for each in chosen:
+                start = chunk * kind.chunk + each * kind.together
+                columns.setdefault(row, []).extend(range(start, start + kind.together))
+        for column, field in enumerate(fields):
+            place = fragment.places(row, column)[0]
+            lane = place.lane + selector * lanes
+            words[lane] = int(words[lane]) & ~(3 << place.shift) | field << place.shift
+    return words.astype(np.uint32), columns
+
+
+@pytest.mark.parametrize(("opcode", "shape", "types", "selector"), SPARSE_CASES, ids=lambda v: str(v)[4:])
+def test_a_sparse_product_meets_the_elements_that_its_metadata_names(opcode, shape, types, selector):
+    fragments = (
+        mma_fragment(shape, "d", types[0]),
+        sparse_fragment(shape, types[1]),
+        mma_fragment(shape, "b", types[2]),
+        mma_fragment(shape, "c", types[3]),
+    )
+    random = np.random.default_rng(selector + len(opcode))
+    registers = inputs(random, fragments, types)
+    metadata, columns = random_metadata(random, shape, types[1], selector)
+    words = np.stack([np.zeros(32, np.uint32), metadata])[None]
+    text = spell(opcode, [each.registers for each in fragments], f", %e, {selector}")
+    a, b, c = matrices(fragments, types, registers, 1)
+
+    def pairs(place):
+        _, row, column = place
+        return [(a[0, row, i], b[0, k, column]) for i, k in enumerate(columns[row])]
+
+    results = compute(text, [*registers, words])
+    agree(fragments[0], results, 1, types[0], lambda place: expected_of(types, pairs(place), c[place], ()))
+
+
+def test_zeros_that_are_not_stored_meet_nothing():
+    """Infinities of b where a has its zeros leave no NaN."""
+    shape, types = "m16n8k16", ("f32", "f16", "f16", "f32")
+    registers = [np.zeros((count, WARPS, 32), np.uint32) for count in (2, 2, 4)]
+    registers[0][:] = 0x3C003C00  # ones
+    registers[1][:] = 0x7C003C00  # ones in even rows of b, infinities in odd ones
+    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # fields 0, 2: the even places
+    text = spell(f"mma.sp.sync.aligned.{shape}.row.col.{'.'.join(types)}", (4, 2, 2, 4), ", %e, 0")
+    assert all((register.view(np.float32) == 8).all() for register in compute(text, [*registers, words]))
+
+
+# --- wmma ---------------------------------------------------------------------------------------
+
+WMMA = [
+    *((shape, (d, "f16", "f16", c)) for shape in ("m16n16k16", "m8n32k16", "m32n8k16") for d in ("f16", "f32")
+      for c in ("f16", "f32")),
+    *((shape, ("s32", t, t, "s32")) for shape in ("m16n16k16", "m8n32k16", "m32n8k16") for t in ("s8", "u8")),
+    *((shape, ("f32", "bf16", "bf16", "f32")) for shape in ("m16n16k16", "m8n32k16", "m32n8k16")),
+    ("m16n16k8", ("f32", "tf32", "tf32", "f32")),
+    ("m8n8k4", ("f64", "f64", "f64", "f64")),
+    ("m8n8k32", ("s32", "s4", "s4", "s32")),
+    ("m8n8k32", ("s32", "u4", "u4", "s32")),
+    ("m8n8k128", ("s32", "b1", "b1", "s32")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "types"), WMMA, ids=lambda value: value if isinstance(value, str) else value[1])
+def test_wmma_multiplies_what_its_fragments_hold(shape, types):
+    fragments = tuple(wmma_fragment(shape, which, t) for which, t in zip("dabc", types, strict=True))
+    registers = inputs(np.random.default_rng(3), fragments, types)
+    named = f"{types[0]}.{types[3]}" if types[1] == "f16" else ".".join(types)
+    operation = ".xor.popc" if types[1] == "b1" else ""
+    opcode = f"wmma.mma{operation}.sync.aligned.row.col.{shape}.{named}"
+    results = compute(spell(opcode, [each.registers for each in fragments]), registers)
+    a, b, c = matrices(fragments, types, registers, 1)
+    k = fragments[1].columns
+    agree(
+        fragments[0],
+        results,
+        1,
+        types[0],
+        lambda place: expected_of(types, products.terms(a, b, place, k), c[place], operation.split(".")),
+    )
