@@ -80,8 +80,7 @@ def run(
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late = step_limit, late
         if not rules.isdisjoint(RULES):
-            view = View(machine)
-            machine.observers = Observers([make(view) for make in OBSERVERS])
+            machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
         _run(machine, packed, seed)
         return machine, packed
 

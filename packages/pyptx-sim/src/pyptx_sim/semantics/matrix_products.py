@@ -218,8 +218,13 @@ def _opaque_form(row: InstructionRow) -> Form:
     return form(f"{head.replace('.', '+')}+sync{tail}", bind, **dict(row.slots))
 
 
+def _saturates_floats(row: InstructionRow) -> bool:
+    """Tell of the forms that PTX 6.5 took away; what they clamped to is not told any more."""
+    return row.syntax.split(" ")[0].endswith(".satfinite")
+
+
 FORMS = (
     *map(_dense_form, PRODUCTS),
     *(_sparse_form(opcode, product) for opcode in _SPARSE for product in SPARSE_PRODUCTS),
-    *(_opaque_form(row) for row in WMMA_ROWS if row.syntax.startswith("wmma.mma")),
+    *(_opaque_form(row) for row in WMMA_ROWS if row.syntax.startswith("wmma.mma") and not _saturates_floats(row)),
 )
