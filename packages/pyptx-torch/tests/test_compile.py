@@ -60,22 +60,50 @@ def fresh():
     torch._dynamo.reset()
 
 
-def test_a_kernel_that_was_never_called_compiles_in_a_fresh_process_with_every_backend():
-    printed = in_a_fresh_process(
-        f"""
-        import torch
-        from kernels import build_double, power
+MODEL = """
+    import torch
+    import kernels, pyptx_torch
 
-        x = torch.arange(64.0)
-        for backend in {BACKENDS}:
-            kernel = build_double()
-            compiled = torch.compile(lambda x: kernel(x + 1) * 3, fullgraph=True, backend=backend)
-            assert torch.equal(compiled(x), (x + 1) * 6)
-        assert torch.equal(torch.compile(kernel, fullgraph=True)(x), x * 2)
-        print("done")
-        """
+    for kernel in (kernels.scale_, kernels.double, kernels.sum_and_difference, kernels.power):
+        pyptx_torch.register(kernel)
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            written = torch.ones_like(x)
+            kernels.scale_(written, alpha=2.0)
+            total, difference = kernels.sum_and_difference(kernels.double(x), written)
+            return total + difference + kernels.power(x.view(1, -1), alpha=3.0, times=2)[0]
+
+    x = torch.arange(64.0)
+"""
+
+
+@pytest.fixture(scope="module")
+def first_process(tmp_path_factory):
+    """Compile kernels that were never called, with every backend, then export a model, in a process of its own."""
+    file = tmp_path_factory.mktemp("exported") / "model.pt2"
+    printed = in_a_fresh_process(
+        f"""{MODEL}
+    for backend in {BACKENDS}:
+        kernel = kernels.build_double()
+        compiled = torch.compile(lambda x: kernel(x + 1) * 3, fullgraph=True, backend=backend)
+        print(backend, torch.equal(compiled(x), (x + 1) * 6))
+    print("itself", torch.equal(torch.compile(kernel, fullgraph=True)(x), x * 2))
+    torch.export.save(torch.export.export(Model(), (x,)), {str(file)!r})
+    """
     )
-    assert printed == "done"
+    return printed, file
+
+
+def test_a_kernel_that_was_never_called_compiles_in_a_fresh_process_with_every_backend(first_process):
+    assert first_process[0].splitlines() == ["eager True", "aot_eager True", "inductor True", "itself True"]
+
+
+def test_an_exported_program_is_loaded_where_only_the_kernels_are_imported(first_process):
+    program = (
+        f"{MODEL}\n    print(torch.equal(torch.export.load({str(first_process[1])!r}).module()(x), 4 * x + 9 * x))"
+    )
+    assert in_a_fresh_process(program) == "True"
 
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])
@@ -210,38 +238,6 @@ def test_a_model_with_kernels_is_exported_and_any_size_runs(strict):
     y = numbers(128)
     assert torch.equal(program.module()(y), Model()(y))
     assert torch.equal(program.run_decompositions().module()(y), Model()(y))
-
-
-def test_an_exported_program_is_loaded_where_only_the_kernels_are_imported(tmp_path):
-    file = tmp_path / "model.pt2"
-    common = f"""
-        import torch
-        import kernels, pyptx_torch
-        for kernel in (kernels.scale_, kernels.double, kernels.sum_and_difference, kernels.power):
-            pyptx_torch.register(kernel)
-        x = torch.arange(64.0)
-        FILE = {str(file)!r}
-    """
-    in_a_fresh_process(
-        common
-        + """
-        class Model(torch.nn.Module):
-            def forward(self, x):
-                written = torch.ones_like(x)
-                kernels.scale_(written, alpha=2.0)
-                total, difference = kernels.sum_and_difference(kernels.double(x), written)
-                return total + difference + kernels.power(x.view(1, -1), alpha=3.0, times=2)[0]
-
-        torch.export.save(torch.export.export(Model(), (x,)), FILE)
-        """
-    )
-    printed = in_a_fresh_process(
-        common
-        + """
-        print(torch.equal(torch.export.load(FILE).module()(x), 4 * x + 9 * x))
-        """
-    )
-    assert printed == "True"
 
 
 @pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
