@@ -320,9 +320,13 @@ def control() -> Iterator[Call]:
     new = ("proxy_async_generic_acquire_shared_cluster", "proxy_async_generic_release_shared_cta")
     for name in FENCES:
         fence = getattr(ptx.fence, name)
-        since = (8, 6) if name in new else (8, 3) if "tensormap" in name else (8, 0)
+        since = (8, 6) if name in new else (8, 3) if "tensormap" in name else (9, 4) if "read" in name else (8, 0)
         given = (lambda b: (b.u64,)) if name == "proxy_tensormap_acquire" else (lambda _: ())
         yield Call(f"fence.{name}", lambda b, f=fence, given=given: f(*given(b)), since=since)
+    yield Call("fence.acquire_shared_cluster", lambda _: ptx.fence.acquire_shared_cluster(), since=(8, 6))
+    yield Call("fence.release_shared_cta", lambda _: ptx.fence.release_shared_cta(), since=(8, 6))
+    for sem in ("acquire", "release"):
+        yield Call(f"fence.proxy.alias_sys {sem}", lambda _, s=sem: ptx.fence.proxy.alias_sys(s), since=(9, 4))
     for count in range(24, 257, 8):
         yield Call(f"setmaxnreg {count}", lambda _, n=count: ptx.setmaxnreg_inc(n), needs=REGISTERS)
         yield Call(f"setmaxnreg dec {count}", lambda _, n=count: ptx.setmaxnreg(n, inc=False), needs=REGISTERS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pyptx_dsl.errors import SpecError
 from pyptx_dsl.specs import Layout, Tile
 from pyptx_dsl.tensor_maps import tensor_map
 from pyptx_dsl.types import bf16, f32
@@ -39,3 +40,10 @@ SIZES = {"M": 512, "K": 256}
 )
 def test_a_tile_describes_its_tensor(tile: Tile, described: TensorMap) -> None:
     assert tensor_map(tile, SIZES) == described
+
+
+def test_a_box_wider_than_its_swizzle_is_refused_with_the_picture() -> None:
+    with pytest.raises(SpecError, match="is 256 bytes, wider than its 128B swizzle") as caught:
+        tensor_map(Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(64, 128)), SIZES)
+    assert "panels of 64 columns" in str(caught.value)
+    assert "  row 7 " in str(caught.value)

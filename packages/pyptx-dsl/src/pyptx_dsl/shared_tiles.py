@@ -21,6 +21,7 @@ from pyptx_dsl.errors import SpecError
 from pyptx_dsl.operands import as_count
 from pyptx_dsl.specs import Layout, Tile
 from pyptx_dsl.swizzle import SWIZZLES
+from pyptx_dsl.types import b8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,7 +161,15 @@ class SharedTile:
         return self.shape[0], self.panel_columns
 
     def tma_tile(self, rows: Dim, columns: Dim) -> Tile:
-        """Return the Tile of an array of `rows` x `columns` whose TMA copies fill this tile, panel by panel."""
+        """Return the Tile of an array of `rows` x `columns` whose TMA copies fill this tile, panel by panel.
+
+        Raise SpecError for bits, which TMA does not count.
+        """
+        if self.dtype.bits < b8.bits:
+            raise self._wrong(
+                f"TMA counts bytes, and no {self.dtype}",
+                f"declare the array as b8, with a box of {self.shape[0]} x {self.panel_width} bytes",
+            )
         return Tile(rows, columns, self.dtype, layout=self.tma_layout, tma_box=self.tma_box)
 
     # --- descriptors --------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.errors import SpecError
+from pyptx_dsl.shared_tiles import SharedTile
 from pyptx_dsl.specs import Layout
 from pyptx_ir.plugins.rows import TensorMap
 
@@ -34,9 +36,23 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
         shape = (max(1, columns // slab), rows, slab)
         box = (slabs, box_rows, (_PADDED_BYTES if tile.tma_padding else _SLAB_BYTES) // width)
         pitches = (_SLAB_BYTES, pitches[0], width)
+    _check_swizzle(tile, box)
     interleave = "16B" if tile.layout is Layout.INTERLEAVED else "none"
     return TensorMap(
         tile.dtype.name, shape, pitches, box, (1,) * len(shape), tile.swizzle or "none", interleave=interleave
+    )
+
+
+def _check_swizzle(tile: Tile, box: tuple[int, ...]) -> None:
+    """Refuse a box whose rows are wider than the swizzle. Manual: "Tensor Swizzle Modes": the span of a row."""
+    span, row = tile.layout.swizzle_bytes, box[-1] * tile.dtype.bits // 8
+    if tile.layout.swizzle is None or row <= span:
+        return
+    panels = SharedTile(tile.dtype, (8, span * 8 // tile.dtype.bits), swizzle=tile.layout.swizzle)
+    raise SpecError(
+        f"{tile!r}: a row of the box {box} is {row} bytes, wider than its {tile.layout.swizzle} swizzle",
+        hint=f"copy panels of {panels.panel_columns} columns: SharedTile(…).tma_tile(…) gives their box\n"
+        f"{panels.picture()}",
     )
 
 

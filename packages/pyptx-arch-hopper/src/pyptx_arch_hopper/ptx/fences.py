@@ -15,7 +15,7 @@ from pyptx_dsl.trace_context import active
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
 
-__all__ = ["FENCES", "PlainFence", "TensorMapAcquire", "TensorMapRelease"]
+__all__ = ["FENCES", "PlainFence", "ReadRelease", "TensorMapAcquire", "TensorMapRelease"]
 
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _MAP_BYTES = 128
@@ -55,6 +55,19 @@ class TensorMapRelease:
         active("ptx.fence.proxy_tensormap_release").emit(words, (), pred)
 
 
+class ReadRelease:
+    """`ptx.fence.proxy_async_generic_release_read`."""
+
+    def __call__(self, scope: str = "cluster", *, pred: Reg | None = None) -> None:
+        """Emit `fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.scope;` (PTX 9.4).
+
+        Asynchronous copies may overwrite what was read.
+        """
+        restriction = "sync_restrict::shared::cluster::read"
+        words = ("fence", "proxy", "async::generic", "release", restriction, choice("scope", scope, ("cta", "cluster")))
+        active("ptx.fence.proxy_async_generic_release_read").emit(words, (), pred)
+
+
 _PLAIN = (
     PlainFence("proxy_async", "fence.proxy.async", "order generic accesses and asynchronous copies, in all memory"),
     PlainFence("proxy_async_global", "fence.proxy.async.global", "the same, in global memory"),
@@ -74,6 +87,7 @@ _PLAIN = (
 )
 FENCES: dict[str, object] = {
     **{fence.name: fence for fence in _PLAIN},
+    "proxy_async_generic_release_read": ReadRelease(),
     "proxy_tensormap_acquire": TensorMapAcquire(),
     "proxy_tensormap_release": TensorMapRelease(),
 }

@@ -9,7 +9,7 @@ from pyptx_dsl.ptx.wrapper import choice
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_arch_hopper.ptx.fences import PlainFence, TensorMapAcquire, TensorMapRelease
+    from pyptx_arch_hopper.ptx.fences import PlainFence, ReadRelease, TensorMapAcquire, TensorMapRelease
     from pyptx_dsl.register import Reg
 
 __all__ = ["Fence", "FenceProxy", "fence", "membar", "nanosleep"]
@@ -25,6 +25,11 @@ class FenceProxy:
         """Emit `fence.proxy.alias;`: between virtual addresses of the same memory."""
         active("ptx.fence.proxy.alias").emit(("fence", "proxy", "alias"), (), pred)
 
+    def alias_sys(self, sem: str, *, pred: Reg | None = None) -> None:
+        """Emit `fence.proxy.alias.sem.sys;`, in one direction: `sem` is `acquire` or `release` (PTX 9.4, sm_90)."""
+        words = ("fence", "proxy", "alias", choice("sem", sem, ("acquire", "release")), "sys")
+        active("ptx.fence.proxy.alias_sys").emit(words, (), pred)
+
 
 class Fence:
     """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; plugins add fences of other proxies."""
@@ -39,6 +44,16 @@ class Fence:
         words = ("fence", choice("sem", sem, _SEMANTICS), choice("scope", scope, _SCOPES))
         active("ptx.fence").emit(words, (), pred)
 
+    def acquire_shared_cluster(self, *, pred: Reg | None = None) -> None:
+        """Emit `fence.acquire.sync_restrict::shared::cluster.cluster;`: of shared memory alone (PTX 8.6, sm_90)."""
+        words = ("fence", "acquire", "sync_restrict::shared::cluster", "cluster")
+        active("ptx.fence.acquire_shared_cluster").emit(words, (), pred)
+
+    def release_shared_cta(self, *, pred: Reg | None = None) -> None:
+        """Emit `fence.release.sync_restrict::shared::cta.cluster;`: of the block's own memory (PTX 8.6, sm_90)."""
+        words = ("fence", "release", "sync_restrict::shared::cta", "cluster")
+        active("ptx.fence.release_shared_cta").emit(words, (), pred)
+
     if TYPE_CHECKING:
         mbarrier_init: PlainFence
         proxy_async: PlainFence
@@ -47,6 +62,7 @@ class Fence:
         proxy_async_shared_cluster: PlainFence
         proxy_async_generic_acquire_shared_cluster: PlainFence
         proxy_async_generic_release_shared_cta: PlainFence
+        proxy_async_generic_release_read: ReadRelease
         proxy_tensormap_acquire: TensorMapAcquire
         proxy_tensormap_release: TensorMapRelease
     else:

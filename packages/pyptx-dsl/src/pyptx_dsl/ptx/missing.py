@@ -23,7 +23,9 @@ HOMES: dict[str, str] = {
     **dict.fromkeys(("fence.proxy_async", "fence.proxy_async_shared_cta", "fence.mbarrier_init"), _HOPPER),
     **dict.fromkeys(("fence.proxy_async_global", "fence.proxy_async_shared_cluster"), _HOPPER),
     **dict.fromkeys(("fence.proxy_async_generic_acquire_shared_cluster",), _HOPPER),
-    **dict.fromkeys(("fence.proxy_async_generic_release_shared_cta",), _HOPPER),
+    **dict.fromkeys(
+        ("fence.proxy_async_generic_release_shared_cta", "fence.proxy_async_generic_release_read"), _HOPPER
+    ),
     **dict.fromkeys(("fence.proxy_tensormap_acquire", "fence.proxy_tensormap_release"), _HOPPER),
     **dict.fromkeys(("cp.async_.bulk", "cp.async_bulk", "cp.reduce"), _HOPPER),
     **dict.fromkeys(("tcgen05", "clusterlaunchcontrol"), _BLACKWELL),
