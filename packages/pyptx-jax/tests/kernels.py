@@ -191,3 +191,27 @@ def wrong_gradients(X, W, G, DX, DW):
     store(dx, at, load(x, at))
     store(dw, at, load(x, at))
     ptx.ret()
+
+
+@kernel(in_specs=(VECTOR,), out_specs=(VECTOR, INDICES), grid=lambda N: N // 32, block=32, arch="sm_80")
+def root(X, Y, ONES):
+    """Compute y = sqrt(x), and 1."""
+    x, y, ones = ptx.global_ptrs(X, Y, ONES)
+    at = thread()
+    value = load(x, at)
+    ptx.inst.sqrt.rn.f32(value, value)
+    store(y, at, value)
+    ptx.inst.st.global_.u32(ptx.addr(ones + at), reg.scalar(u32, init=1))
+    ptx.ret()
+
+
+@kernel(in_specs=(VECTOR, VECTOR, INDICES), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
+def root_gradient(Y, G, G_ONES, DX):
+    """Compute dx = g / (2 · y) + the gradient of the ones, which is 0."""
+    y, g, zero, dx = ptx.global_ptrs(Y, G, G_ONES, DX)
+    at = thread()
+    value = load(y, at)
+    ptx.inst.add.f32(value, value, value)
+    ptx.inst.div.rn.f32(value, load(g, at), value)
+    store(dx, at, value + load(zero, at))
+    ptx.ret()

@@ -10,9 +10,22 @@ from jax.test_util import check_grads
 
 from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, ShapeError
+from pyptx_ir.errors import PyptxError
 from pyptx_jax.errors import NotDifferentiableError
 
-from .kernels import add_row, double, first_gradient, pick, pick_gradients, product, product_gradients, wrong_gradients
+from .kernels import (
+    add_row,
+    double,
+    first_gradient,
+    pick,
+    pick_gradients,
+    product,
+    product_gradients,
+    root,
+    root_gradient,
+    trapping,
+    wrong_gradients,
+)
 
 pytestmark = pytest.mark.jax
 
@@ -87,6 +100,23 @@ def test_an_input_of_integers_has_no_gradient() -> None:
     assert dat.dtype == jax.dtypes.float0
 
 
+def test_outputs_may_be_saved_and_integers_among_them_have_zero_gradients() -> None:
+    rooted = differentiable_kernel(root, root_gradient, save_for_backward=[], save_outputs=[0])
+    x = jnp.abs(X) + 1
+    value, sign = rooted(x)
+    np.testing.assert_allclose(value, jnp.sqrt(x), rtol=1e-6)
+    np.testing.assert_array_equal(sign, jnp.ones(64, jnp.int32))
+    gradient = jax.grad(lambda x: (rooted(x)[0] * G).sum())(x)
+    np.testing.assert_allclose(gradient, G / (2 * jnp.sqrt(x)), rtol=1e-5)
+
+
+def test_what_fails_in_a_program_is_the_simulators_own_exception() -> None:
+    failing = differentiable_kernel(trapping, first_gradient, save_for_backward=[0])
+    with pytest.raises(PyptxError, match="trap") as caught:
+        failing(X)
+    assert type(caught.value).__name__ == "KernelTrap"
+
+
 # --- what has no gradient ---------------------------------------------------------------------------------------------
 
 
@@ -131,6 +161,8 @@ def test_constants_pass_a_plain_kernel_in_a_gradient() -> None:
         ({"num_grad_inputs": 3}, ArgumentCountError, "num_grad_inputs=3"),
         ({"num_grad_inputs": "all"}, KeywordError, "says nothing"),
         ({"save": [0, 1]}, KeywordError, "save="),
+        ({"save_outputs": [0]}, ArgumentCountError, "would get 4 arrays"),
+        ({"save_outputs": [1]}, ArgumentCountError, "and 1 outputs"),
     ],
 )
 def test_two_kernels_that_dont_fit_are_refused(

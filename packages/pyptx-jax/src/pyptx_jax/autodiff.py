@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +12,13 @@ from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, Shap
 from pyptx_dsl.operands import as_count, as_items
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import specialized
-from pyptx_jax.framework import agreeing, compiled, differentiable, is_traced
+from pyptx_jax.failures import answer
+from pyptx_jax.framework import agreeing, compiled, differentiable, is_traced, zeros
 from pyptx_jax.keywords import constants, known_to
 from pyptx_jax.wrappers import Wrappers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
@@ -28,14 +29,14 @@ Gradients = tuple["jax.Array | None", ...]
 def join(forward: Launchable, backward: Launchable, keywords: Mapping[str, object]) -> Callable[..., object]:
     """Return a function of jax arrays that runs `forward`, and whose gradients are what `backward` returns.
 
-    `backward` takes the saved inputs, then the gradient of each output, and returns the gradients of the first
-    `num_grad_inputs` inputs, all by default. `save_for_backward` are the indices of the inputs to save, all by default.
-    Keywords of a call go to `forward`, and to `backward` those that it knows.
+    `backward` takes the saved inputs, the saved outputs, then the gradient of each output, and returns the gradients of
+    the first `num_grad_inputs` inputs, all by default. `save_for_backward` are the indices of the inputs to save, all
+    by default; `save_outputs` those of the outputs, none by default. Keywords of a call go to `forward`, and to
+    `backward` those that it knows. Raise the KernelError or ArgumentCountError of two kernels that don't fit.
     """
-    first, second = cast("Kernel", forward), cast("Kernel", backward)
-    count = len(first.declaration.tensors) - len(first.declaration.out_specs)
-    pair = Pair(first, second, *_chosen(first.name, count, keywords))
-    pair.check(count)
+    pair = _pair(cast("Kernel", forward), cast("Kernel", backward), keywords)
+    pair.check()
+    first = pair.forward
     functions = Wrappers(pair.function)
     programs = Wrappers(lambda keywords: compiled(functions.get(keywords), first.name))
 
@@ -43,67 +44,87 @@ def join(forward: Launchable, backward: Launchable, keywords: Mapping[str, objec
         own = constants(first.name, keywords)
         specialized(first, arguments_of(first, arrays), own)  # what is wrong is wrong here, not somewhere in jax
         if not any(map(is_traced, arrays)):
-            return programs.get(own)(*arrays)
+            return answer(programs.get(own), arrays)
         # Inside shard_map, the gradient of an array that all devices share is the sum of theirs: jax sees to it here.
         return functions.get(own)(*agreeing(cast("list[jax.Array]", arrays))[0])
 
     return call
 
 
-def _chosen(kernel: str, inputs: int, keywords: Mapping[str, object]) -> tuple[tuple[int, ...], int]:
-    """Return which inputs are saved, and how many have gradients; raise KeywordError for what says neither."""
-    unknown = [name for name in keywords if name not in {"save_for_backward", "num_grad_inputs"}]
+_WORDS: Final = ("save_for_backward", "save_outputs", "num_grad_inputs")
+
+
+def _pair(forward: Kernel, backward: Kernel, keywords: Mapping[str, object]) -> Pair:
+    """Return the pair for the keywords of `differentiable_kernel`; raise KeywordError for what means nothing."""
+    count = len(forward.declaration.tensors) - len(forward.declaration.out_specs)
     given, number = keywords.get("save_for_backward"), keywords.get("num_grad_inputs")
-    saved = list(range(inputs)) if given is None else as_items(given)
-    count = inputs if number is None else as_count(number)
-    indices = [as_count(item) for item in saved or ()]
-    if unknown or saved is None or count is None or None in indices:
+    inputs = _indices(list(range(count)) if given is None else given)
+    outputs = _indices(keywords.get("save_outputs", ()))
+    gradients = count if number is None else as_count(number)
+    if set(keywords) - set(_WORDS) or inputs is None or outputs is None or gradients is None:
         words = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
         raise KeywordError(
-            f"{kernel}: {words} says nothing to differentiable_kernel",
-            hint="save_for_backward=[0, 1] names inputs, num_grad_inputs=2 says how many have gradients",
+            f"{forward.name}: {words} says nothing to differentiable_kernel",
+            hint="save_for_backward=[0, 1] names inputs, save_outputs=[0] outputs, num_grad_inputs=2 says how many "
+            "inputs have gradients",
         )
-    return tuple(index for index in indices if index is not None), count
+    return Pair(forward, backward, inputs, outputs, gradients)
+
+
+def _indices(given: object) -> tuple[int, ...] | None:
+    found = [as_count(item) for item in as_items(given) or ()]
+    if as_items(given) is None or None in found:
+        return None
+    return tuple(index for index in found if index is not None)
+
+
+Row = tuple[tuple[int, ...], "jnp.dtype[Any]"]
 
 
 @jax.tree_util.register_static
 @dataclass(frozen=True, slots=True)
 class Like:
-    """What the gradients of the inputs look like: shapes and element types."""
+    """Shapes and element types: of the inputs, as of their gradients, and of the outputs."""
 
-    rows: tuple[tuple[tuple[int, ...], jnp.dtype[Any]], ...]
+    inputs: tuple[Row, ...]
+    outputs: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A kernel, the kernel of its gradients, which inputs that one takes, and of how many it returns gradients."""
+    """A kernel, the kernel of its gradients, what that one takes, and of how many inputs it returns gradients."""
 
     forward: Kernel
     backward: Kernel
-    saved: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
     gradients: int
 
-    def check(self, inputs: int) -> None:
-        """Raise the KernelError or ArgumentCountError for two kernels that don't fit each other."""
+    def check(self) -> None:
+        """Raise the KernelError or ArgumentCountError of two kernels that don't fit each other."""
         forward, backward = self.forward.declaration, self.backward.declaration
         for declaration in (forward, backward):
             if declaration.mutated:
                 raise KernelError(
-                    f"{declaration.name} writes to its inputs, and what jax differentiates must not",
+                    f"{declaration.name} writes to its inputs, and what is differentiated must not",
                     hint="return what it writes: name it in out_specs",
                 )
-        if any(not 0 <= index < inputs for index in self.saved) or not 0 <= self.gradients <= inputs:
+        outputs = len(forward.out_specs)
+        inputs = len(forward.tensors) - outputs
+        fits = all(0 <= at < inputs for at in self.inputs) and all(0 <= at < outputs for at in self.outputs)
+        if not (fits and 0 <= self.gradients <= inputs):
             raise ArgumentCountError(
-                f"{forward.name} has {inputs} inputs, which save_for_backward={list(self.saved)} and "
-                f"num_grad_inputs={self.gradients} don't fit"
+                f"{forward.name} has {inputs} inputs and {outputs} outputs, which save_for_backward="
+                f"{list(self.inputs)}, save_outputs={list(self.outputs)} and num_grad_inputs={self.gradients} don't fit"
             )
-        takes, returns = len(self.saved) + len(forward.out_specs), len(backward.out_specs)
+        saved = len(self.inputs) + len(self.outputs)
+        takes, returns = saved + outputs, len(backward.out_specs)
         if takes != len(backward.in_specs) or returns != self.gradients:
             raise ArgumentCountError(
-                f"{backward.name} would get {takes} arrays ({len(self.saved)} saved, and a gradient for each of "
-                f"{len(forward.out_specs)} outputs) and return {self.gradients}; it takes {len(backward.in_specs)} and "
-                f"returns {returns}",
-                hint="save_for_backward names the inputs to save, num_grad_inputs says how many have gradients",
+                f"{backward.name} would get {takes} arrays ({saved} saved, and a gradient for each of {outputs} "
+                f"outputs) and return {self.gradients}; it takes {len(backward.in_specs)} and returns {returns}",
+                hint="save_for_backward names the inputs to save, save_outputs the outputs, and num_grad_inputs says "
+                "how many inputs have gradients",
             )
 
     def function(self, keywords: Mapping[str, object]) -> Callable[..., object]:
@@ -114,13 +135,16 @@ class Pair:
             return self.forward(*arrays, **keywords)
 
         def forwards(*arrays: jax.Array) -> tuple[object, tuple[Like, list[jax.Array]]]:
-            like = Like(tuple((array.shape, array.dtype) for array in arrays))
             # By `joined`, whose second derivative then fails where there is none: in the backward kernel.
-            return joined(*arrays), (like, [arrays[index] for index in self.saved])
+            result = joined(*arrays)
+            results = _tuple(result)
+            saved = [*(arrays[index] for index in self.inputs), *(results[index] for index in self.outputs)]
+            return result, (Like(_rows(arrays), _rows(results)), saved)
 
         def backwards(kept: tuple[Like, list[jax.Array]], given: object) -> Gradients:
             like, saved = kept
-            return self._fitting(_tuple(self.backward(*saved, *_tuple(given), **shared)), like)
+            gradients = [_numbers(each, row) for each, row in zip(_tuple(given), like.outputs, strict=True)]
+            return self._fitting(_tuple(self.backward(*saved, *gradients, **shared)), like)
 
         joined = differentiable(primal, forwards, backwards)
         return joined
@@ -128,7 +152,7 @@ class Pair:
     def _fitting(self, results: tuple[jax.Array, ...], like: Like) -> Gradients:
         """Return a gradient for each input, None for one that has none; raise ShapeError for one that does not fit."""
         found = list[jax.Array | None]()
-        for index, (shape, dtype) in enumerate(like.rows):
+        for index, (shape, dtype) in enumerate(like.inputs):
             if index >= self.gradients or not jnp.issubdtype(dtype, jnp.floating):
                 found.append(None)
                 continue
@@ -140,6 +164,15 @@ class Pair:
                 )
             found.append(result)
         return tuple(found)
+
+
+def _rows(arrays: Sequence[jax.Array]) -> tuple[Row, ...]:
+    return tuple((array.shape, array.dtype) for array in arrays)
+
+
+def _numbers(gradient: jax.Array, row: Row) -> jax.Array:
+    """Return the gradient of an output as a kernel takes it: of integers, which have none, zeros."""
+    return zeros(*row) if gradient.dtype == jax.dtypes.float0 else gradient
 
 
 def _tuple(value: object) -> tuple[jax.Array, ...]:

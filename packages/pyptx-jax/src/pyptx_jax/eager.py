@@ -6,12 +6,11 @@ import weakref
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, cast
 
-from pyptx_dsl.errors import KeywordError, point_at_call
+from pyptx_dsl.errors import KeywordError
 from pyptx_ir.errors import PyptxError
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import bind, specialized
-from pyptx_jax.errors import ExecutionError
-from pyptx_jax.failures import FAILURES
+from pyptx_jax.failures import answer, failure_of
 from pyptx_jax.framework import compiled, concrete_type, is_device, is_traced, on_device
 from pyptx_jax.keywords import constants, known_to
 from pyptx_jax.wrappers import Wrappers
@@ -33,14 +32,8 @@ def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str
     given = cast("Sequence[jax.Array]", arrays)
     if any(map(is_traced, given)):
         return bind(special, given)
-    try:
-        with nullcontext() if device is None else on_device(device):
-            return _wrappers(kernel).get(own)(*given)
-    except (RuntimeError, ValueError) as error:
-        failure = _failure(error)
-        if failure is None:
-            raise
-    raise failure
+    with nullcontext() if device is None else on_device(device):
+        return answer(_wrappers(kernel).get(own), given)
 
 
 def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
@@ -63,7 +56,7 @@ def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..
         try:
             return function(*arrays)
         except (PyptxError, ValueError, RuntimeError) as error:
-            failure = _failure(error)
+            failure = failure_of(error)
         if failure is not None:
             raise failure
         return miss(*arrays, **keywords)
@@ -107,20 +100,3 @@ def _made(kernel: Kernel) -> Wrappers:
         return compiled(function, name)
 
     return Wrappers(make)
-
-
-# --- what goes wrong while they run -----------------------------------------------------------------------------------
-
-_FAILED: Final = "INTERNAL: "  # XLA puts the code of an error in front of its text; our handlers use this one
-
-
-def _failure(error: Exception) -> Exception | None:
-    """Return what a handler said, at the user's line; None for what was wrong before one was called."""
-    text = str(error)
-    if not text.startswith(_FAILED):
-        return None
-    text = text.removeprefix(_FAILED)
-    failure = FAILURES.take(text) or ExecutionError(text)
-    if isinstance(failure, PyptxError):
-        point_at_call(failure)
-    return failure

@@ -11,8 +11,12 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from pyptx_dsl.errors import point_at_call
+from pyptx_ir.errors import PyptxError
+from pyptx_jax.errors import ExecutionError
+
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator, Sequence
 
 
 class Failures:
@@ -49,3 +53,28 @@ class Failures:
 
 FAILURES: Final = Failures(64)
 """The failures of this process; handlers run on any thread."""
+
+_FAILED: Final = "INTERNAL: "  # XLA puts the code of an error in front of its text; our handlers use this one
+
+
+def failure_of(error: Exception) -> Exception | None:
+    """Return what a handler said, at the user's line; None for what was wrong before one was called."""
+    text = str(error)
+    if not text.startswith(_FAILED):
+        return None
+    text = text.removeprefix(_FAILED)
+    failure = FAILURES.take(text) or ExecutionError(text)
+    if isinstance(failure, PyptxError):
+        point_at_call(failure)
+    return failure
+
+
+def answer(function: Callable[..., object], arrays: Sequence[object]) -> object:
+    """Call what jax has compiled, and raise what a handler said as the exception that it was."""
+    try:
+        return function(*arrays)
+    except (RuntimeError, ValueError) as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+    raise failure

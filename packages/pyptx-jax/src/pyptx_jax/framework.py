@@ -52,6 +52,11 @@ def as_array(array: object) -> jax.Array:
     return cast("jax.Array", _JAX.numpy.asarray(array))
 
 
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> jax.Array:
+    """Return zeros."""
+    return cast("jax.Array", _JAX.numpy.zeros(shape, dtype))
+
+
 def is_array(value: object) -> TypeGuard[jax.Array]:
     """Tell whether a value is an array of jax, traced or not."""
     return isinstance(value, jax.Array)
