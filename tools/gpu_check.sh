@@ -71,7 +71,7 @@ run_listed() {
   done
 }
 
-run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_torch:90
+run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_torch:120
 stage benchmark 110 "$python" benchmarks/launch.py --json "$OUT/launch.json"
 run_listed test_jax:90 test_hardware_truth:60
 for path in tests/gpu/test_*.py; do
