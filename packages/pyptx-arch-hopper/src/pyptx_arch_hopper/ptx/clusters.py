@@ -40,17 +40,17 @@ class Cluster:
         words = ("barrier", "cluster", "wait", *(("acquire",) if acquire else ()))
         active("ptx.cluster.wait").emit((*words, *_aligned(on=aligned)), (), pred)
 
-    def sync(self, *, aligned: bool = False) -> None:
+    def sync(self, *, aligned: bool = False, pred: Reg | None = None) -> None:
         """Arrive and wait, by two instructions."""
-        self.arrive(aligned=aligned)
-        self.wait(aligned=aligned)
+        self.arrive(aligned=aligned, pred=pred)
+        self.wait(aligned=aligned, pred=pred)
 
-    def rank(self, r: object) -> Reg:
-        """Return a predicate: this block has rank `r`. Two instructions: `mov` of `%cluster_ctarank`, and `setp.eq`."""
+    def rank(self, cta_rank: object) -> Reg:
+        """Return a predicate: this block has rank `cta_rank`. Two instructions: `mov` of `%cluster_ctarank`, and `setp.eq`."""
         trace = active("ptx.cluster.rank")
         own, same = trace.fresh(u32), trace.fresh(predicate)
         trace.emit(("mov", "u32"), (own, "%cluster_ctarank"))
-        trace.emit(("setp", "eq", "u32"), (same, own, r))
+        trace.emit(("setp", "eq", "u32"), (same, own, cta_rank))
         return same
 
     def map_shared_u32(
