@@ -8,6 +8,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +17,12 @@ import pytest
 
 from pyptx_dsl import types
 from pyptx_dsl.specs import Layout
+from pyptx_jax.runtime import launcher
 
 from .kernels import accumulate, add_row, copy_of, double, fill, product, product_gradients, writes_to_its_input
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.jax
 
@@ -203,6 +208,25 @@ def test_the_shape_of_the_result_is_known_without_running(x: jax.Array, w: jax.A
     assert jax.eval_shape(double, x).shape == (64,)
 
 
+def test_the_short_way_is_short_whoever_was_first(x: jax.Array, w: jax.Array) -> None:
+    def miss(*arrays: object, **keywords: object) -> None:
+        missed.append((arrays, keywords))
+
+    def made() -> Callable[..., object]:
+        launchers.append(launcher(product, miss))
+        return launchers[-1]
+
+    missed: list[object] = []
+    launchers: list[Callable[..., object]] = []
+    jax.jit(lambda x: x + (made() is not None))(x)
+    for launch in (*launchers, made()):
+        np.testing.assert_array_equal(launch(x, w), X * W)
+        assert not missed
+        for arrays, keywords in (((x, W), {}), ((), {}), ((x, w), {"factor": 2.0}), ((x, w), {"scale": jnp.ones(())})):
+            launch(*arrays, **keywords)
+            assert missed.pop() == (arrays, keywords)
+
+
 def test_a_kernel_that_nobody_holds_goes(x: jax.Array) -> None:
     kernel = copy_of(types.f32)
     for _ in range(3):
@@ -224,6 +248,7 @@ import subprocess
 import sys
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 function = jax.jit(lambda x: x.at[0].set(kernels.double((x @ x)[0])))

@@ -21,7 +21,8 @@ _BACKEND: Final[Any] = backend
 
 def concrete_type() -> type[object]:
     """Return the type of arrays that have values; jax has no public name for it."""
-    return cast("type[object]", type(_JAX.numpy.zeros(())))
+    with _JAX.ensure_compile_time_eval():  # jax may be tracing
+        return cast("type[object]", type(_JAX.numpy.zeros(())))
 
 
 def is_traced(value: object) -> bool:
