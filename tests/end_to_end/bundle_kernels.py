@@ -53,8 +53,8 @@ def everything(X, new, Y):  # noqa: ARG001  the entry takes them
 
 
 @kernel(grid=(7, 1, 1), block=(64, 1, 1), arch="sm_80")
-def nothing():
-    """Take no argument at all."""
+def nothing(*, label=""):  # noqa: ARG001  a template value of any text
+    """Take no array at all."""
     ptx.ret()
 
 

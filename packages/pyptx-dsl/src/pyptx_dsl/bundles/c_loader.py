@@ -55,6 +55,9 @@ _FILLS: Final = ("zeros", "nan")
 _CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
 _MAP_BYTES: Final = 128
 _MAP_ALIGNMENT: Final = 64
+# CUDA driver API, cuTensorMapEncodeTiled: what the address of a tensor must be a multiple of; more with interleave 32B.
+_MAP_TENSOR: Final = 16
+_WIDE_MAP_TENSOR: Final = 32
 _IN_A_LINE: Final = 20
 
 
@@ -106,7 +109,7 @@ def _words(name: str, version: str, entries: Sequence[Entry]) -> dict[str, str]:
 def _declaration(entry: Entry) -> str:
     """Return the struct of a kernel's arguments, and its launch."""
     members = [f"    {line}" for line in _members(entry.special)] or ["    char nothing; /* it takes none */"]
-    sizes = ", ".join(f"{name}={value}" for name, value in entry.keywords.items())
+    sizes = _in_comment(", ".join(f"{name}={value!a}" for name, value in entry.keywords.items()))
     return "\n".join(
         [
             "",
@@ -119,6 +122,11 @@ def _declaration(entry: Entry) -> str:
             "",
         ]
     )
+
+
+def _in_comment(text: str) -> str:
+    """Return a text that neither ends the comment that it stands in nor begins another."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _members(special: Specialization) -> Iterable[str]:
@@ -134,11 +142,24 @@ def _members(special: Specialization) -> Iterable[str]:
 
 def _described(special: Specialization) -> list[str]:
     """Return what the header says of each array."""
-    found = list[str]()
-    for index, array in enumerate(special.inputs):
-        verb = "reads and writes" if index in special.mutated else "reads"
-        found.append(f"{verb} {_array(array.shape, array.dtype, array.strides)}, aligned to {array.alignment} bytes")
-    found += [f"writes {_array(array.shape, array.dtype, array.strides)}" for array in special.outputs]
+    verbs = ["reads and writes" if index in special.mutated else "reads" for index in range(len(special.inputs))]
+    verbs += ["writes"] * len(special.outputs)
+    arrays = [(row.shape, row.dtype, row.strides) for row in special.inputs]
+    arrays += [(row.shape, row.dtype, row.strides) for row in special.outputs]
+    return [
+        f"{verb} {_array(*array)}, aligned to {alignment} bytes"
+        for verb, array, alignment in zip(verbs, arrays, _alignments(special), strict=True)
+    ]
+
+
+def _alignments(special: Specialization) -> list[int]:
+    """Return what each array's address must be a multiple of: as its contract says, and its tensor map."""
+    found = [array.alignment for array in special.inputs]
+    found += [from_name(array.dtype).bytes for array in special.outputs]
+    for row in special.parameters:
+        if row.tensor_map is not None and row.index is not None:
+            wide = row.tensor_map.interleave == "32B"
+            found[row.index] = max(found[row.index], _WIDE_MAP_TENSOR if wide else _MAP_TENSOR)
     return found
 
 
@@ -278,8 +299,7 @@ def _assignments(special: Specialization, names: dict[str, str]) -> Iterable[str
 
 def _misaligned(special: Specialization, names: dict[str, str]) -> Iterable[str]:
     """Yield the further conditions under which the arguments are refused, each on a line of its own."""
-    wanted = [array.alignment for array in special.inputs]
-    wanted += [from_name(array.dtype).bytes for array in special.outputs]
+    wanted = _alignments(special)
     for row in special.parameters:
         if row.kind == "tensor":
             address = f"arguments->{names[row.name]}"
