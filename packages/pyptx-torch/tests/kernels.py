@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.decorator import kernel
 from pyptx_dsl.specs import Layout, Tile
-from pyptx_dsl.types import PtxType, f32, f64, s32, u32, u64
+from pyptx_dsl.types import PtxType, b32, f32, f64, s32, u32, u64
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernel import Kernel
@@ -169,4 +169,12 @@ def negate_one(X, Y):
     px, py = ptx.global_ptrs(X, Y)
     value = load(px, reg.from_(ptx.special.tid.x(), u32), f32)
     store(py, reg.from_(ptx.special.tid.x(), u32), -value, f32)
+    ptx.ret()
+
+
+@kernel(in_specs=(Tile("N", b32),), out_specs=(Tile("N", b32),), grid=lambda N: N // LANES, block=LANES)
+def copy_bits(X, Y):
+    """Y = X, of whatever has 32 bits."""
+    px, py = ptx.global_ptrs(X, Y)
+    store(py, index(), load(px, index(), b32), b32)
     ptx.ret()

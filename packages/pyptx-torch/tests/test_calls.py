@@ -16,6 +16,7 @@ from pyptx_torch import operators
 from .kernels import (
     accumulate,
     build_double,
+    copy_bits,
     double,
     double_columns,
     fill,
@@ -232,3 +233,13 @@ def test_without_the_simulator_a_cpu_tensor_is_an_error_that_names_its_package(m
         with pytest.raises(RuntimeMissingError, match="pip install pyptx-sim"):
             double(numbers(32))
     assert torch.equal(double(numbers(32)), 2 * numbers(32))
+
+
+def test_bits_come_from_and_go_to_elements_of_any_type_of_their_width():
+    x = numbers(32)
+    assert torch.equal(copy_bits(x).view(torch.float32), x)
+    assert torch.equal(copy_bits(x, out=torch.empty(32)), x)
+    with pytest.raises(TypeError, match="out= for Y holds"):
+        copy_bits(x, out=torch.empty(32, dtype=torch.float64))
+    with torch.device("meta"):
+        assert copy_bits(torch.empty(32), out=torch.empty(32)).is_meta

@@ -29,10 +29,12 @@ NAMES: Final = {
 }
 """The PTX names of torch's element types; those that are missing have none."""
 
-# tf32 lies in memory as f32; bits have no type, and torch's integers are as good as any.
-_BITS = {"tf32": torch.float32, "b8": torch.uint8, "b16": torch.int16, "b32": torch.int32, "b64": torch.int64}
-
-DTYPES: Final = {name: dtype for dtype, name in NAMES.items() if dtype is not torch.bool} | _BITS
+# Bits have no type, and torch's integers are as good as any.
+BITS: Final = {"b8": torch.uint8, "b16": torch.int16, "b32": torch.int32, "b64": torch.int64}
+# tf32 lies in memory as f32.
+DTYPES: Final = (
+    {name: dtype for dtype, name in NAMES.items() if dtype is not torch.bool} | BITS | {"tf32": torch.float32}
+)
 """The element types that outputs are allocated with, by their PTX names."""
 
 KNOWN: Final = ("cpu", "cuda", "meta")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from pyptx_dsl.errors import AlignmentError, DeviceError, DtypeError, LayoutError, ShapeError
-from pyptx_torch.devices import address_of, argument_of, dtype_of
+from pyptx_torch.devices import BITS, address_of, argument_of, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,9 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
             hint=f"allocate it there: torch.empty(…, device={str(device)!r})",
         )
     wanted = dtype_of(kernel, output.name, output.dtype)
-    if tensor.dtype != wanted:
+    # Untyped bits go into elements of any type of their width.
+    fits = output.dtype in BITS and tensor.element_size() == wanted.itemsize
+    if tensor.dtype != wanted and not fits:
         raise DtypeError(f"{kernel}: {name} holds {tensor.dtype}, and the kernel writes {wanted}")
     if len(argument.shape) != len(output.shape) or argument.shape != output.shape:
         raise ShapeError(f"{kernel}: {name} has shape {argument.shape}, and the kernel writes {output.shape}")
