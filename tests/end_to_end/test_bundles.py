@@ -188,6 +188,15 @@ def test_the_command_reads_values_and_prints_what_it_wrote(tmp_path: Path, capsy
     assert loaded(ones(64), count=32, twice=True, dtype=f32, alpha=0.5).sum() == 32 * 0.25 + 32
 
 
+def test_a_file_may_be_called_like_any_module(tmp_path: Path) -> None:
+    import json
+
+    (tmp_path / "json.py").write_text(KERNELS.read_text(encoding="utf-8"), encoding="utf-8")
+    assert main(["export", f"{tmp_path}/json.py:nothing", "-o", str(tmp_path / "bundle")]) == 0
+    assert sys.modules["json"] is json
+    assert str(tmp_path) not in sys.path
+
+
 def test_another_target_is_traced_and_checked_anew(tmp_path: Path) -> None:
     words = ["export", f"{KERNELS}:scale", "--shape", "N=64", "-o", str(tmp_path / "bundle"), "--arch", "sm_90a"]
     assert main(words) == 0

@@ -141,11 +141,12 @@ def _module(place: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
-    spec = spec_from_file_location(path.stem, path.resolve())
+    name = f"_exported_{path.stem}"  # a file may be called like a module that somebody imports
+    spec = spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise BundleError(f"{path} can't be imported")
     module = module_from_spec(spec)
-    sys.modules[path.stem] = module  # as for any module: dataclasses and pickle look themselves up there
+    sys.modules[name] = module  # dataclasses and pickle look themselves up there
     spec.loader.exec_module(module)
     return module
 
