@@ -15,7 +15,7 @@ from pyptx_dsl.types import u32
 from pyptx_ir.plugins.rows import Launchable, Runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.kernel import Kernel
 
@@ -90,3 +90,34 @@ def test_a_missing_runtime_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         one(tensor)
     with pytest.raises(RuntimeMissingError, match="no arrays"):
         one()
+
+
+def test_runtimes_with_launchers_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = list[str]()
+
+    def runtime(name: str, kind: type) -> Runtime:
+        def launcher(_: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+            def launch(*arrays: object, **keywords: object) -> object:
+                ways.append(name)
+                return name if all(isinstance(array, kind) for array in arrays) else miss(*arrays, **keywords)
+
+            return launch
+
+        def answer(*_: object) -> str:
+            ways.append(f"long {name}")
+            return name
+
+        return Runtime(name, 0, lambda arrays: isinstance(arrays[0], kind), answer, launcher=launcher)
+
+    @kernel
+    def both() -> None:
+        reg.scalar(u32, init=1)
+
+    monkeypatch.setattr(runtimes, "_runtimes", lambda: (runtime("words", str), runtime("numbers", int)))
+    assert [both(array) for array in ("a", 1, "a", 1, 2)] == ["words", "numbers", "words", "numbers", "numbers"]
+    assert ways == [
+        *("long words",),  # the first call of each framework goes the long way
+        *("words", "long numbers"),
+        *("numbers", "words"),  # and what is not the last one's goes to the one before
+        *("numbers", "numbers"),
+    ]

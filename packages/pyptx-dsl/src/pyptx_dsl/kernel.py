@@ -74,6 +74,7 @@ class Kernel(Generic[OutSpecs_co]):
         self._traced: dict[object, Traced] = {}
         self._lock = threading.RLock()
         self._launcher: Callable[..., object] | None = None
+        self._launched_by: set[str] = set()  # names of runtimes
         self._operator: Callable[..., object]  # once torch.compile has asked for it
         functools.update_wrapper(self, declaration.function)
 
@@ -244,8 +245,10 @@ class Kernel(Generic[OutSpecs_co]):
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
         """Run the kernel the long way: find the runtime, let it check everything, and learn its short way."""
         runtime, result = runtimes.call(self, arrays, kwargs)
-        if self._launcher is None and runtime.launcher is not None:
-            self._launcher = runtime.launcher(self, self._run)
+        if runtime.launcher is not None and runtime.name not in self._launched_by:
+            with self._lock:  # several frameworks take turns: each hands what is not its own to the one before
+                self._launcher = runtime.launcher(self, self._launcher or self._run)
+                self._launched_by.add(runtime.name)
         return result
 
     @runtimes.called_while_compiling
