@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pyptx_dsl import ptx
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
-from pyptx_dsl.types import f32
+from pyptx_dsl.specs import Tile
+from pyptx_dsl.types import f32, s32
 from pyptx_torch import errors
 
-from .kernels import build_product, double, scale_, sum_and_difference
+from .kernels import LANES, build_product, double, index, load, scale_, store, sum_and_difference
 
 pytestmark = [
     pytest.mark.torch,
@@ -81,6 +84,33 @@ def test_an_input_that_needs_no_gradient_gets_none():
     assert not y.requires_grad
     with torch.no_grad():
         assert not product(*pair()).requires_grad
+
+
+def test_an_integer_input_gets_none():
+    @kernel(in_specs=(Tile(32, f32), Tile(32, s32)), out_specs=(Tile(32, f32), Tile(32, s32)), grid=1, block=LANES)
+    def pick(X, Which, Y, Seen):
+        px, pi, py, ps = ptx.global_ptrs(X, Which, Y, Seen)
+        which = load(pi, index(), s32)
+        store(py, index(), load(px, which, f32), f32)
+        store(ps, index(), which, s32)
+        ptx.ret()
+
+    @kernel(in_specs=(Tile(32, s32), Tile(32, f32), Tile(32, s32)), out_specs=(Tile(32, f32),), grid=1, block=LANES)
+    def pick_gradient(Which, DY, DSeen, DX):
+        pi, pg, _, px = ptx.global_ptrs(Which, DY, DSeen, DX)
+        store(px, load(pi, index(), s32), load(pg, index(), f32), f32)
+        ptx.ret()
+
+    function = differentiable_kernel(pick, pick_gradient, save_for_backward=[1], num_grad_inputs=1)
+    x = torch.randn(32, requires_grad=True)
+    which = torch.arange(31, -1, -1, dtype=torch.int32)
+    for run in (function, torch.compile(function, fullgraph=True, backend="aot_eager")):
+        x.grad = None
+        y, seen = run(x, which)
+        assert torch.equal(y, x.flip(0))
+        assert not seen.requires_grad
+        (y * torch.arange(32)).sum().backward()
+        assert torch.equal(x.grad, torch.arange(31.0, -1, -1))
 
 
 def test_gradients_of_any_layout_are_made_dense():

@@ -8,6 +8,7 @@ import threading
 import weakref
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -226,6 +227,16 @@ def test_gradients_are_not_lost_by_writing_past_autograd():
     with torch.no_grad():
         call(x, out=torch.empty(32, requires_grad=True))
     assert len(long) == 2
+
+
+@pytest.mark.usefixtures("null")
+@pytest.mark.parametrize("kernel", [scale_, build_double(), negate_one], ids=lambda kernel: kernel.name)
+def test_arrays_of_another_framework_go_the_long_way(kernel):
+    array, long = np.ones(32, np.float32), []
+    call = eager.launcher_of(kernel, lambda *arrays, **keywords: long.append((arrays, keywords)), HOST)
+    call(array, out=array)
+    call()
+    assert long == [((array,), {"out": array}), ((), {})]
 
 
 def test_a_failing_launch_is_an_error_and_the_next_one_works(null):

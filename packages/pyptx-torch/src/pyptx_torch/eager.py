@@ -16,7 +16,7 @@ from pyptx_torch.places import CUDA
 from pyptx_torch.versions import count_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Launchable
     from pyptx_torch.places import Place
@@ -36,11 +36,11 @@ def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = 
     plans.attach(miss)
     mutated = operator.signature.mutated
 
-    def launch(*tensors: torch.Tensor, **keywords: object) -> object:
+    def launch(*tensors: object, **keywords: object) -> object:
         if not mutated and not plans.single and "out" not in keywords:
             return plans.launcher(*tensors, **keywords)
-        written = [*(tensors[index] for index in mutated if index < len(tensors)), *_given(keywords)]
-        single = [tensors[index] for index in plans.single if index < len(tensors)]
+        written = [*_tensors(tensors[index] for index in mutated if index < len(tensors)), *_given(keywords)]
+        single = _tensors(tensors[index] for index in plans.single if index < len(tensors))
         if _needs_care(written, single):
             return miss(*tensors, **keywords)
         result = plans.launcher(*tensors, **keywords)
@@ -54,11 +54,15 @@ def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = 
 def _given(keywords: Mapping[str, object]) -> Sequence[torch.Tensor]:
     """Return the tensors of `out=`; whatever else stands there, the long way complains about."""
     out = keywords.get("out")
-    listed = as_items(out) or [out]
-    return [tensor for tensor in listed if isinstance(tensor, torch.Tensor)]
+    return _tensors(as_items(out) or [out])
 
 
-def _needs_care(written: Sequence[torch.Tensor], single: Sequence[object]) -> bool:
+def _tensors(arguments: Iterable[object]) -> list[torch.Tensor]:
+    """Return those that are tensors: a kernel that torch has called may be called with arrays of another framework."""
+    return [argument for argument in arguments if isinstance(argument, torch.Tensor)]
+
+
+def _needs_care(written: Sequence[torch.Tensor], single: Sequence[torch.Tensor]) -> bool:
     """Tell whether a gradient would be lost by a write, or the sign of a number whose negation is pending.
 
     A pending negation is a bit of the tensor that DLPack does not show. Only a tensor of one element can have it and
@@ -66,4 +70,4 @@ def _needs_care(written: Sequence[torch.Tensor], single: Sequence[object]) -> bo
     """
     if any(tensor.requires_grad for tensor in written) and torch.is_grad_enabled():
         return True
-    return any(isinstance(tensor, torch.Tensor) and tensor.is_neg() for tensor in single)
+    return any(tensor.is_neg() for tensor in single)
