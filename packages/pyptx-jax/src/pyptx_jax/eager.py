@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Check a call in full, at the user's line; then run it, or add it to the program being traced."""
     kernel = cast("Kernel", launchable)
-    own, device = _sorted(kernel, keywords)
+    own, device = _sorted(kernel, arrays, keywords)
     special = specialized(kernel, arguments_of(kernel, arrays), own)
     given = cast("Sequence[jax.Array]", arrays)
     if any(map(is_traced, given)):
@@ -64,7 +64,9 @@ def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..
     return launch
 
 
-def _sorted(kernel: Kernel, keywords: Mapping[str, object]) -> tuple[dict[str, object], object]:
+def _sorted(
+    kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]
+) -> tuple[dict[str, object], object]:
     """Return the kernel's own keywords, and the device that a call without arrays runs on."""
     own, known = dict(keywords), known_to(kernel)
     if "out" in own and "out" not in known:
@@ -72,6 +74,10 @@ def _sorted(kernel: Kernel, keywords: Mapping[str, object]) -> tuple[dict[str, o
             f"{kernel.name}: jax arrays cannot be written to", hint="leave out=… away; use what is returned"
         )
     device = None if "device" in known else own.pop("device", None)
+    if device is not None and arrays:
+        raise KeywordError(
+            f"{kernel.name}: device= is for calls without arrays", hint="a call runs where its arrays are"
+        )
     if device is not None and not is_device(device):
         raise KeywordError(f"{kernel.name}: device={device!r} is no jax.Device", hint="pass one of jax.devices()")
     return constants(kernel.name, own), device
