@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
-    from pyptx_sim.arguments import Uninitialised
+    from pyptx_sim.arguments import Mapped, Uninitialised
     from pyptx_sim.findings import Finding
     from pyptx_sim.result import Result, Statistics
     from pyptx_sim.runtime import SimulationResult
@@ -19,6 +19,7 @@ else:
         __name__,
         {
             "Finding": "findings",
+            "Mapped": "arguments",
             "Result": "result",
             "SimulationResult": "runtime",
             "Statistics": "result",
@@ -27,4 +28,4 @@ else:
         },
     )
 
-__all__ = ["Finding", "Result", "SimulationResult", "Statistics", "Uninitialised", "run"]
+__all__ = ["Finding", "Mapped", "Result", "SimulationResult", "Statistics", "Uninitialised", "run"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.errors import LaunchError
+from pyptx_sim.machine import tensor_maps
 from pyptx_sim.machine.arena import Arena
 from pyptx_sim.machine.buffers import Buffer, Buffers
 from pyptx_sim.machine.heap import Heap
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pyptx_ir.plugins.rows import TensorMap
     from pyptx_sim.operation import Array
     from pyptx_sim.program.program import Image, Program
     from pyptx_sim.program.scopes import Placement
 
-Value: TypeAlias = "Array | int | float | bool | np.generic | bytes | bytearray | memoryview"
+Value: TypeAlias = "Mapped | Array | int | float | bool | np.generic | bytes | bytearray | memoryview"
 
 # cudaMalloc aligns to 256 bytes at least; kernels may rely on it.
 _BUFFER_ALIGNMENT = 256
@@ -41,6 +43,18 @@ class Uninitialised:
     """An array argument whose contents nothing has written yet: a read before a write is a finding."""
 
     array: Array
+
+
+@dataclass(slots=True)
+class Mapped:
+    """An array seen through a tensor map: the argument for a parameter that holds the map, or points to it.
+
+    `fresh`: nothing has written the array yet.
+    """
+
+    array: Array
+    tensor_map: TensorMap
+    fresh: bool = False
 
 
 @dataclass(slots=True)
@@ -90,30 +104,70 @@ def pack_arguments(
             hint=f"its parameters: {wanted}",
         )
     bank = bytearray(program.parameter_bytes)
-    placed: list[_Placed] = []
-    buffers = [_named(place) for place in program.globals.placements]
     end = aligned(len(program.globals.data) + RED_ZONE, _BUFFER_ALIGNMENT)
+    placing = _Placing([_named(place) for place in program.globals.placements], [], [], end)
     for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
+        name = names[number] if number < len(names) else place.name
+        packed = placing.pack(place, value, f"argument {number} '{name}'", name)
+        bank[place.offset : place.offset + len(packed)] = packed
+    return _arguments(program, bytes(bank), placing, checked=checked)
+
+
+@dataclass(slots=True)
+class _Placing:
+    """Arrays and tensor maps on their way into the global space, which is filled up to `end`.
+
+    `maps` are the tensor maps that parameters point to, with their places.
+    """
+
+    buffers: list[Buffer]
+    placed: list[_Placed]
+    maps: list[tuple[int, bytes]]
+    end: int
+
+    def pack(self, place: Placement, value: Value | Uninitialised, what: str, name: str) -> bytes:
+        """Return the bytes of a parameter, and give what it points to a place."""
+        if isinstance(value, Mapped):
+            return self._map(place, value, what, name)
         array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
         if not isinstance(array, np.ndarray):
-            packed = _pack(place, value)
-        else:
-            _check_buffer(place, array)
-            name = names[number] if number < len(names) else place.name
-            known = next((item for item in placed if _same_storage(item.array, array)), None)
-            start = end if known is None else known.start
-            packed = struct.pack("<Q", GLOBAL_WINDOW + start)
-            if known is None:
-                buffers.append(Buffer(end, end + array.nbytes, f"argument {number} '{name}'"))
-                placed.append(_Placed(array, end, fresh, name))
-                end = aligned(end + array.nbytes + RED_ZONE, _BUFFER_ALIGNMENT)
-        bank[place.offset : place.offset + len(packed)] = packed
-    return _arguments(program, bytes(bank), placed, Buffers(buffers), end, checked=checked)
+            return _pack(place, value)
+        _check_buffer(place, array)
+        return struct.pack("<Q", self._array(array, what, name, fresh=fresh))
+
+    def _array(self, array: Array, what: str, name: str, *, fresh: bool) -> int:
+        """Return the address of an array; one that is known has its place."""
+        known = next((item for item in self.placed if _same_storage(item.array, array)), None)
+        if known is not None:
+            return GLOBAL_WINDOW + known.start
+        start = self._reserve(array.nbytes, what)
+        self.placed.append(_Placed(array, start, fresh, name))
+        return GLOBAL_WINDOW + start
+
+    def _reserve(self, size: int, what: str) -> int:
+        start = self.end
+        self.buffers.append(Buffer(start, start + size, what))
+        self.end = aligned(start + size + RED_ZONE, _BUFFER_ALIGNMENT)
+        return start
+
+    def _map(self, place: Placement, value: Mapped, what: str, name: str) -> bytes:
+        """Return a map, or the address of one in global memory."""
+        address = self._array(value.array, f"the tensor of {what}", name, fresh=value.fresh) - GLOBAL_WINDOW
+        data = tensor_maps.encode(value.tensor_map, address)
+        if place.size == len(data):
+            return data
+        if place.size != byte_size(place.type) or place.size != struct.calcsize("<Q"):
+            raise LaunchError(
+                f"parameter {place.name} has {place.size} bytes, and got a tensor map",
+                hint=f"declare it .align {tensor_maps.ALIGNMENT} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
+            )
+        start = self._reserve(len(data), what)
+        self.maps.append((start, data))
+        return struct.pack("<Q", GLOBAL_WINDOW + start)
 
 
-def _arguments(
-    program: Program, bank: bytes, placed: list[_Placed], buffers: Buffers, end: int, *, checked: bool
-) -> Arguments:
+def _arguments(program: Program, bank: bytes, placing: _Placing, *, checked: bool) -> Arguments:
+    placed, end, buffers = placing.placed, placing.end, Buffers(placing.buffers)
     uses_heap = any(name in program.functions for name in ("malloc", "free"))
     heap_end = end + (_HEAP_BYTES if uses_heap else 0)
     arena = Arena(heap_end, track=checked)
@@ -124,6 +178,8 @@ def _arguments(
             arena.data[item.start : item.start + raw.nbytes] = raw
         else:
             _fill(arena, item.start, raw)
+    for start, data in placing.maps:
+        _fill(arena, start, data)
     memories = {
         "global": FlatMemory("global", arena, buffers),
         "const": _flat("const", program.constants, checked=checked),

@@ -27,6 +27,7 @@ ENGINE_RULES = frozenset(
         "mbarrier-bytes",
         "mbarrier-phase",
         "unfinished-copy",
+        "tensor-map",
     }
 )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_ir.plugins.rows import Launchable, Runtime
-from pyptx_sim.arguments import Uninitialised
+from pyptx_sim.arguments import Mapped, Uninitialised
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
 from pyptx_sim.simulator import STEP_LIMIT, run
@@ -17,9 +17,10 @@ from pyptx_sim.simulator import STEP_LIMIT, run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_ir.plugins.rows import EntryParameter, Specialization
+    from pyptx_ir.plugins.rows import EntryParameter, Specialization, TensorMap
     from pyptx_sim.arguments import Value
     from pyptx_sim.findings import Finding
+    from pyptx_sim.operation import Array
     from pyptx_sim.result import Result, Statistics
     from pyptx_sim.simulator import Checks
 
@@ -147,6 +148,8 @@ def _value(
 ) -> Value | Uninitialised:
     if parameter.kind == "tensor" and parameter.index is not None:
         return tensors[parameter.index]
+    if parameter.kind == "tensor_map" and parameter.index is not None and parameter.tensor_map is not None:
+        return _mapped(tensors[parameter.index], parameter.tensor_map)
     if parameter.kind == "scalar" and parameter.value is not None:
         return parameter.value
     if parameter.kind == "scalar":
@@ -157,6 +160,11 @@ def _value(
         f"{kernel.name}: {parameter.name} is a {parameter.kind} parameter, which the simulator has no meaning for",
         hint="install the package of the architecture that the kernel is for",
     )
+
+
+def _mapped(value: Value | Uninitialised, tensor_map: TensorMap) -> Mapped:
+    array, fresh = (value.array, True) if isinstance(value, Uninitialised) else (value, False)
+    return Mapped(cast("Array", array), tensor_map, fresh)
 
 
 def _announce(name: str) -> None:

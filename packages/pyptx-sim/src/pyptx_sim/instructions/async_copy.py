@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.syntax.operands import Immediate
-from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import target
 from pyptx_sim.instructions.mbarriers import ACCESS, barrier_target
 from pyptx_sim.instructions.threads import Threads, by_offset, in_shared, threads_at
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 def compile_copy(operands: Operands) -> Step:
     """Compile everything that begins with `cp.async` but bulk copies."""
     opcode = operands.opcode
-    if opcode[1] == "reduce" or "bulk" in opcode:
-        raise MissingSemantics("the simulator has no semantics for bulk copies")
     if "commit_group" in opcode:
         return commit("copy")
     if "wait_group" in opcode:

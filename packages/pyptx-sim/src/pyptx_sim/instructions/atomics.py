@@ -30,7 +30,8 @@ _RELEASING = frozenset({"release", "acq_rel"})
 _ACQUIRING = frozenset({"acquire", "acq_rel"})
 
 
-def _update(name: str, element: str, space: str) -> Update | None:
+def update_of(name: str, element: str, space: str) -> Update | None:
+    """Return how an atomic operation combines elements of a type; None if there is no such operation."""
     if element == "bf16":
         return BF16_UPDATES.get(name) or UPDATES.get(name)
     if element == "f32" and name == "add" and space == "global":
@@ -46,7 +47,7 @@ def compile_atomic(operands: Operands) -> Step:
     ptx_type = next((word for word in reversed(opcode) if is_type(word)), "")
     space = space_of(opcode)
     element = _PACKED.get(ptx_type, ptx_type)
-    update = _update(name, element, space)
+    update = update_of(name, element, space)
     if update is None or not ptx_type:
         operands.fail("no such atomic operation")
     returns = opcode[0] == "atom"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.instructions import (
     addresses,
-    async_copy,
     async_stores,
     atomics,
     barriers,
     branches,
+    bulk_copy,
     calls,
     matrices,
     matrix_storage,
@@ -70,7 +70,7 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "griddepcontrol": transfers.compile_hint,
     "createpolicy": transfers.compile_policy,
     "mbarrier": mbarriers.compile_mbarrier,
-    "cp": async_copy.compile_copy,
+    "cp": bulk_copy.compile_cp,
 }
 ENDS: Final[dict[str, _CompileEnd]] = {
     "bra": branches.compile_bra,

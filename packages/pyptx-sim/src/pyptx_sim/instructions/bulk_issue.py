@@ -1,0 +1,115 @@
+"""What bulk and tensor copies have in common: where they go, and how they are handed to the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from pyptx_sim.instructions.threads import threads_at
+from pyptx_sim.machine.access import fault
+from pyptx_sim.machine.bulk import BulkCopy
+from pyptx_sim.machine.lanes import WARP
+
+if TYPE_CHECKING:
+    from pyptx_sim.instructions.addresses import Target
+    from pyptx_sim.machine.access import Access
+    from pyptx_sim.machine.atomics import Update
+    from pyptx_sim.machine.bulk import Elements
+    from pyptx_sim.machine.groups import GroupKind
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory import SharedMemory
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+
+def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -> IntArray:
+    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 where there is no sound one."""
+    spots = np.full((lanes.height, WARP), -1, np.int64)
+    for memory, part, addresses in find(wave, lanes):
+        if memory.space != space:
+            fault(
+                wave,
+                "out-of-bounds",
+                f"an address in {memory.space} memory, {memory.describe(int(addresses.flat[0]))}, where one in {space} "
+                "memory is needed",
+                "look at the order of the operands",
+                part.count,
+            )
+            continue
+        threads = threads_at(wave, part, memory, addresses, access)
+        if threads is not None:
+            spots[threads.positions, threads.columns] = threads.offsets
+    return spots
+
+
+def aims(wave: Wave, warp: int, mask: int | None) -> tuple[int, ...]:
+    """Return how far from the place named each of the places lies that a copy goes to: one for each block in `mask`."""
+    if mask is None:
+        return (0,)
+    size = wave.machine.launch.cluster_size
+    stride = cast("SharedMemory", wave.memories["shared"]).stride
+    own = int(wave.rank[warp])
+    return tuple((rank - own) * stride for rank in range(size) if mask >> rank & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """The thread that issues a bulk copy."""
+
+    wave: Wave
+    warp: int
+    lane: int
+
+    def issue(
+        self,
+        source: Elements,
+        targets: tuple[Elements, ...],
+        barriers: tuple[int, ...],
+        size: int,
+        known: Mask | None,
+        fill: Array,
+        update: Update | None,
+    ) -> None:
+        """Check what is read, and hand the copy to the engine."""
+        wave = self.wave
+        if wave.machine.checked:
+            self._check_written(source if known is None else source.chosen(known))
+        kind: GroupKind | None = None if barriers else "bulk"
+        number = 0
+        if not barriers:
+            groups = wave.groups_of("bulk")
+            groups.note(np.array([self.warp]), np.array([self.lane]), wave.pc)
+            number = int(groups.open[self.warp, self.lane])
+        wave.engine.issue(
+            BulkCopy(
+                wave=wave,
+                pc=wave.pc,
+                warp=self.warp,
+                lane=self.lane,
+                number=number,
+                source=source,
+                targets=targets,
+                barriers=barriers,
+                size=size,
+                known=known,
+                fill=fill,
+                update=update,
+                group=kind,
+            )
+        )
+
+    def _check_written(self, source: Elements) -> None:
+        missing = source.unwritten()
+        if not len(missing):
+            return
+        wave = self.wave
+        wave.machine.log.report(
+            "uninitialised-memory",
+            f"a bulk copy of {wave.geometry.thread_name(self.warp, self.lane)} reads {source.space} memory at "
+            f"{wave.memories[source.space].describe_offset(int(missing[0]))}, which nothing has written",
+            wave.pc,
+            hint="write it first; shared memory and fresh outputs hold arbitrary bytes",
+            count=len(missing),
+        )

@@ -1,0 +1,131 @@
+"""Bulk copies: many bytes for one thread, by the copy engine. Manual: "Bulk copy", "Tensor copy"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.atomics import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_sim.machine.arena import Arena
+    from pyptx_sim.machine.atomics import Update
+    from pyptx_sim.machine.groups import GroupKind, Groups
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Some elements of an arena, in order: `index` counts elements of `dtype` from its start."""
+
+    space: str
+    arena: Arena
+    dtype: DType
+    index: IntArray
+
+    @property
+    def offsets(self) -> IntArray:
+        """The offset of each in bytes."""
+        return self.index * self.dtype.itemsize
+
+    def load(self, known: Mask | None, fill: Array) -> Array:
+        """Return the values; those that are not `known` are `fill`."""
+        words = self.arena.data.view(self.dtype)
+        if known is None:
+            return words[self.index]
+        values = np.broadcast_to(fill, self.index.shape).copy()
+        values[known] = words[self.index[known]]
+        return values
+
+    def store(self, values: Array, update: Update | None) -> None:
+        """Set the values, or combine them with what is there."""
+        words = self.arena.data.view(self.dtype)
+        if update is None:
+            words[self.index] = values
+        else:
+            apply(words, self.index, update, values, values)
+        if self.arena.initialised is not None:
+            self.arena.initialised.view(self.dtype)[self.index] = self._ones()
+
+    def unwritten(self) -> IntArray:
+        """Return the offsets of elements of which nothing has written all bytes."""
+        if self.arena.initialised is None:
+            return np.zeros(0, np.int64)
+        known = self.arena.initialised.view(self.dtype)[self.index].tobytes()
+        if known.count(1) == len(known):
+            return np.zeros(0, np.int64)
+        bytes_known = np.frombuffer(known, np.uint8).reshape(-1, self.dtype.itemsize)
+        return self.offsets[~bytes_known.all(axis=1)]
+
+    def chosen(self, which: Mask) -> Elements:
+        """Return some of the elements."""
+        return Elements(self.space, self.arena, self.dtype, self.index[which])
+
+    def _ones(self) -> Array:
+        return np.frombuffer(b"\1" * self.dtype.itemsize, self.dtype)
+
+
+@dataclass(slots=True)
+class BulkCopy:
+    """One bulk copy: `source` goes to each of `targets`, and each of `barriers` counts `size` bytes.
+
+    `known`: elements of the source that exist; in shared memory `fill` stands for the others, to global memory they are
+    not copied. `number` is the thread's group that it belongs to. `update` combines with what is there.
+    """
+
+    wave: Wave
+    pc: int
+    warp: int
+    lane: int
+    number: int
+    source: Elements
+    targets: tuple[Elements, ...]
+    barriers: tuple[int, ...]
+    size: int
+    known: Mask | None
+    fill: Array
+    update: Update | None
+    group: GroupKind | None
+    values: Array | None = None
+    landed: bool = False
+
+    def __len__(self) -> int:
+        """Return 1, or 0 once it has landed."""
+        return 0 if self.landed else 1
+
+    def due(self, groups: Groups, *, reads: bool) -> Mask:
+        """Tell whether its thread has waited for its group."""
+        waited = groups.read if reads else groups.done
+        return np.array([self.number < waited[self.warp, self.lane]])
+
+    def signals(self) -> Iterable[int]:
+        """Return the mbarriers."""
+        return self.barriers
+
+    def read(self) -> None:
+        """Read the source, unless that has happened."""
+        if self.values is None:
+            self.values = self.source.load(self.known if self.barriers else None, self.fill)
+
+    def land(self, which: Mask | None) -> None:
+        """Write, then count the bytes."""
+        if which is not None and not which.any():
+            return
+        self.read()
+        values, known = self.values, self.known
+        assert values is not None  # noqa: S101 - just read
+        for target in self.targets:
+            if known is None or self.barriers:
+                target.store(values, self.update)
+            else:
+                target.chosen(known).store(values[known], self.update)
+        self.landed = True
+        for barrier in self.barriers:
+            self.wave.mbarriers.complete(barrier, self.size, self.pc)

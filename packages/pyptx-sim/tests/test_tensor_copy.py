@@ -1,0 +1,205 @@
+"""Tensor copies: boxes of every rank, bounds, element strides, swizzles, stores, reductions, multicast."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim import Mapped
+from pyptx_sim.errors import LaunchError
+
+from .ptx_text import execute
+from .test_async_copy import each_schedule
+
+BEFORE = ".shared .align 1024 .b8 s[16384];\n.shared .align 8 .b64 bar;"
+PARAMETERS = ".param .u64 out, .param .align 64 .b8 m[128]"
+HEAD = """
+mov.b64 %rd2, m;
+cvta.param.u64 %rd2, %rd2;
+mov.u32 %r2, s;
+setp.eq.u32 %p0, %r0, 0;
+@%p0 mbarrier.init.shared.b64 [bar], 1;
+@%p0 fence.mbarrier_init.release.cluster;
+bar.sync 0;
+"""
+LOAD = """
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], {size};
+@%p0 cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+    [%r2], [%rd2, {{{corner}}}], [bar];
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+@!%p1 bra WAIT;
+"""
+# Every thread copies words of shared memory to `out`.
+OUT = """
+mov.u32 %r5, %r0;
+COPY:
+setp.ge.u32 %p3, %r5, {words};
+@%p3 bra DONE;
+shl.b32 %r6, %r5, 2;
+add.u32 %r7, %r2, %r6;
+ld.shared.u32 %r8, [%r7];
+mad.wide.u32 %rd5, %r5, 4, %rd0;
+st.global.u32 [%rd5], %r8;
+add.u32 %r5, %r5, 64;
+bra COPY;
+DONE:
+"""
+
+
+def map_of(array: np.ndarray[Any, Any], box: tuple[int, ...], dtype: str, **options: Any) -> TensorMap:
+    return TensorMap(dtype, array.shape, array.strides, box, options.pop("steps", (1,) * array.ndim), **options)
+
+
+def box_of(
+    array: np.ndarray[Any, Any], box: tuple[int, ...], corner: tuple[int, ...], steps: tuple[int, ...], fill: Any
+) -> np.ndarray[Any, Any]:
+    """Return a box of an array, a step at a time, by the manual's words: `fill` out of bounds."""
+    shape = tuple(-(-extent // step) for extent, step in zip(box, steps, strict=True))
+    found = np.full(shape, fill, array.dtype)
+    for place in itertools.product(*(range(extent) for extent in shape)):
+        at = tuple(c + p * s for c, p, s in zip(corner, place, steps, strict=True))
+        if all(0 <= index < extent for index, extent in zip(at, array.shape, strict=True)):
+            found[place] = array[at]
+    return found
+
+
+def loaded(
+    array: np.ndarray[Any, Any], described: TensorMap, corner: tuple[int, ...], size: int, **options: Any
+) -> np.ndarray[Any, Any]:
+    """Load a box, and return the bytes of shared memory."""
+    out = np.zeros(size, np.uint8)
+    spelt = ", ".join(map(str, reversed(corner)))
+    body = HEAD + LOAD.format(size=size, rank=array.ndim, corner=spelt) + OUT.format(words=size // 4)
+    result = execute(body, out, Mapped(array, described), block=64, parameters=PARAMETERS, before=BEFORE, **options)
+    assert [str(finding) for finding in result.findings] == []
+    return out
+
+
+SHAPES = [
+    ((64,), (32,)),
+    ((10, 24), (4, 8)),
+    ((5, 6, 16), (2, 3, 4)),
+    ((3, 4, 5, 8), (2, 2, 3, 4)),
+    ((2, 3, 3, 4, 8), (2, 2, 2, 2, 8)),
+]
+SHIFTS = (0, 1, -1, 3)
+
+
+@each_schedule
+@pytest.mark.parametrize(("shape", "box"), SHAPES, ids=[f"{len(shape)}d" for shape, _ in SHAPES])
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_box_is_loaded(schedule: dict[str, Any], shape: tuple[int, ...], box: tuple[int, ...], shift: int) -> None:
+    array = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    corner = tuple(shift * (axis + 1) for axis in range(len(shape)))
+    expected = box_of(array, box, corner, (1,) * len(shape), 0)
+    found = loaded(array, map_of(array, box, "f32"), corner, expected.nbytes, **schedule)
+    assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("steps", [(1, 2), (3, 1), (2, 4)])
+def test_element_strides_leave_elements_out(steps: tuple[int, int]) -> None:
+    array = np.random.default_rng(0).standard_normal((20, 64)).astype(np.float32)
+    expected = box_of(array, (8, 16), (15, 56), steps, 0)
+    found = loaded(array, map_of(array, (8, 16), "f32", steps=steps), (15, 56), expected.nbytes)
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_what_is_out_of_bounds_can_be_nan() -> None:
+    array = np.ones((4, 8), np.float32)
+    found = loaded(array, map_of(array, (4, 8), "f32", fill="nan"), (2, 4), 128).view(np.float32).reshape(4, 8)
+    assert (found[:2, :4] == 1).all()
+    assert np.isnan(found[2:]).all()
+    assert np.isnan(found[:, 4:]).all()
+
+
+# The manual's tables: which 16-byte piece of a row of 128 bytes stands in each place.
+ROWS = {
+    "none": ["01234567"],
+    "32B": ["01234567", "10325476"],
+    "64B": ["01234567", "10325476", "23016745", "32107654"],
+    "128B": ["01234567", "10325476", "23016745", "32107654", "45670123", "54761032", "67452301", "76543210"],
+    "128B_atom_32B": ["01234567", "23016745", "45670123", "67452301"],
+    "128B_atom_64B": ["01234567", "45670123"],
+}
+
+
+@pytest.mark.parametrize("swizzle", list(ROWS))
+def test_swizzles_are_the_manuals(swizzle: str) -> None:
+    width = int(swizzle.partition("B")[0]) if swizzle != "none" else 128
+    array = np.arange(16 * 128, dtype=np.uint8).reshape(-1, width)
+    array[:] = np.random.default_rng(0).integers(0, 255, array.shape)
+    box = (min(len(array), 256), width)
+    found = loaded(array, map_of(array, box, "u8", swizzle=swizzle), (0, 0), array.nbytes)
+    lines = array.reshape(-1, 8, 16)
+    for number, line in enumerate(found.reshape(-1, 8, 16)):
+        order = ROWS[swizzle][number % len(ROWS[swizzle])]
+        assert line.tobytes() == lines[number][[int(piece) for piece in order]].tobytes()
+
+
+STORE = """
+fence.proxy.async.shared::cta;
+bar.sync 0;
+@%p0 {copy} [%rd2, {{4, 6}}], [%r2];
+@%p0 cp.async.bulk.commit_group;
+@%p0 cp.async.bulk.wait_group 0;
+"""
+FILL = "shl.b32 %r6, %r0, 2;\nadd.u32 %r7, %r2, %r6;\ncvt.rn.f32.u32 %f1, %r0;\nst.shared.f32 [%r7], %f1;\n"
+
+
+@each_schedule
+@pytest.mark.parametrize("swizzle", ["none", "32B"])
+@pytest.mark.parametrize("copy", ["cp.async.bulk", "cp.reduce.async.bulk"])
+def test_a_box_is_stored_inside_the_bounds(schedule: dict[str, Any], swizzle: str, copy: str) -> None:
+    array = np.ones((10, 8), np.float32)
+    adds = "reduce" in copy
+    words = f"{copy}.tensor.2d.global.shared::cta{'.add' if adds else ''}.tile.bulk_group"
+    described = map_of(array, (8, 8), "f32", swizzle=swizzle)
+    before = array.copy()
+    body = HEAD + FILL + STORE.format(copy=words)
+    result = execute(body, np.zeros(1, np.uint32), Mapped(array, described), block=64, parameters=PARAMETERS,
+                     before=BEFORE, **schedule)  # fmt: skip
+    assert [str(finding) for finding in result.findings] == []
+    tile = np.arange(64, dtype=np.float32).reshape(2, 8, 4) if swizzle == "32B" else None
+    values = np.arange(64, dtype=np.float32).reshape(8, 8)
+    if tile is not None:  # rows of 32 bytes; in lines 1, 3 of 128 bytes the 16-byte pieces change places
+        pieces = np.arange(64, dtype=np.float32).reshape(2, 8, 4)
+        order = np.array([[int(piece) for piece in row] for row in ROWS["32B"]])
+        values = np.stack([pieces[line][order[line]] for line in range(2)]).reshape(8, 8)
+    expected = before.copy()
+    expected[6:10, 4:8] = values[:4, :4] + (before[6:10, 4:8] if adds else 0)
+    assert (array == expected).all()
+
+
+def test_a_map_can_be_behind_a_pointer() -> None:
+    array = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    out = np.zeros(256, np.uint8)
+    body = HEAD.replace("mov.b64 %rd2, m;\ncvta.param.u64 %rd2, %rd2;", "ld.param.u64 %rd2, [m];")
+    body += LOAD.format(size=256, rank=2, corner="0, 0") + OUT.format(words=64)
+    result = execute(body, out, Mapped(array, map_of(array, (8, 8), "f32")), block=64,
+                     parameters=".param .u64 out, .param .u64 m", before=BEFORE)  # fmt: skip
+    assert result.findings == ()
+    assert out.tobytes() == array.tobytes()
+
+
+def test_a_map_of_another_rank_is_a_finding() -> None:
+    array = np.zeros((8, 8), np.float32)
+    body = HEAD + "@%p0 cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%rd2, {0, 0, 0}], [%r2];"
+    result = execute(body, np.zeros(1, np.uint32), Mapped(array, map_of(array, (8, 8), "f32")), block=64,
+                     parameters=PARAMETERS, before=BEFORE)  # fmt: skip
+    assert [finding.rule for finding in result.findings] == ["tensor-map"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"box": (8, 6)}, {"box": (512, 8)}, {"swizzle": "32B", "box": (4, 16)}, {"strides": (40, 4)}]
+)
+def test_what_no_driver_encodes_is_refused(change: dict[str, Any]) -> None:
+    array = np.zeros((8, 8), np.float32)
+    described = replace(map_of(array, (8, 8), "f32"), **change)
+    with pytest.raises(LaunchError, match="no tensor map has"):
+        execute(HEAD, np.zeros(1, np.uint32), Mapped(array, described), parameters=PARAMETERS, before=BEFORE)
