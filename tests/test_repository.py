@@ -31,6 +31,8 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-dsl/src/pyptx_dsl/ptx/__init__.py": "a plugin's namespace is looked up when first asked for",
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
+    "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
+    "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
     "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
     "packages/pyptx/src/pyptx/__init__.py": "writing PTX must not load the parser",
