@@ -12,6 +12,7 @@ from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import DslError, SpecError, TraceError
 from pyptx_dsl.shared_tiles import SharedTile
 from pyptx_dsl.types import b1, b32, bf16, e4m3, f16, f32, f64, s8, s32, tf32, u16, u32, u64
+from pyptx_dsl.wgmma_layout import Major, layout_for_a
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +62,7 @@ PRODUCTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"a": lambda: reg.array(b32, 4), "trans_a": 1}, "only 16-bit matrices in shared memory"),
     ({"b": lambda: reg.array(b32, 4)}, "b lies in shared memory"),
     ({"b": lambda: smem.alloc(bf16, (64, 64))}, "does not say how its matrix lies * smem.tile"),
+    ({"b": lambda: laid_out((64, 64), None)}, "does not say which dimension is contiguous"),
     ({"scale_a": 0}, "scale_a=0: a factor is taken as it is (1) or negated (-1)"),
     ({**BYTES, "scale_b": -1}, "cannot negate (scale_b=-1)"),
     ({**FP8, "trans_b": 1}, "trans_b=1 of f32 += e4m3 x e4m3: only 16-bit matrices"),
@@ -75,11 +77,19 @@ PRODUCTS: tuple[tuple[dict[str, Any], str], ...] = (
         "s32 += b1 x b1 has no sparse product",
     ),
 )
+
+
+def laid_out(shape: tuple[int, int], major: str | None = "K") -> object:
+    """Allocate as the older interface does, with the layout of 64 x 64 and no swizzle."""
+    return smem.alloc_with_layout(bf16, shape, gmma_layout=layout_for_a(dtype=bf16, m=64, k=64), gmma_major=major)
+
+
 PICTURED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"a": tile(K_MAJOR), "trans_a": 1}, "trans_a=1 contradicts SharedTile(bf16, (64, 64), major='K'"),
     ({"b": tile(MN_MAJOR), "trans_b": 0}, "trans_b=0 contradicts SharedTile(bf16, (64, 64), major='MN'"),
     ({"b": tile(SharedTile(bf16, (32, 64)))}, "b reads 64 x 16, and SharedTile(bf16, (32, 64)"),
     ({"a": tile(SharedTile(tf32, (64, 32)))}, "a is bf16, and SharedTile(tf32"),
+    ({"a": lambda: laid_out((128, 64))}, "is no matrix of GmmaLayout"),
     ({"b": lambda: smem.tile(K_MAJOR)[0, 4]}, "begins 576 bytes into SharedTile(bf16, (64, 64)"),
     (
         {**SPARSE, "b": tile(SharedTile(bf16, (64, 64), swizzle="32B"))},
@@ -179,6 +189,21 @@ def epilogue(count: int, **more: Any) -> None:
 def test_a_wrong_call_is_refused_with_what_there_is(call: Callable[[], object], said: str) -> None:
     heard = refused(call)
     assert [part for part in said.split(" * ") if part not in heard] == [], heard
+
+
+def test_a_matrix_that_is_laid_out_by_hand_is_the_tile() -> None:
+    def by_hand() -> None:
+        layout = layout_for_a(dtype=bf16, m=64, k=64)
+        held = smem.alloc_with_layout(
+            bf16, (64, 64), layout.smem_swizzle, name="held", gmma_layout=layout, gmma_major="K"
+        )
+        product(a=held)
+
+    def by_tile() -> None:
+        product(a=smem.wgmma_tile(bf16, (64, 64), Major.K, name="held"))
+
+    texts = [kernel(body, arch="sm_90a").ptx().replace(body.__name__, "k") for body in (by_hand, by_tile)]
+    assert texts[0] == texts[1]
 
 
 def test_a_descriptor_of_words_is_the_bits_of_the_manual() -> None:

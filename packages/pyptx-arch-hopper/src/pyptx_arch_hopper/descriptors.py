@@ -23,6 +23,7 @@ from pyptx_dsl.register import Reg
 from pyptx_dsl.shared_tiles import SharedTile
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import u32, u64
+from pyptx_dsl.wgmma_layout import GmmaLayout
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -122,10 +123,29 @@ def advance(descriptor: Reg, byte_offset: int) -> Reg:
 
 
 def tile_of(value: object) -> SharedTile | None:
-    """Return the layout of an allocation made by `smem.tile`, or of a stage of one; None for anything else."""
+    """Return the layout of an allocation made by `smem.tile`, or of a stage of one; None for anything else.
+
+    One of `smem.alloc_with_layout` has a layout if it was given a GmmaLayout, whose numbers must be those of its shape.
+    """
     owner = value.alloc if isinstance(value, SharedSlice) else value
     found = owner.gmma_layout if isinstance(owner, SharedAlloc) else None
+    if isinstance(owner, SharedAlloc) and isinstance(found, GmmaLayout):
+        return _agreed(owner, found)
     return found if isinstance(found, SharedTile) else None
+
+
+def _agreed(owner: SharedAlloc, layout: GmmaLayout) -> SharedTile:
+    """Return the tile that an allocation with a GmmaLayout is; raise OperandError where the two disagree."""
+    major = getattr(owner.gmma_major, "name", owner.gmma_major)
+    if major is None:
+        raise OperandError(f"{owner!r} does not say which dimension is contiguous", hint='gmma_major="K", or "MN"')
+    tile = SharedTile(owner.dtype, owner.shape[-2:], major=str(major), swizzle=layout.smem_swizzle)
+    if GmmaLayout.of(tile) != layout or owner.swizzle != layout.smem_swizzle:
+        raise OperandError(
+            f"{owner!r} is no matrix of {layout!r}",
+            hint=f"allocate it with smem.tile({tile!r})\n{tile.picture()}",
+        )
+    return tile
 
 
 def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.shared import SharedRegion
     from pyptx_dsl.trace import Trace
     from pyptx_dsl.types import PtxType
+    from pyptx_dsl.wgmma_layout import Major
 
 __all__ = [
     "MbarrierArray",
@@ -120,10 +121,11 @@ def tile(layout: SharedTile, align: int | None = None, name: str | None = None) 
 
 
 def wgmma_tile(
-    dtype: PtxType, shape: Sequence[int], major: str = "K", *, align: int | None = None, name: str | None = None
+    dtype: PtxType, shape: Sequence[int], major: Major | str = "K", *, align: int | None = None, name: str | None = None
 ) -> SharedAlloc:
     """Allocate a matrix that wgmma reads, with the widest swizzle: `tile(SharedTile(dtype, shape, major=major))`."""
-    return tile(SharedTile(dtype, shape, major=major), align, name)
+    word = major if isinstance(major, str) else major.name
+    return tile(SharedTile(dtype, shape, major=word), align, name)
 
 
 def mbarrier(count: int, name: str | None = None) -> MbarrierArray:

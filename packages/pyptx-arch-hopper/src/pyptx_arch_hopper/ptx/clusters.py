@@ -46,7 +46,10 @@ class Cluster:
         self.wait(aligned=aligned, pred=pred)
 
     def rank(self, cta_rank: object) -> Reg:
-        """Return a predicate: this block has rank `cta_rank`. Two instructions: `mov` of `%cluster_ctarank`, and `setp.eq`."""
+        """Return a predicate, that this block has rank `cta_rank`, by two instructions.
+
+        `mov.u32 r, %cluster_ctarank;` and `setp.eq.u32 p, r, cta_rank;`.
+        """
         trace = active("ptx.cluster.rank")
         own, same = trace.fresh(u32), trace.fresh(predicate)
         trace.emit(("mov", "u32"), (own, "%cluster_ctarank"))
