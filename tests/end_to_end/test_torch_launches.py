@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import struct
+import sys
 import threading
 import weakref
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,18 +21,23 @@ import pyptx_launch as launch
 from pyptx_dsl.errors import AlignmentError, DtypeError, LayoutError
 from pyptx_torch import cuda, eager, operators, places, plans
 
-from . import null as null_driver
-from .kernels import (
-    accumulate,
-    build_double,
-    double_columns,
-    fill,
-    fill_words,
-    negate_one,
-    power,
-    scale_,
-    sum_and_difference,
-)
+PACKAGES = Path(__file__).parents[2] / "packages"
+
+
+def from_file(path: Path) -> Any:
+    """Return the module in a file of another distribution's tests, which cannot be imported by a name."""
+    name = "_".join(path.with_suffix("").parts[-3:]).replace("-", "_")
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+kernels = from_file(PACKAGES / "pyptx-torch" / "tests" / "kernels.py")
+null_driver = from_file(PACKAGES / "pyptx-launch" / "tests" / "null_driver.py")
 
 pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
 
@@ -70,7 +79,7 @@ def pointers(*tensors):
 
 
 def test_the_first_call_goes_the_long_way_and_the_next_straight_to_the_driver(null):
-    call, long = caller(build_double())
+    call, long = caller(kernels.build_double())
     x = torch.ones(64)
     first, second = call(x), call(x)
     assert len(long) == 1
@@ -85,7 +94,7 @@ def test_the_first_call_goes_the_long_way_and_the_next_straight_to_the_driver(nu
 
 
 def test_numbers_are_passed_by_value_and_change_without_the_long_way(null):
-    call, long = caller(power)
+    call, long = caller(kernels.power)
     x = torch.ones(2, 32)
     for alpha in (2.0, 3, 0.5):
         call(x, alpha=alpha)
@@ -94,7 +103,7 @@ def test_numbers_are_passed_by_value_and_change_without_the_long_way(null):
 
 
 def test_template_values_make_plans_of_their_own(null):
-    call, long = caller(power)
+    call, long = caller(kernels.power)
     x = torch.ones(2, 32)
     for times in (1, 2, 1, 2):
         call(x, alpha=1.0, times=times)
@@ -104,7 +113,7 @@ def test_template_values_make_plans_of_their_own(null):
 
 
 def test_specialisations_that_differ_in_their_grid_alone_share_their_code(null):
-    call, _ = caller(build_double())
+    call, _ = caller(kernels.build_double())
     call(torch.ones(32)), call(torch.ones(64))
     first, second = null.launches()
     assert first["library"] == second["library"]
@@ -113,11 +122,11 @@ def test_specialisations_that_differ_in_their_grid_alone_share_their_code(null):
 
 def test_every_kind_of_kernel_gets_its_pointers_in_order(null):
     a, b = torch.ones(32), torch.ones(32)
-    c, d = caller(sum_and_difference)[0](a, b)
-    assert caller(scale_)[0](a, alpha=2.0) is None
-    before = caller(accumulate)[0](a, b)
+    c, d = caller(kernels.sum_and_difference)[0](a, b)
+    assert caller(kernels.scale_)[0](a, alpha=2.0) is None
+    before = caller(kernels.accumulate)[0](a, b)
     columns = torch.ones(8, 4).T
-    y = caller(double_columns)[0](columns)
+    y = caller(kernels.double_columns)[0](columns)
     assert y.stride() == columns.stride()
     wanted = [pointers(a, b, c, d), pointers(a), pointers(a, b, before), pointers(columns, y)]
     for one, addresses in zip(null.launches(), wanted, strict=True):
@@ -125,17 +134,17 @@ def test_every_kind_of_kernel_gets_its_pointers_in_order(null):
 
 
 def test_a_kernel_without_inputs_launches_on_the_device_of_the_call(null):
-    operator = operators.operator_of(fill)
+    operator = operators.operator_of(kernels.fill)
     (made,) = cuda.run(operator, (), {"N": 64, "alpha": 1.5}, None, torch.device("cpu"), HOST)
     (one,) = null.launches()
     assert one["parameters"] == [*pointers(made), struct.pack("<f", 1.5)]
-    operator = operators.operator_of(fill_words)
+    operator = operators.operator_of(kernels.fill_words)
     cuda.run(operator, (), {"N": 32, "word": 2**64 - 1}, None, torch.device("cpu"), HOST)
     assert null.launches()[0]["parameters"][1] == b"\xff" * 8
 
 
 def test_out_is_launched_into_and_its_version_counts(null):
-    call, long = caller(build_double())
+    call, long = caller(kernels.build_double())
     x, y = torch.ones(32), torch.empty(32)
     call(x)
     before = y._version
@@ -143,7 +152,7 @@ def test_out_is_launched_into_and_its_version_counts(null):
     assert len(long) == 1
     assert null.launches()[1]["parameters"] == pointers(x, y)
     assert y._version > before
-    call, long = caller(scale_)
+    call, long = caller(kernels.scale_)
     call(x, alpha=1.0)
     before = x._version
     call(x, alpha=1.0)
@@ -152,7 +161,7 @@ def test_out_is_launched_into_and_its_version_counts(null):
 
 
 def test_what_does_not_look_the_same_goes_the_long_way_and_is_checked_there(null):
-    call, _ = caller(build_double())
+    call, _ = caller(kernels.build_double())
     x = torch.ones(32)
     call(x)
     odd = torch.frombuffer(bytearray(4 * 33), dtype=torch.float32, offset=1, count=32)
@@ -171,7 +180,7 @@ def test_what_does_not_look_the_same_goes_the_long_way_and_is_checked_there(null
 
 @pytest.mark.usefixtures("null")
 def test_a_single_element_whose_negation_is_pending_is_never_read_without_its_sign():
-    call, _ = caller(negate_one)
+    call, _ = caller(kernels.negate_one)
     call(torch.ones(1))
     imaginary = torch.ones(1, dtype=torch.complex64).conj().imag
     assert imaginary.is_neg()
@@ -195,7 +204,7 @@ def test_a_single_element_whose_negation_is_pending_is_never_read_without_its_si
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
 def test_what_torch_is_doing_is_never_bypassed(null, mode):
-    operator, long = operators.operator_of(kernel := build_double()), []
+    operator, long = operators.operator_of(kernel := kernels.build_double()), []
 
     def miss(*tensors):
         long.append(tensors)
@@ -219,7 +228,7 @@ def in_a(context, run):
 
 @pytest.mark.usefixtures("null")
 def test_gradients_are_not_lost_by_writing_past_autograd():
-    call, long = caller(build_double())
+    call, long = caller(kernels.build_double())
     x, y = torch.ones(32), torch.empty(32)
     call(x, out=y)
     call(x, out=torch.empty(32, requires_grad=True))
@@ -230,7 +239,9 @@ def test_gradients_are_not_lost_by_writing_past_autograd():
 
 
 @pytest.mark.usefixtures("null")
-@pytest.mark.parametrize("kernel", [scale_, build_double(), negate_one], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    "kernel", [kernels.scale_, kernels.build_double(), kernels.negate_one], ids=lambda kernel: kernel.name
+)
 def test_arrays_of_another_framework_go_the_long_way(kernel):
     array, long = np.ones(32, np.float32), []
     call = eager.launcher_of(kernel, lambda *arrays, **keywords: long.append((arrays, keywords)), HOST)
@@ -240,7 +251,7 @@ def test_arrays_of_another_framework_go_the_long_way(kernel):
 
 
 def test_a_failing_launch_is_an_error_and_the_next_one_works(null):
-    call, _ = caller(build_double())
+    call, _ = caller(kernels.build_double())
     x = torch.ones(32)
     call(x)
     null.fail("cuLaunchKernelEx", 700)
@@ -254,7 +265,7 @@ def test_a_failing_launch_is_an_error_and_the_next_one_works(null):
 def test_a_kernel_keeps_a_bounded_number_of_plans_and_what_a_graph_has_captured(null):
     capturing = []
     place = replace(HOST, capturing=lambda: bool(capturing))
-    operator = operators.operator_of(build_double())
+    operator = operators.operator_of(kernels.build_double())
     before = null.live()["libraries"]
     kept = plans.Plans(operator, place, limit=8)
     kept.attach(lambda *tensors: None)
@@ -278,7 +289,7 @@ def test_plans_go_with_their_kernel(null):
     gc.collect()
     before = null.live()["libraries"]
     for _ in range(20):
-        call, _ = caller(build_double())
+        call, _ = caller(kernels.build_double())
         call(torch.ones(32))
         del call
     gc.collect()
@@ -286,7 +297,7 @@ def test_plans_go_with_their_kernel(null):
 
 
 def test_many_threads_may_launch_one_kernel(null):
-    call, long = caller(build_double())
+    call, long = caller(kernels.build_double())
     call(torch.ones(32))
     null.take()
 
