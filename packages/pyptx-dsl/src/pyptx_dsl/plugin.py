@@ -20,7 +20,7 @@ __all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_launch_attributes", "py
 
 _NAMESPACES = (
     *("atom", "bar", "barrier", "cp", "createpolicy", "cvta", "fence", "inst", "match", "mbarrier", "mma", "red"),
-    *("redux", "shfl", "special", "vote", "warp"),
+    *("redux", "shfl", "special", "vote", "warp", "wmma"),
 )
 # Namespaces that plugins may extend, by dotted names.
 _EXTENSIBLE = ("cp", "cp.async_", "fence")

@@ -133,6 +133,7 @@ __all__ = [
     "vote",
     "warp",
     "while_",
+    "wmma",
     "xor_",
 ]
 
@@ -210,6 +211,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.ptx.matrix import ldmatrix, movmatrix, stmatrix
     from pyptx_dsl.ptx.mbarriers import mbarrier
     from pyptx_dsl.ptx.memory import applypriority, createpolicy, discard, isspacep, ld, ldu, prefetch, prefetchu, st
+    from pyptx_dsl.ptx.opaque_products import wmma
     from pyptx_dsl.ptx.pipelines import PipelineState, pipeline
     from pyptx_dsl.ptx.products import mma
     from pyptx_dsl.ptx.ranges import range_

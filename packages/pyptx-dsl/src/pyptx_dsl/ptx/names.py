@@ -31,6 +31,7 @@ MODULES: dict[str, str] = {
     "mbarriers": "mbarrier",
     "memory": "applypriority createpolicy discard isspacep ld ldu prefetch prefetchu st",
     "pipelines": "PipelineState pipeline",
+    "opaque_products": "wmma",
     "products": "mma",
     "ranges": "range_",
     "raw_text": "raw",

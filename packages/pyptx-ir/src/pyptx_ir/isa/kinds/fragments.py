@@ -51,6 +51,11 @@ _WARPGROUP_ROWS = 64
 _MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
 
 
+def held_by(type_name: str) -> tuple[str, ...]:
+    """Return the types of registers that may hold elements of a type."""
+    return _HELD_BY.get(type_name, _ANY_HELD_BY)
+
+
 @functools.cache
 def registers_of(shape: str, extent: str, type_name: str) -> int:
     """Return how many registers a thread has of a matrix of a product of `shape`, `m16n8k16`.
@@ -104,7 +109,7 @@ def _unfit_fragment(argument: str, shape: Shape, use: Use) -> Misfit | None:
 
 def _fits(type_name: str, element: Shape, use: Use) -> bool:
     if element[0] == "register":
-        return element[1] in ("", *_HELD_BY.get(type_name, _ANY_HELD_BY))
+        return element[1] in ("", *held_by(type_name))
     if element[0] == "sink":
         return _is_only_written(use)
     return element[0] == "literal" and not use.place.written and element[1] in _LITERALS.get(type_name, ())
@@ -123,14 +128,14 @@ def _are_mixed(elements: tuple[Shape, ...]) -> bool:
 
 
 def _registers(type_name: str) -> str:
-    return f"{' or '.join('.' + name for name in _HELD_BY.get(type_name, _ANY_HELD_BY))} register"
+    return f"{' or '.join('.' + name for name in held_by(type_name))} register"
 
 
 def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...]:
     count, type_name = _taken_apart(argument, use)
-    held_by = _HELD_BY.get(type_name, _ANY_HELD_BY)
     return tuple(
-        f"{{{', '.join(f'%{name}_{(index + offset) % _MOST_NAMES}' for offset in range(count))}}}" for name in held_by
+        f"{{{', '.join(f'%{name}_{(index + offset) % _MOST_NAMES}' for offset in range(count))}}}"
+        for name in held_by(type_name)
     )
 
 
