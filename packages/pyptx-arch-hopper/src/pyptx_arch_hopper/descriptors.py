@@ -16,11 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice
-from pyptx_dsl.barriers import MbarrierRef
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.operands import AddressOperand, as_integer
 from pyptx_dsl.register import Reg
-from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.shared_tiles import CORE_ROWS, SharedTile
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import u32, u64
 from pyptx_dsl.wgmma_layout import GmmaLayout
@@ -154,18 +153,29 @@ def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:
     Raise OperandError for an allocation that says no layout, and one with a picture for a place inside the pattern.
     """
     tile = tile_of(value)
-    if tile is None or isinstance(value, MbarrierRef):
+    if tile is None:
         raise OperandError(
             f"{what}: {value!r} does not say how its matrix lies",
             hint="allocate it with smem.tile(SharedTile(…)), or pass a descriptor of ptx.wgmma.make_descriptor",
         )
-    start = value.byte_offset if isinstance(value, SharedSlice) and value.register is None else 0
-    if start % (tile.stride_byte_offset if tile.major == "K" else tile.panel_width * 8):
-        raise OperandError(
-            f"{what}: {value!r} begins {start} bytes into {tile!r}, inside the pattern of its rows",
-            hint=f"begin at a stage, or at a multiple of 8 rows\n{tile.picture()}",
-        )
+    if isinstance(value, SharedSlice):
+        _check_start(what, value, tile)
     constant = constant_bits(
         leading=tile.leading_byte_offset, stride=tile.stride_byte_offset, swizzle=tile.swizzle_code
     )
     return emit_descriptor(what, value, constant, byte_offset)
+
+
+def _check_start(what: str, part: SharedSlice, tile: SharedTile) -> None:
+    """Refuse a part that begins inside the pattern of a tile's rows, or may."""
+    outer = len(part.alloc.shape) - 2
+    if part.register is not None and len(part.indices) > outer:
+        raise OperandError(
+            f"{what}: {part!r} begins at a row that only the GPU knows",
+            hint="make the descriptor of a stage, and let it advance: ptx.wgmma.advance(descriptor, tile.offset(…))",
+        )
+    if part.register is None and part.byte_offset % (CORE_ROWS * tile.panel_width):
+        raise OperandError(
+            f"{what}: {part!r} begins {part.byte_offset} bytes into {tile!r}, inside the pattern of its rows",
+            hint=f"begin at a stage, or at a multiple of {CORE_ROWS} rows\n{tile.picture()}",
+        )

@@ -14,7 +14,7 @@ from pyptx_dsl.types import b16, b32, u32
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.ptx.products import Fragment
+    from pyptx_dsl.ptx.fragments import Fragment
     from pyptx_dsl.trace import Trace
 
 __all__ = ["stmatrix_x4_trans_f32_bf16"]

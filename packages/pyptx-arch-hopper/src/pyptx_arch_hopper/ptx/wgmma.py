@@ -30,7 +30,7 @@ from pyptx_dsl.types import u32, u64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.ptx.products import Fragment
+    from pyptx_dsl.ptx.fragments import Fragment
     from pyptx_dsl.types import PtxType
 
 __all__ = ["Matrix", "Wgmma", "wgmma"]
