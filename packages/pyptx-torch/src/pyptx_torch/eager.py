@@ -6,11 +6,13 @@ whoever writes to a tensor, and what a launcher cannot see, is done here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 
 from pyptx_dsl.operands import as_items
+from pyptx_torch.cuda import run
+from pyptx_torch.internals import HAS_EXCHANGE_API, is_busy
 from pyptx_torch.operators import operator_of
 from pyptx_torch.places import CUDA
 from pyptx_torch.versions import count_version
@@ -19,11 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Launchable
+    from pyptx_torch.operators import Operator
     from pyptx_torch.places import Place
 
+TYPES: Final = {torch.Tensor, torch.nn.Parameter}
 
-def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = CUDA) -> Callable[..., object]:
-    """Return what `Kernel.__call__` goes to; `miss` itself where nothing can be launched directly."""
+
+def launcher_of(
+    kernel: Launchable, miss: Callable[..., object], place: Place = CUDA, *, exchange: bool = HAS_EXCHANGE_API
+) -> Callable[..., object]:
+    """Return what `Kernel.__call__` goes to; `miss` itself where nothing can be launched directly.
+
+    Without the exchange API, which older releases of torch lack, tensors are read in Python.
+    """
     from pyptx_launch import driver
     from pyptx_launch.launchers import MAX_SCALARS
 
@@ -33,6 +43,8 @@ def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = 
     if not place.built() or not driver.available():
         return miss
     plans = operator.plans(place)
+    if not exchange:
+        return by_address(operator, miss, place)
     plans.attach(miss)
     mutated = operator.signature.mutated
 
@@ -47,6 +59,28 @@ def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = 
         for tensor in written:
             count_version(tensor)
         return result
+
+    return launch
+
+
+def by_address(operator: Operator, miss: Callable[..., object], place: Place) -> Callable[..., object]:
+    """Return a launcher that reads tensors in Python, and has the same plans."""
+    inputs, outputs = len(operator.signature.inputs), len(operator.signature.outputs)
+
+    def launch(*tensors: object, **keywords: object) -> object:
+        given = _given(keywords)
+        numbers = {name: value for name, value in keywords.items() if name != "out"}
+        known = _tensors(tensors)
+        plain = len(known) == len(tensors) == inputs and all(type(each) in TYPES for each in (*known, *given))
+        simple = all(name in operator.scalars and type(value) in {int, float} for name, value in numbers.items())
+        if not (plain and simple and len(given) == (outputs if keywords.get("out") is not None else 0)):
+            return miss(*tensors, **keywords)
+        if known[0].device.type != place.type or is_busy() or _needs_care((*known, *given), (*known, *given)):
+            return miss(*tensors, **keywords)
+        made = run(operator, known, numbers, given or None, known[0].device, place)
+        for tensor in (*(known[index] for index in operator.signature.mutated), *given):
+            count_version(tensor)
+        return None if not made else made[0] if len(made) == 1 else made
 
     return launch
 

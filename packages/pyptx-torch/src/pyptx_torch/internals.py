@@ -86,6 +86,15 @@ def has_tangent(tensor: torch.Tensor) -> bool:
     return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
 
 
+HAS_EXCHANGE_API: Final = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
+"""Whether DLPack's C exchange API shows this torch's tensors, as pyptx_launch's launcher reads them."""
+
+
+def is_busy() -> bool:
+    """Tell whether something is going on that a launch past torch's dispatcher would bypass."""
+    return any(guard() for guard in GUARDS)
+
+
 def _never() -> bool:
     return False
 
