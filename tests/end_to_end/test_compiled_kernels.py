@@ -17,14 +17,14 @@ import pytest
 from pyptx_ir.syntax import decode, parse
 from pyptx_sim import Uninitialised, run
 
-from .compiled import blocks, clang, floats, integers, maps
+from .compiled import blocks, clang, floats, integers, maps, products
 from .compiled.problem import Fresh, Near, Problem, Row
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-ROWS: tuple[Row, ...] = (*maps.ROWS, *blocks.ROWS, *integers.ROWS, *floats.ROWS, *clang.ROWS)
+ROWS: tuple[Row, ...] = (*maps.ROWS, *blocks.ROWS, *integers.ROWS, *floats.ROWS, *clang.ROWS, *products.ROWS)
 _ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
 
 
