@@ -1,0 +1,53 @@
+"""Layouts end to end: a kernel that loads, multiplies and stores fragments is right for every size, and clean."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from .matrix_kernels import gemm
+
+SIZES = [(64, 64, 16), (16, 8, 16), (1, 1, 1), (65, 63, 17), (33, 130, 50), (130, 7, 95)]
+
+
+def inputs(m, n, k):
+    random = np.random.default_rng(m * n + k)
+    a, b = random.standard_normal((m, k)), random.standard_normal((k, n))
+    return a.astype(ml_dtypes.bfloat16), b.astype(ml_dtypes.bfloat16)
+
+
+def bound(a, b):
+    """What a chain of f32 sums may be off: see `fast_float`."""
+    steps = a.shape[1] + 16
+    return steps * 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), SIZES)
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_a_product_of_any_size_is_right_and_clean(m, n, k, numerics):
+    a, b = inputs(m, n, k)
+    result = gemm.simulate(a, b, numerics=numerics, seed=m)
+    assert result.findings == ()
+    (c,) = result.outputs
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    assert (np.abs(c - exact) <= bound(a, b) * (1 if numerics == "fast" else 2)).all()
+
+
+def test_exact_sums_differ_from_fast_ones_in_their_last_bits():
+    a, b = inputs(64, 64, 256)
+    fast, exact = (gemm.simulate(a, b, checks="none", numerics=each).outputs[0] for each in ("fast", "exact"))
+    assert np.count_nonzero(fast != exact) > 0
+    np.testing.assert_allclose(fast, exact, rtol=0, atol=float(bound(a, b).max()))
+
+
+def test_unknown_numerics_are_refused():
+    a, b = inputs(16, 8, 16)
+    with pytest.raises(Exception, match="fast or exact"):
+        gemm.simulate(a, b, numerics="precise")
+
+
+@pytest.mark.ptxas
+def test_the_kernel_assembles_without_spills():
+    resources = gemm.resources(M=64, N=64, K=64)
+    assert resources.spill_stores == resources.spill_loads == 0
