@@ -10,7 +10,7 @@ import pytest
 import pyptx
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(pyptx.__path__) if not module.name.startswith("_"))
-KNOWN = ("emitter", "kernel", "parser", "reg", "smem", "specs", "types", "wgmma_layout")
+KNOWN = ("emitter", "jax_support", "kernel", "parser", "reg", "smem", "specs", "torch_support", "types", "wgmma_layout")
 
 
 @pytest.mark.parametrize("name", pyptx.__all__)
