@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from pyptx_arch_hopper.descriptors import advance, constant_bits, descriptor_of, emit_descriptor, tile_of
+from pyptx_arch_hopper.fragments import wgmma_fragment
 from pyptx_arch_hopper.matrices import (
     accumulator,
     check_sizes,
@@ -17,7 +18,7 @@ from pyptx_arch_hopper.matrices import (
     signs_of,
     transpositions,
 )
-from pyptx_arch_hopper.products import find_form
+from pyptx_arch_hopper.products import find_form, forms
 from pyptx_dsl.allocations import SharedAlloc, SharedSlice
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.operands import as_integer
@@ -30,8 +31,10 @@ from pyptx_dsl.types import u32, u64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_arch_hopper.fragments import Operand
     from pyptx_dsl.ptx.fragments import Fragment
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.fragments.layout import Fragment as Layout
 
 __all__ = ["Matrix", "Wgmma", "wgmma"]
 
@@ -192,6 +195,21 @@ class Wgmma:
         if groups is None or groups < 0:
             raise OperandError(f"wgmma.wait_group takes a number of groups, not {n!r}")
         active("ptx.wgmma.wait_group").emit(("wgmma", "wait_group", "sync", "aligned"), (groups,), pred)
+
+    def fragment(self, *, shape: Sequence[int], operand: Operand, dtype: PtxType, sparse: bool = False) -> Layout:
+        """Return the layout of `d`, or of `a` in registers: which thread holds which element. Emits nothing.
+
+        `fragment.row(thread, i)` and `.column(thread, i)` take the thread's number in the warpgroup (0 to 127) as a
+        number, or as a register, for which they emit the instructions that compute it; `print(fragment)` draws the
+        table. Of a sparse product, `a` has the elements that are stored, K / 2 in each row. For an N that is no power
+        of two, the layout is that of the next one, of which the first N / 2 elements are there.
+        """
+        form = next((form for form in forms() if ptx_type(dtype, "ptx.wgmma.fragment").name in (form.d, form.a)), None)
+        if form is None or operand not in {"a", "d"} or len(shape) != 3:
+            raise OperandError(
+                f"ptx.wgmma.fragment: no {operand!r} of {dtype} in {tuple(shape)}", hint='operand="d", or "a"'
+            )
+        return wgmma_fragment(operand, shape[1] if operand == "d" else shape[2] // (1 + sparse), dtype.name)
 
     # --- descriptors --------------------------------------------------------------------------------
 

@@ -1,0 +1,39 @@
+"""The fragments of warpgroup-level products. Manual: "Register Fragments" of wgmma.mma_async.
+
+A warpgroup deals 64 rows out to its four warps, 16 to each, and those as mma.sync does. A lane's number is that of its
+thread in the warpgroup, 0 to 127.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pyptx_ir.fragments.dealing import dealt
+from pyptx_ir.isa.kinds.fragments import BITS
+
+if TYPE_CHECKING:
+    from pyptx_ir.fragments.layout import Fragment
+
+__all__ = ["Operand", "wgmma_fragment"]
+
+Operand: TypeAlias = Literal["a", "d"]
+"""What registers hold: the first factor, where it is not in shared memory, and the sums."""
+
+_ROWS = 64
+_WARPS = 4
+_PAIR = 2
+_REGISTER_BITS = 32
+
+
+@cache
+def wgmma_fragment(operand: Operand, columns: int, element: str) -> Fragment:
+    """Return the layout of 64 by `columns` elements (K for a, N for d).
+
+    A layout is made of powers of two. For another N it is that of the next one, of which the first N / 2 elements are
+    there: an element's place does not depend on N.
+    """
+    bits = BITS[element]
+    whole = 1 << (columns - 1).bit_length()
+    beside = _REGISTER_BITS // bits if operand == "a" else _PAIR
+    return dealt(f"m64 {operand} .{element}, {columns} columns", _ROWS, whole, bits, beside, warps=_WARPS)
