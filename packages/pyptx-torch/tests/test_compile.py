@@ -90,13 +90,22 @@ def first_process(tmp_path_factory):
         print(backend, torch.equal(compiled(x), (x + 1) * 6))
     print("itself", torch.equal(torch.compile(kernel, fullgraph=True)(x), x * 2))
     torch.export.save(torch.export.export(Model(), (x,)), {str(file)!r})
-    """
+    try:
+        kernels.fill(N=32, alpha=1.0, device="cuda")
+    except RuntimeError as error:
+        print(type(error).__name__, "fill cannot be launched: no CUDA driver" in str(error))
+    """,
+        PYPTX_LIBCUDA="no-such-driver.so",
     )
     return printed, file
 
 
 def test_a_kernel_that_was_never_called_compiles_in_a_fresh_process_with_every_backend(first_process):
-    assert first_process[0].splitlines() == ["eager True", "aot_eager True", "inductor True", "itself True"]
+    assert first_process[0].splitlines()[:4] == ["eager True", "aot_eager True", "inductor True", "itself True"]
+
+
+def test_a_launch_without_a_driver_is_an_error_that_says_so(first_process):
+    assert first_process[0].splitlines()[4:] == ["DriverMissingError True"]
 
 
 def test_an_exported_program_is_loaded_where_only_the_kernels_are_imported(first_process):

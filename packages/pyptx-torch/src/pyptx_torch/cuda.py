@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_torch import outputs
 from pyptx_torch.places import CUDA
+from pyptx_torch.plans import check_driver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +29,8 @@ def run(
 
     Nothing waits for the kernel. Raise DriverMissingError where there is no driver, and the driver's errors.
     """
+    if str(device) == place.type:  # without an ordinal: torch will ask which one is current
+        check_driver(operator.kernel.name, place)
     where = place.device(device)
     ready = operator.plans(place).find(inputs, keywords, where)
     if given is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 
 from pyptx_dsl.contract import dense_strides
+from pyptx_dsl.errors import DeviceError
 from pyptx_dsl.images import image_of
 from pyptx_dsl.keys import freeze
 from pyptx_dsl.specs import Layout
@@ -104,8 +105,7 @@ class Plans:
             self._renew()
 
     def _make(self, key: Key, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> Ready:
-        if not driver.available():
-            raise DriverMissingError(f"{self._kernel.name} cannot be launched: {driver.reason()}")
+        check_driver(self._kernel.name, self._place)
         arguments = [argument_of(self._kernel.name, *named) for named in zip(self._inputs, inputs, strict=True)]
         special = self._kernel.specialize(arguments, keywords)
         with self._lock:
@@ -184,6 +184,14 @@ class Plans:
             self._leaving.append(ready)
         self._modules.clear()
         self._renew()
+
+
+def check_driver(kernel: str, place: Place) -> None:
+    """Raise DriverMissingError where nothing can be launched, DeviceError where torch was built without it."""
+    if not driver.available():
+        raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")
+    if not place.built():
+        raise DeviceError(f"{kernel}: this torch is built without {place.type}", hint="install a build that has it")
 
 
 def _misaligned(inputs: Sequence[torch.Tensor], ready: Ready) -> bool:
