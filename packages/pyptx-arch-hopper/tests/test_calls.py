@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,11 +13,11 @@ from pyptx_ir.isa.targets import includes
 from pyptx_ir.toolchain import assemble, find_tool
 from pyptx_ir.toolchain.runner import run
 
-sys.path.insert(0, str(Path(__file__).parent))
-from calls import TARGETS, Bench, Call, calls
+from .calls import TARGETS, Bench, Call, calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 pytestmark = pytest.mark.ptxas
 
