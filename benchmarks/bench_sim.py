@@ -1,9 +1,10 @@
-"""How long the simulator takes for rms_norm and softmax, 256 rows of 4096 floats.
+"""How long the simulator takes for rms_norm and softmax, 256 rows of 4096 floats, and for a 512 x 512 x 512 GEMM.
 
     python benchmarks/bench_sim.py [--repeat N] [--profile]
 
 Prints the best wall time of N runs in seconds, without and with checks, beside what the repository promises, and the
-error against a float64 reference. The first run, which parses and lowers, is timed by itself.
+error against a float64 reference. The first run, which parses and lowers, is timed by itself. The GEMM multiplies bf16
+with mma.sync; NumPy's product of the same matrices in float32 is timed beside it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pstats
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -124,6 +125,131 @@ def softmax_ptx() -> str:
     return _module("softmax", body)
 
 
+# --- GEMM: C = A Bᵀ, tiles of 128 by 128, eight warps of 64 by 32 each, 32 of K a step -------------------------
+
+SIZE, TILE, STEP = 512, 128, 32
+PITCH = 2 * STEP + 16  # bytes between rows in shared memory: eight rows touch every bank once
+
+_GEMM_HEAD = f"""\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry gemm(.param .u64 a, .param .u64 b, .param .u64 c)
+{{
+.reg .pred %p<4>;
+.reg .b32 %r<110>;
+.reg .b64 %rd<20>;
+.reg .f32 %f<64>;
+.shared .align 128 .b8 ta[{TILE * PITCH}];
+.shared .align 128 .b8 tb[{TILE * PITCH}];
+ld.param.u64 %rd0, [a];
+ld.param.u64 %rd1, [b];
+ld.param.u64 %rd2, [c];
+mov.u32 %r0, %tid.x;
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ctaid.y;
+shr.u32 %r3, %r0, 2;
+and.b32 %r4, %r0, 3;
+shl.b32 %r5, %r4, 4;
+cvt.u64.u32 %rd5, %r5;
+mad.lo.u32 %r6, %r2, {TILE}, %r3;
+mul.wide.u32 %rd3, %r6, {2 * SIZE};
+add.s64 %rd3, %rd3, %rd0;
+add.s64 %rd3, %rd3, %rd5;
+mad.lo.u32 %r7, %r1, {TILE}, %r3;
+mul.wide.u32 %rd4, %r7, {2 * SIZE};
+add.s64 %rd4, %rd4, %rd1;
+add.s64 %rd4, %rd4, %rd5;
+mov.u32 %r8, ta;
+mov.u32 %r9, tb;
+mad.lo.u32 %r10, %r3, {PITCH}, %r5;
+add.u32 %r11, %r8, %r10;
+add.u32 %r12, %r9, %r10;
+shr.u32 %r13, %r0, 5;
+and.b32 %r14, %r0, 31;
+and.b32 %r15, %r13, 1;
+shr.u32 %r16, %r13, 1;
+and.b32 %r17, %r14, 15;
+shr.u32 %r18, %r14, 4;
+mad.lo.u32 %r19, %r15, 64, %r17;
+mad.lo.u32 %r20, %r19, {PITCH}, %r8;
+mad.lo.u32 %r20, %r18, 16, %r20;
+and.b32 %r21, %r14, 7;
+shr.u32 %r22, %r14, 3;
+and.b32 %r22, %r22, 1;
+mad.lo.u32 %r23, %r18, 8, %r21;
+mad.lo.u32 %r23, %r16, 32, %r23;
+mad.lo.u32 %r24, %r23, {PITCH}, %r9;
+mad.lo.u32 %r24, %r22, 16, %r24;
+mov.u32 %r30, 0;
+"""
+_GEMM_TAIL = f"""\
+shr.u32 %r31, %r14, 2;
+and.b32 %r32, %r14, 3;
+mad.lo.u32 %r33, %r2, {TILE}, %r31;
+mad.lo.u32 %r33, %r15, 64, %r33;
+shl.b32 %r34, %r32, 1;
+mad.lo.u32 %r34, %r1, {TILE}, %r34;
+mad.lo.u32 %r34, %r16, 32, %r34;
+mul.wide.u32 %rd10, %r33, {4 * SIZE};
+mul.wide.u32 %rd11, %r34, 4;
+add.s64 %rd10, %rd10, %rd11;
+add.s64 %rd10, %rd10, %rd2;
+"""
+
+
+def _registers(letter: str, first: int, count: int) -> str:
+    return "{" + ", ".join(f"%{letter}{first + index}" for index in range(count)) + "}"
+
+
+def _products(offset: int) -> list[str]:
+    """Multiply 16 of K: four fragments of a, four of b."""
+    lines = [
+        f"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {_registers('r', first + 4 * i, 4)}, "
+        f"[{base}+{i * 16 * PITCH + offset}];"
+        for first, base, count in ((60, "%r20", 4), (80, "%r24", 2))
+        for i in range(count)
+    ]
+    for i in range(4):
+        for j in range(4):
+            d, a, b = _registers("f", 16 * i + 4 * j, 4), _registers("r", 60 + 4 * i, 4), _registers("r", 80 + 2 * j, 2)
+            lines.append(f"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {d}, {a}, {b}, {d};")
+    return lines
+
+
+def gemm_ptx() -> str:
+    """Return the module of C = A Bᵀ for bf16 matrices in rows of K, f32 out."""
+    body = [f"mov.f32 %f{i}, 0f00000000;" for i in range(64)] + ["LOOP:"]
+    for half in range(2):
+        for source, target in (("%rd3", "%r11"), ("%rd4", "%r12")):
+            four = _registers("r", 40, 4)
+            body.append(f"ld.global.v4.u32 {four}, [{source}+{half * 128 * SIZE}];")
+            body.append(f"st.shared.v4.u32 [{target}+{half * 64 * PITCH}], {four};")
+    body += ["bar.sync 0;", *_products(0), *_products(32), "bar.sync 0;"]
+    body += [f"add.s64 %rd{i}, %rd{i}, {2 * STEP};" for i in (3, 4)]
+    body += [f"add.u32 %r30, %r30, {STEP};", f"setp.lt.u32 %p0, %r30, {SIZE};", "@%p0 bra LOOP;", _GEMM_TAIL.rstrip()]
+    body += [
+        f"st.global.v2.f32 [%rd10+{(i * 16 + half * 8) * SIZE * 4 + j * 32}], "
+        f"{_registers('f', 16 * i + 4 * j + 2 * half, 2)};"
+        for i in range(4)
+        for j in range(4)
+        for half in range(2)
+    ]
+    return _GEMM_HEAD + "\n".join([*body, "ret;", "}"]) + "\n"
+
+
+def _bf16(values: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """Return the bits of values cut off to bf16."""
+    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def _widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+# --- cases --------------------------------------------------------------------------------------
+
+
 def _rms_norm(x: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
     return x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-6) * w
 
@@ -133,38 +259,74 @@ def _softmax(x: NDArray[np.float64], _: NDArray[np.float64]) -> NDArray[np.float
     return e / e.sum(axis=1, keepdims=True)
 
 
+def _rows(random: np.random.Generator) -> list[NDArray[Any]]:
+    return [random.standard_normal(shape, dtype=np.float32) for shape in ((ROWS, COLUMNS), (COLUMNS,))]
+
+
+def _factors(random: np.random.Generator) -> list[NDArray[Any]]:
+    return [_bf16(random.standard_normal((SIZE, SIZE))) for _ in range(2)]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kernel, its reference and the seconds it may take without checks."""
+    """A kernel, its inputs, its reference and the seconds it may take without checks.
+
+    `numpy`, where there is one, is the same work for NumPy, as fast as it can.
+    """
 
     name: str
     text: str
-    reference: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
+    inputs: Callable[[np.random.Generator], list[NDArray[Any]]]
+    reference: Callable[..., NDArray[np.float64]]
     goal: float
+    grid: tuple[int, ...] = (ROWS,)
+    block: int = THREADS
+    numpy: Callable[..., NDArray[Any]] | None = None
 
 
 CASES = (
-    Case("rms_norm", rms_norm_ptx(), _rms_norm, 0.05),
-    Case("softmax", softmax_ptx(), _softmax, 0.1),
+    Case("rms_norm", rms_norm_ptx(), _rows, _rms_norm, 0.05),
+    Case("softmax", softmax_ptx(), _rows, _softmax, 0.1),
+    Case(
+        "gemm",
+        gemm_ptx(),
+        _factors,
+        lambda a, b: _widened(a).astype(np.float64) @ _widened(b).astype(np.float64).T,
+        0.2,
+        grid=(SIZE // TILE, SIZE // TILE),
+        block=256,
+        numpy=lambda a, b: a @ b.T,
+    ),
 )
 
 
 def measure(case: Case, checks: str, repeat: int) -> tuple[float, float, float]:
     """Return the seconds of the first run, of the best run, and the largest error relative to the largest value."""
-    random = np.random.default_rng(1)
-    x = random.standard_normal((ROWS, COLUMNS), dtype=np.float32)
-    w = random.standard_normal(COLUMNS, dtype=np.float32)
-    y = np.zeros_like(x)
+    inputs = case.inputs(np.random.default_rng(1))
+    expected = case.reference(*(each.astype(np.float64) if each.dtype == np.float32 else each for each in inputs))
+    y = np.zeros(expected.shape, np.float32)
     times = []
     for _ in range(repeat + 1):
         start = time.perf_counter()
-        result = run(case.text, grid=ROWS, block=THREADS, args=[x, w, y], checks=checks)
+        result = run(case.text, grid=case.grid, block=case.block, args=[*inputs, y], checks=checks)
         times.append(time.perf_counter() - start)
         if result.findings:
             sys.exit(f"{case.name}: {result.findings[0]}")
-    expected = case.reference(x.astype(np.float64), w.astype(np.float64))
     error = float(np.abs(y - expected).max() / np.abs(expected).max())
     return times[0], min(times[1:]), error
+
+
+def beside(case: Case, repeat: int) -> str:
+    """Return the seconds of NumPy's best run of the same work, in float32; nothing where there is none."""
+    if case.numpy is None:
+        return ""
+    inputs = [_widened(each) for each in case.inputs(np.random.default_rng(1))]
+    times = []
+    for _ in range(repeat + 1):
+        start = time.perf_counter()
+        case.numpy(*inputs)
+        times.append(time.perf_counter() - start)
+    return f"{min(times):8.4f}"
 
 
 def main() -> None:
@@ -179,12 +341,13 @@ def main() -> None:
                 measure(case, "none", arguments.repeat)
             pstats.Stats(profile).sort_stats("tottime").print_stats(25)
         return
-    print(f"{'kernel':10} {'first':>8} {'none':>8} {'goal':>8} {'all':>8} {'ratio':>6} {'error':>9}")
+    print(f"{'kernel':10} {'first':>8} {'none':>8} {'goal':>8} {'all':>8} {'ratio':>6} {'error':>9} {'numpy':>8}")
     for case in CASES:
         first, best, error = measure(case, "none", arguments.repeat)
         _, checked, _ = measure(case, "all", arguments.repeat)
         ratio = checked / best
-        print(f"{case.name:10} {first:8.4f} {best:8.4f} {case.goal:8.4f} {checked:8.4f} {ratio:6.1f} {error:9.1e}")
+        numbers = f"{first:8.4f} {best:8.4f} {case.goal:8.4f} {checked:8.4f} {ratio:6.1f} {error:9.1e}"
+        print(f"{case.name:10} {numbers} {beside(case, arguments.repeat)}".rstrip())
 
 
 if __name__ == "__main__":

@@ -3,45 +3,54 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from pyptx_ir.fragments.layout import Fragment, Place
+    from collections.abc import Sequence
+
+    from pyptx_ir.fragments.layout import Fragment
+
+Range: TypeAlias = tuple[int, int]
 
 
 def draw(fragment: Fragment) -> str:
-    """Return the table of a matrix: `T5.r2` holds the cell in register 2 of lane 5.
+    """Return the table of a matrix: in a cell `T5.r2` the elements lie in register 2 of lane 5, the first low.
 
-    Columns that always lie in one register together are drawn as one, their elements from the register's low bits up.
+    Neighbours that always share a register are drawn as one cell; `+` stands where other places hold the same.
     """
-    groups = _column_groups(fragment)
-    tables = [_table(fragment, groups, product) for product in range(fragment.products)]
-    head = f"{fragment.title}: {fragment.rows} x {fragment.columns}, {fragment.registers} registers a lane"
-    return "\n\n".join([head, *tables])
+    whole = [_holders(fragment, product) for product in range(fragment.products)]
+    rows = _together([[line[row] for line in whole[0]] for row in range(fragment.rows)])
+    columns = _together(whole[0])
+    tables = [_table(holders, rows, columns) for holders in whole]
+    named = [f"product {number}\n{text}" for number, text in enumerate(tables)] if fragment.products > 1 else tables
+    noun = "register" if fragment.registers == 1 else "registers"
+    head = f"{fragment.title}: {fragment.rows} x {fragment.columns}, {fragment.registers} {noun} a lane"
+    return "\n\n".join([head, *named])
 
 
-def _column_groups(fragment: Fragment) -> list[tuple[int, int]]:
-    """Return the first and the last column of those that share registers."""
-    holders = [_holder(fragment.places(0, column)) for column in range(fragment.columns)]
-    groups: list[tuple[int, int]] = []
-    for _, columns in groupby(range(fragment.columns), key=holders.__getitem__):
-        together = list(columns)
-        groups.append((together[0], together[-1]))
-    return groups
+def _holders(fragment: Fragment, product: int) -> list[list[str]]:
+    """Return for each column who holds the element of each row."""
+
+    def name(row: int, column: int) -> str:
+        first, *others = fragment.places(row, column, product)
+        return f"T{first.lane}.r{first.register}" + ("+" if others else "")
+
+    return [[name(row, column) for row in range(fragment.rows)] for column in range(fragment.columns)]
 
 
-def _holder(places: tuple[Place, ...]) -> str:
-    first, *others = places
-    name = f"T{first.lane}.r{first.register}"
-    return name + "+" if others else name
+def _together(lines: Sequence[Sequence[str]]) -> list[Range]:
+    """Return the first and the last of neighbours whose elements share their registers."""
+    groups = (list(each) for _, each in groupby(range(len(lines)), key=lambda number: tuple(lines[number])))
+    return [(group[0], group[-1]) for group in groups]
 
 
-def _table(fragment: Fragment, groups: list[tuple[int, int]], product: int) -> str:
-    header = ["", *(str(low) if low == high else f"{low}-{high}" for low, high in groups)]
-    lines = [header]
-    for row in range(fragment.rows):
-        cells = [_holder(fragment.places(row, low, product)) for low, _ in groups]
-        lines.append([str(row), *cells])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    text = "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
-    return f"product {product}\n{text}" if fragment.products > 1 else text
+def _table(holders: list[list[str]], rows: list[Range], columns: list[Range]) -> str:
+    lines = [["", *map(_label, columns)]]
+    lines += [[_label(row), *(holders[first][row[0]] for first, _ in columns)] for row in rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+def _label(group: Range) -> str:
+    first, last = group
+    return str(first) if first == last else f"{first}-{last}"

@@ -80,7 +80,8 @@ def _several(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: 
 def _warp_step(readers: tuple[Reader, ...], writers: tuple[Writer, ...], compute: Compute) -> Step:
     def step(wave: Wave, lanes: Lanes) -> None:
         shape = (lanes.height, WARP)
-        values = [np.broadcast_to(read(wave, lanes), shape) for read in readers]
+        given = [read(wave, lanes) for read in readers]
+        values = [value if value.shape == shape else np.broadcast_to(value, shape) for value in given]
         _write_all(wave, lanes, writers, compute(lanes.full_mask, *values))
 
     return step
