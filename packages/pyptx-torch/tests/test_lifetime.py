@@ -10,7 +10,9 @@ import weakref
 import pytest
 import torch
 
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.differentiable import differentiable_kernel
+from pyptx_dsl.specs import Tile
 from pyptx_dsl.types import f32
 from pyptx_torch import namespace, operators
 
@@ -55,6 +57,26 @@ def test_a_called_kernel_goes_too_and_frees_its_name():
     assert reference() is None
     assert not hasattr(torch.ops.pyptx, name)
     assert operators.operator_of(build_double(32)).name == name
+
+
+def test_kernels_of_one_function_are_told_apart_by_the_constants_around_them():
+    def digests():
+        return {operators.operator_of(build_double(size)).name.split("_")[1] for size in (32, 64, "N")}
+
+    assert len(digests()) == 3
+    assert digests() == digests()
+
+
+def test_what_is_not_assigned_yet_does_not_tell():
+    @kernel(in_specs=(Tile(32, f32),), out_specs=(Tile(32, f32),), grid=1, block=32)
+    def late(X, Y):
+        assert later
+        double.declaration.function(X, Y)
+
+    before = operators.operator_of(late).name
+    later = True
+    assert torch.equal(late(torch.ones(32)), torch.full((32,), 2.0))
+    assert operators.operator_of(late).name == before
 
 
 def test_a_graph_keeps_its_kernels():

@@ -8,9 +8,9 @@ graphs included; `torch.ops.pyptx` only remembers (see `namespace`).
 from __future__ import annotations
 
 import hashlib
-import inspect
 import threading
 import weakref
+from types import CellType
 from typing import TYPE_CHECKING, Final, cast
 
 import torch
@@ -25,7 +25,7 @@ from pyptx_torch.namespace import NAME, NAMESPACE
 from pyptx_torch.signature import signature_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
@@ -205,13 +205,18 @@ def _digest(kernel: Kernel) -> str:
     """Return eight characters that tell where a kernel is written, what it declares, and the constants around it."""
     declaration = kernel.declaration
     function = declaration.function
-    cells: Mapping[str, object] = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     told = (
         *(function.__module__, function.__qualname__, declaration.target.name, declaration.tiles, declaration.raw),
         *(declaration.templates.keys(), declaration.mutated, declaration.block, declaration.cluster),
-        *((name, value) for name, value in cells.items() if isinstance(value, bool | int | float | str)),
+        *(value for value in _enclosed(function) if isinstance(value, bool | int | float | str)),
     )
     return hashlib.blake2b(repr(told).encode(), digest_size=4).hexdigest()
+
+
+def _enclosed(function: Callable[..., object]) -> Sequence[object]:
+    """Return what a function uses of the one around it, but for what that has not assigned yet."""
+    cells = cast("Sequence[CellType]", getattr(function, "__closure__", None) or ())
+    return [cell.cell_contents for cell in cells if cell != CellType()]
 
 
 def _forget(library: Library, name: str) -> None:
