@@ -56,10 +56,15 @@ class Fence:
 
     if TYPE_CHECKING:
         mbarrier_init: PlainFence
+        """Emit `fence.mbarrier_init.release.cluster;`: show fresh mbarriers to the cluster."""
         proxy_async: PlainFence
+        """Emit `fence.proxy.async;`: order generic accesses and asynchronous copies, in all memory."""
         proxy_async_global: PlainFence
+        """Emit `fence.proxy.async.global;`: the same, in global memory."""
         proxy_async_shared_cta: PlainFence
+        """Emit `fence.proxy.async.shared::cta;`: the same, in the block's shared memory."""
         proxy_async_shared_cluster: PlainFence
+        """Emit `fence.proxy.async.shared::cluster;`: the same, in the cluster's shared memory."""
         proxy_async_generic_acquire_shared_cluster: PlainFence
         proxy_async_generic_release_shared_cta: PlainFence
         proxy_async_generic_release_read: ReadRelease
