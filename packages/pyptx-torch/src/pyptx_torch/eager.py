@@ -49,8 +49,14 @@ def launcher_of(
     mutated = operator.signature.mutated
 
     def launch(*tensors: object, **keywords: object) -> object:
-        if not mutated and not plans.single and "out" not in keywords:
-            return plans.launcher(*tensors, **keywords)
+        if not mutated and not plans.single:
+            out = keywords.get("out")
+            if out is None:
+                return plans.launcher(*tensors, **keywords)
+            if type(out) is torch.Tensor and not out.requires_grad:
+                result = plans.launcher(*tensors, **keywords)
+                count_version(out)
+                return result
         written = [*_tensors(tensors[index] for index in mutated if index < len(tensors)), *_given(keywords)]
         single = _tensors(tensors[index] for index in plans.single if index < len(tensors))
         if _needs_care(written, single):
