@@ -14,6 +14,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 from pyptx_ir.toolchain import assemble
@@ -97,6 +99,24 @@ def test_a_published_example_traces_unchanged_and_assembles(module: str, builder
     text = kernel.ptx()
     assert text == build(module, builder, shape).ptx()
     assert assemble(text, kernel.arch).cubin[:4] == b"\x7fELF"
+
+
+AMPERE_PRODUCTS = [case for case in CASES if case[0].startswith("ampere.gemm")]
+
+
+@pytest.mark.usefixtures("examples")
+@pytest.mark.parametrize("mode", [{}, {"late": True}], ids=["in order", "late"])
+@pytest.mark.parametrize(("module", "builder", "shape"), AMPERE_PRODUCTS, ids=[case[0] for case in AMPERE_PRODUCTS])
+def test_a_published_product_is_right_and_clean_on_the_simulator(
+    module: str, builder: str, shape: tuple[int, ...], mode: dict[str, Any]
+) -> None:
+    """They were written for hardware: their ldmatrix, mma.sync and cp.async hold our layouts against it."""
+    kernel = build(module, builder, shape)
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs)
+    result = kernel.simulate(a, b, **mode)
+    assert result.findings == ()
+    np.testing.assert_allclose(result.outputs[0], a.astype(np.float64) @ b.astype(np.float64).T, rtol=0, atol=1e-4)
 
 
 @pytest.mark.usefixtures("examples")
