@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -127,5 +128,9 @@ def test_the_published_flagship_traces_unchanged_and_assembles_for_any_sizes() -
     (text,) = texts
     found = assemble(text, kernel.arch)
     assert found.cubin[:4] == b"\x7fELF"
-    assert text.count("wgmma.mma_async") == 16
+    words = ("wgmma.mma_async", ".mbarrier::complete_tx::bytes", ".bulk_group", "setmaxnreg.inc", "setmaxnreg.dec")
+    assert [text.count(word) for word in words] == [16, 10, 1, 1, 1]
+    sass = kernel.sass(M=512, N=512, K=512)
+    machine = (r"\bHGMMA\b", r"\bUTMALDG\b", r"\bUTMASTG\b", r"\bUSETMAXREG\.TRY_ALLOC", r"\bUSETMAXREG\.DEALLOC")
+    assert [len(re.findall(word, sass)) for word in machine] == [16, 10, 1, 1, 1]
     assert not [line for line in text.splitlines() if "wgmma.mma_async" in line and "{" not in line]

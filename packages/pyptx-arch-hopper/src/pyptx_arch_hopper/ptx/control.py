@@ -24,9 +24,9 @@ _FEWEST, _MOST, _STEP = 24, 256, 8
 def setmaxnreg(count: int, *, inc: bool = True, pred: Reg | None = None) -> None:
     """Emit `setmaxnreg.inc.sync.aligned.u32 count;` (or `.dec`): how many registers each thread of the warpgroup has.
 
-    `count` is 24 to 256 in steps of 8. `inc` waits until the block's pool has so many. Where ptxas
-    cannot tell how many registers there are at entry it ignores it, and says so in a PtxasAdvisory. `.maxnreg` tells it,
-    or `.maxntid` with `.minnctapersm`: `raw_directives=[("maxntid", (384, 1, 1)), ("minnctapersm", (1,))]`.
+    `count` is 24 to 256 in steps of 8. `inc` waits until the block's pool has so many. Where ptxas cannot tell how many
+    there are at entry, it ignores the instruction, and says so in a PtxasAdvisory. `.maxnreg` tells it, or `.maxntid`
+    with `.minnctapersm`: `raw_directives=[("maxntid", (384, 1, 1)), ("minnctapersm", (1,))]`.
     """
     number = as_integer(count)
     if number is None or not _FEWEST <= number <= _MOST or number % _STEP:
