@@ -13,6 +13,7 @@ from pyptx_ir.fragments import (
     move_of,
     selected_lanes,
     sparse_fragment,
+    wgmma_fragment,
     wmma_fragment,
 )
 from pyptx_ir.fragments.moves import MOVES
@@ -161,6 +162,18 @@ def test_a_layout_is_the_one_that_the_manual_computes(name, row, column):
     fragment = mma_fragment(*name)
     for lane, index in elements(fragment):
         assert (fragment.row(lane, index), fragment.column(lane, index)) == (row(lane, index), column(lane, index))
+
+
+def test_a_warpgroup_has_sixteen_rows_in_each_warp():
+    d, a = wgmma_fragment("m64n256k16", "d", "f32"), wgmma_fragment("m64n64k32", "a", "e4m3")
+    assert (d.registers, a.registers) == (128, 4)
+    for lane, i in product(range(0, 128, 5), range(128)):
+        row = lane // 32 * 16 + lane % 32 // 4 + 8 * (i // 2 % 2)
+        assert (d.row(lane, i), d.column(lane, i)) == (row, i // 4 * 8 + lane % 4 * 2 + i % 2)
+    for lane, i in product(range(128), range(16)):
+        assert a.row(lane, i) == lane // 32 * 16 + lane % 32 // 4 + 8 * (i // 4 % 2)
+        assert a.column(lane, i) == lane % 4 * 4 + i % 4 + 16 * (i // 8)
+    assert d.lane_of(63, 255) == 127
 
 
 def test_m8n8k4_in_the_other_layouts_swaps_what_a_lane_holds():

@@ -8,6 +8,7 @@ import pytest
 from pyptx_ir.fragments import wmma_fragment
 from pyptx_ir.fragments.moves import MOVES
 from pyptx_sim import run
+from pyptx_sim.errors import MissingSemantics
 
 from . import products_reference as products
 from .ptx_text import BODY_LINE, execute, module
@@ -110,6 +111,12 @@ def test_stmatrix_stores_what_the_lanes_hold(key, count):
             line = order[matrix * move.addresses + row]
             expected[line] = np.frombuffer(bits.to_bytes(ROW, "little"), np.uint8)
     np.testing.assert_array_equal(out.T, expected.view(np.uint32))
+
+
+def test_a_form_without_a_layout_has_no_semantics():
+    body = f"{FILL}ldmatrix.sync.aligned.m8n16.x1.shared.s8.s4 {{%r20}}, [%r8];"
+    with pytest.raises(MissingSemantics, match=r"m8n16 moves as s8\.s4"):
+        execute(body, parameters=PARAMETERS, before=BEFORE)
 
 
 def test_generic_addresses_reach_shared_memory():

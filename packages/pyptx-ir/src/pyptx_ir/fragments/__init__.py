@@ -2,7 +2,7 @@
 
 from pyptx_ir.fragments.layout import Fragment, Place, Step
 from pyptx_ir.fragments.moves import Move, move_of
-from pyptx_ir.fragments.products import mma_fragment, wmma_fragment
+from pyptx_ir.fragments.products import mma_fragment, wgmma_fragment, wmma_fragment
 from pyptx_ir.fragments.sparse import Sparsity, metadata_fragment, selected_lanes, sparse_fragment
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "move_of",
     "selected_lanes",
     "sparse_fragment",
+    "wgmma_fragment",
     "wmma_fragment",
 ]

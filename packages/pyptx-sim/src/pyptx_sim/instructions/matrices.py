@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.fragments import move_of
+from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.lanes import WARP
@@ -29,7 +30,7 @@ _ROW = 16
 _ROW_TYPE = np.dtype(np.complex128)
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 _SHAPES = frozenset({"m8n8", "m16n16", "m8n16", "m16n8"})
-_TYPES = frozenset({"b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64"})
+_TYPES = frozenset({"b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "s8", "s4"})
 
 
 def _read_opcode(operands: Operands) -> tuple[Move, int]:
@@ -43,7 +44,7 @@ def _read_opcode(operands: Operands) -> tuple[Move, int]:
     try:
         return move_of(shape, *types, transposed="trans" in words), count
     except ValueError as error:
-        operands.fail(str(error))
+        raise MissingSemantics(f"the simulator has no semantics for {'.'.join(words)}: {error}") from error
 
 
 def _naming(move: Move, count: int) -> Mask | None:
