@@ -128,9 +128,9 @@ TRACING = (
     in_kernel("raw text that is not PTX", 'ptx.raw("add.s32 %r1, , %r2;")  # <-', "RawTextError", "operand"),
     in_kernel(
         "a namespace of a package that is missing",
-        "ptx.wgmma.fence()  # <-",
+        "ptx.tcgen05.wait_ld()  # <-",
         "MissingNamespaceError",
-        "pip install pyptx-arch-hopper",
+        "pip install pyptx-arch-blackwell",
     ),
     in_kernel("a misspelt wrapper", "ptx.fmaa(f32)  # <-", "AttributeError", "fmaa"),
     in_kernel("a special register that does not exist", 'ptx.sreg("%tid.w")  # <-', "OperandError", "tid.w"),

@@ -414,3 +414,16 @@ def test_auto_asks_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ArchError, match="sm_90a"):
         kernel(arch="auto")(k)
     arch_module.detect_arch.cache_clear()
+
+
+def test_a_kernel_remembers_a_bounded_number_of_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyptx_dsl.kernel._TRACES", 2)
+
+    @kernel
+    def fresh(*, value: int = 0) -> None:
+        reg.scalar(u32, init=value)
+
+    texts = [fresh.ptx(value=value) for value in (1, 2, 3, 1, 3)]
+    assert len(set(texts)) == 3
+    assert (texts[0], texts[2]) == (texts[3], texts[4])
+    assert len(fresh._traced) == 2

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain import Assembly, Resources
 
 
+_TRACES = 1024  # how many traces a kernel remembers
+
+
 class Kernel(Generic[OutSpecs_co]):
     """A kernel: trace it with `.ptx()`, compile it with `.cubin()`, run it by calling it.
 
@@ -314,5 +317,7 @@ class Kernel(Generic[OutSpecs_co]):
                 return self._traced[key]
             traced = trace_kernel(self._declaration, env, templates)
             if key is not None:
+                if len(self._traced) >= _TRACES:  # the one made first goes; whoever launches it holds it
+                    del self._traced[next(iter(self._traced))]
                 self._traced[key] = traced
             return traced
