@@ -47,3 +47,9 @@ def test_a_box_wider_than_its_swizzle_is_refused_with_the_picture() -> None:
         tensor_map(Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(64, 128)), SIZES)
     assert "panels of 64 columns" in str(caught.value)
     assert "  row 7 " in str(caught.value)
+
+
+@pytest.mark.parametrize("columns", [32, 96])
+def test_a_matrix_that_is_no_whole_slabs_is_refused(columns: int) -> None:
+    with pytest.raises(SpecError, match=rf"{columns} columns are no whole slabs of 64"):
+        tensor_map(Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(64, 64), tma_rank=3), {"M": 64, "K": columns})

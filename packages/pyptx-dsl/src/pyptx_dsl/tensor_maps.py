@@ -33,7 +33,12 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
     if tile.tma_rank == 3 and len(shape) == 2:
         (rows, columns), (box_rows, box_columns) = shape, box
         slab, slabs = _SLAB_BYTES // width, max(1, box_columns * width // _SLAB_BYTES)
-        shape = (max(1, columns // slab), rows, slab)
+        if columns % slab:
+            raise SpecError(
+                f"{tile!r}: {columns} columns are no whole slabs of {slab}, which tma_rank=3 is made of",
+                hint=f"pad the array to {-(-columns // slab) * slab} columns, or take tma_rank=2, which cuts boxes off",
+            )
+        shape = (columns // slab, rows, slab)
         box = (slabs, box_rows, (_PADDED_BYTES if tile.tma_padding else _SLAB_BYTES) // width)
         pitches = (_SLAB_BYTES, pitches[0], width)
     _check_swizzle(tile, box)
