@@ -12,6 +12,7 @@ told as a `fence` in front of the access, an acquire as one behind it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -24,6 +25,39 @@ AccessKind: TypeAlias = Literal["read", "write", "atomic", "strong-read"]
 Space: TypeAlias = Literal["global", "shared"]
 Offsets: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What asynchronous work reads or writes: `size` bytes at each of `offsets`, entry i for operation `owners[i]`."""
+
+    space: Space
+    writes: bool
+    offsets: Offsets
+    size: int
+    owners: Offsets
+    barriers: Offsets | None = None
+    """The mbarrier that tells of each operation's completion; None if a group does."""
+    atomic: bool = False
+    """Whether it updates element by element, and may meet other updates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Asynchronous operations that one instruction has issued; number i for lane `lanes[i]` of `warps[i]`.
+
+    `ticket` names the work in later events. `kind` says whose group `groups[i]` it belongs to, None for an mbarrier's.
+    `proxy`: it goes through the async proxy.
+    """
+
+    ticket: int
+    pc: int
+    kind: Literal["copy", "bulk"] | None
+    proxy: bool
+    warps: Offsets
+    lanes: Offsets
+    groups: Offsets
+    touches: tuple[Touch, ...]
 
 
 class RunView(Protocol):
@@ -98,15 +132,52 @@ class Observer(Protocol):
         """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed by `warps`."""
         ...
 
-    def signal(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
+    def signal(self, place: int, phase: int, warps: Offsets, pc: int, *, relaxed: bool = False) -> None:
         """See `warps` arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
 
-        A negative `place` is the barrier of a cluster: -1 the first one's.
+        A negative `place` is the barrier of a cluster: -1 the first one's. `relaxed`: nothing but what
+        `fence.mbarrier_init` covers.
         """
         ...
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """See `warps` find that phase complete: what was released to it is visible to them."""
+        ...
+
+    def barrier_made(self, place: int, warp: int, pc: int) -> None:
+        """See an mbarrier initialised."""
+        ...
+
+    def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
+        """See `warps` use an mbarrier, or issue work that will."""
+        ...
+
+    def init_fence(self, warps: Offsets) -> None:
+        """See `fence.mbarrier_init` executed by `warps`."""
+        ...
+
+    def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
+        """See a fence between the generic and the async proxy executed by `warps`."""
+        ...
+
+    def issued(self, work: Work) -> None:
+        """See asynchronous work issued; what it reads and writes happens any time from now on."""
+        ...
+
+    def follows(self, ticket: int, warps: Offsets) -> None:
+        """See arrivals issued that come once the earlier copies (cp.async) of `warps` have landed."""
+        ...
+
+    def landed(self, ticket: int, place: int, phase: int) -> None:
+        """See work (or arrivals) named `ticket` complete, told to an mbarrier in a phase."""
+        ...
+
+    def waited(self, kind: Literal["copy", "bulk"], warps: Offsets, done: Offsets, read: Offsets) -> None:
+        """See `warps` wait for the groups below `done`, and for what those below `read` read; each `[warps, 32]`."""
+        ...
+
+    def wave_ended(self) -> None:
+        """See that every thread of the wave has exited."""
         ...
 
 

@@ -51,6 +51,18 @@ class WarpClocks:
         self._earlier: set[int | None] = set()
         # What arrivals have left at each phase of each mbarrier, and which warps they were of.
         self._signals: dict[tuple[int, int], tuple[NDArray[np.int32], set[int]]] = {}
+        self._columns = warps
+
+    def columns(self, count: int) -> int:
+        """Return the first of `count` fresh columns of `known`: of what else one knows, and tells others of."""
+        first, self._columns = self._columns, self._columns + count
+        if self._columns > self.known.shape[1]:
+            more = max(self._columns, 2 * self.known.shape[1]) - self.known.shape[1]
+            self.known = _widened(self.known, more)
+            self._fenced = {scope: _widened(known, more) for scope, known in self._fenced.items()}
+            self._left = {place: _widened(known, more) for place, known in self._left.items()}
+            self._signals = {at: (_widened(known, more), who) for at, (known, who) in self._signals.items()}
+        return first
 
     def next_wave(self) -> None:
         """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
@@ -85,14 +97,21 @@ class WarpClocks:
                 fenced[warps] = self.known[warps]
         self.now[warps] += 1
 
-    def signal(self, place: int, phase: int, warps: Offsets) -> None:
-        """Leave what `warps` know and have done at a phase of an mbarrier."""
-        self.known[warps, warps] = self.now[warps]
+    def at_phase(self, place: int, phase: int) -> tuple[NDArray[np.int32], set[int]]:
+        """Return what has been left at a phase of an mbarrier, to be added to, and the warps that have."""
         if (place, phase) not in self._signals:  # who sees a phase complete sees all earlier ones so
             before = self._signals.get((place, phase - 1))
             left = np.zeros_like(self.known[0]) if before is None else before[0].copy()
             self._signals[place, phase] = (left, set())
-        left, who = self._signals[place, phase]
+        return self._signals[place, phase]
+
+    def signal(self, place: int, phase: int, warps: Offsets, columns: slice = slice(None)) -> None:
+        """Leave what `warps` know and have done at a phase of an mbarrier; of what they know only `columns`."""
+        left, who = self.at_phase(place, phase)
+        self.known[warps, warps] = self.now[warps]
+        if columns != slice(None):
+            np.maximum(left[columns], self.known[warps, columns].max(axis=0), out=left[columns])
+            return
         np.maximum(left, self.known[warps].max(axis=0), out=left)
         who.update(warps.tolist())
         self._signals.pop((place, phase - 2), None)  # nobody can ask for it any more
@@ -125,13 +144,18 @@ class WarpClocks:
 
     def _exchange_in(self, place: Place, visitors: Offsets, fenced: NDArray[np.int32] | None) -> None:
         """Let warps of one group take what was left for it, and leave what they froze for it."""
-        left = np.zeros_like(self.now) if fenced is None else fenced[visitors].max(axis=0)
+        left = np.zeros_like(self.known[0]) if fenced is None else fenced[visitors].max(axis=0)
         for known in (self._left.get(place), self._left.get((None, *place[1:]))):
             if known is not None:
                 left = np.maximum(left, known)
         if fenced is not None:
             self._left[place] = left
         self.known[visitors] = np.maximum(self.known[visitors], left)
+
+
+def _widened(known: NDArray[np.int32], more: int) -> NDArray[np.int32]:
+    """Return clocks with `more` columns of zeros."""
+    return np.concatenate([known, np.zeros((*known.shape[:-1], more), np.int32)], axis=-1)
 
 
 class LaneClocks:

@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.asynchrony import ASYNC_RULES, AsyncRaces
+from pyptx_sim.checks.asynchrony import HINTS as WORK_HINTS
 from pyptx_sim.checks.clocks import LaneClocks, WarpClocks
+from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Work
 
-RACE_RULES = frozenset({"shared-race", "global-race", "lane-race"})
+RACE_RULES = frozenset({"shared-race", "global-race", "lane-race"}) | ASYNC_RULES
 
 _HINTS = {
     "shared-race": "let the threads of the block meet between the two: bar.sync",
@@ -63,6 +66,8 @@ class RaceChecker:
         self._shadows: dict[Space, Shadow] = {}
         self._first_warp = 1 - view.warps  # of this wave, in the numbering through all waves
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
+        self._work = AsyncRaces(view, self._warp_clocks, self._report_work)
+        self._crossings = Crossings(view, self._warp_clocks, self._work, self._report_work)
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -71,6 +76,8 @@ class RaceChecker:
         self._first_warp += self._view.warps
         self._warp_clocks.next_wave()
         self._lane_clocks.next_wave()
+        self._work.next_wave()
+        self._crossings.next_wave()
         shared = self._shadows.get("shared")
         if shared is not None:
             shared.clear()
@@ -88,13 +95,58 @@ class RaceChecker:
         """Freeze what the warps know, for a release to the warps of the scope."""
         self._warp_clocks.fence(np.unique(warps), scope)
 
-    def signal(self, place: int, phase: int, warps: Offsets, pc: int) -> None:  # noqa: ARG002 - as above
+    def signal(self, place: int, phase: int, warps: Offsets, pc: int, *, relaxed: bool = False) -> None:
         """Leave what the warps know at a phase of an mbarrier."""
-        self._warp_clocks.signal(place, phase, np.unique(warps))
+        columns = self._crossings.init_columns() if relaxed else slice(None)
+        if place >= 0:
+            self._crossings.used(place, warps, pc)
+        self._warp_clocks.signal(place, phase, np.unique(warps), columns)
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:  # noqa: ARG002 - as above
         """Take what was left there; lanes of a warp that all come this way have met."""
         self._lane_clocks.meet_all(self._warp_clocks.acquire(place, phase, warps))
+
+    def barrier_made(self, place: int, warp: int, pc: int) -> None:
+        """Note who has initialised an mbarrier."""
+        self._crossings.made(place, warp, pc)
+
+    def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
+        """Judge the use of an mbarrier."""
+        self._crossings.used(place, warps, pc)
+
+    def init_fence(self, warps: Offsets) -> None:
+        """Let relaxed arrivals tell of initialised mbarriers."""
+        self._crossings.init_fence(warps)
+
+    def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
+        """Let the async proxy see what the warps know."""
+        self._work.proxy_fence(np.unique(warps), spaces)
+
+    def issued(self, work: Work) -> None:
+        """Judge work against accesses of warps and against other work, then enter it."""
+        for touch in work.touches:
+            shadow = self._shadows.get(touch.space)
+            if shadow is not None and len(touch.offsets):
+                self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp, self._group)
+        self._work.issue(work)
+
+    def follows(self, ticket: int, warps: Offsets) -> None:
+        """Note arrivals that tell of earlier copies."""
+        self._work.agents.follows(ticket, warps)
+
+    def landed(self, ticket: int, place: int, phase: int) -> None:
+        """Leave at a phase of an mbarrier that work has completed."""
+        self._work.agents.landed(ticket, place, phase)
+
+    def waited(self, kind: Literal["copy", "bulk"], warps: Offsets, done: Offsets, read: Offsets) -> None:
+        """Let warps know the work that they have waited for."""
+        self._work.agents.waited(kind, warps, done, read)
+
+    def wave_ended(self) -> None:
+        """Judge accesses to the shared memory of other blocks against their ends."""
+        shadow = self._shadows.get("shared")
+        if shadow is not None and self._view.cluster_size > 1:
+            self._crossings.wave_ended(shadow, self._first_warp)
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
@@ -104,6 +156,7 @@ class RaceChecker:
             return
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
+        self._work.judge_access(space, offsets, size, warps, pc, kind)
         if kind in _STRONG:
             self._warp_clocks.exchange(warps, offsets, leaves=kind == "atomic")
         self._judge(shadow, step, "write")
@@ -325,6 +378,9 @@ class RaceChecker:
         me = self._name(int(step.warps[first]), int(step.lanes[first]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {_DONE[earlier]}, and nothing orders the two"
         self._view.report(rule, message, step.pc, other_pc=other_pc, hint=_HINTS[rule], count=len(bad))
+
+    def _report_work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
+        self._view.report(rule, message, pc, other_pc=other_pc, hint=_HINTS.get(rule) or WORK_HINTS[rule])
 
     def _name(self, warp: int, lane: int) -> str:
         cta, inside = divmod(warp, self._view.warps_per_cta)

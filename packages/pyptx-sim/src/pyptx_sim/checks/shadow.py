@@ -62,6 +62,15 @@ class Table:
         self._rows[at] = entries.view(np.complex128)[:, 0]
         self._low, self._high = min(self._low, int(at.min())), max(self._high, int(at.max()))
 
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return all granules that somebody has touched, and their rows."""
+        if self._high < 0:
+            return np.zeros(0, np.int64), np.zeros((0, COLUMNS), np.int32)
+        at = np.arange(self._low, self._high + 1)
+        rows = self.get(at)
+        touched = rows[:, WARP] != NOBODY
+        return at[touched], rows[touched]
+
     def split(self, factor: int) -> None:
         """Make `factor` granules of each, all with its row."""
         self._rows = np.repeat(self._rows, factor)

@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.instructions.addresses import target
 from pyptx_sim.instructions.mbarriers import ACCESS, barrier_target
+from pyptx_sim.instructions.telling import tell_copies, tell_waited
 from pyptx_sim.instructions.threads import Threads, by_offset, in_shared, threads_at
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.copies import Arrivals, Copies
@@ -99,7 +100,9 @@ class _Pieces:
             targets=threads.offsets,
             used=counts,
         )
-        wave.engine.issue(copies)
+        ticket = wave.engine.issue(copies)
+        if wave.machine.observers.active:
+            tell_copies(wave, copies, ticket)
 
     def _sound(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, counts: IntArray | None) -> Mask:
         """Return which threads read soundly, each the first `counts` bytes of its source; none reads no byte at all."""
@@ -148,6 +151,7 @@ def wait(kind: GroupKind, latest: int, *, reads: bool) -> Step:
         groups = wave.groups_of(kind)
         groups.wait(lanes.row_numbers(), lanes.full_mask, latest, reads=reads)
         wave.engine.finish_groups(kind, groups, reads=reads)
+        tell_waited(wave, kind, lanes.active_rows())
 
     return step
 
@@ -158,6 +162,7 @@ def _wait_all(wave: Wave, lanes: Lanes) -> None:
     groups.commit(lanes.row_numbers(), lanes.full_mask)
     groups.wait(lanes.row_numbers(), lanes.full_mask, 0, reads=False)
     wave.engine.finish_groups("copy", groups, reads=False)
+    tell_waited(wave, "copy", lanes.active_rows())
 
 
 def _arrive(operands: Operands) -> Step:
@@ -169,6 +174,8 @@ def _arrive(operands: Operands) -> Step:
             if not counted:
                 for offset, index in by_offset(threads):
                     wave.mbarriers.await_copies(offset, len(index), wave.pc)
-            wave.engine.issue(Arrivals(wave, wave.pc, threads.warps, threads.columns, threads.offsets))
+            ticket = wave.engine.issue(Arrivals(wave, wave.pc, threads.warps, threads.columns, threads.offsets))
+            if wave.machine.observers.active:
+                wave.machine.observers.follows(ticket, threads.warps)
 
     return step

@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.mbarriers import ACCESS
+from pyptx_sim.instructions.telling import tell_stores
 from pyptx_sim.instructions.threads import in_shared
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.atomics import UPDATES
@@ -50,6 +51,8 @@ def compile_async_store(operands: Operands) -> Step:
             values = [pick(read(wave, part), threads.positions, threads.columns) for read in readers]
             told = barriers[threads.positions, threads.columns]
             stores = RemoteStores(wave, wave.pc, threads.warps, threads.offsets, told, values, update)
-            wave.engine.issue(stores)
+            ticket = wave.engine.issue(stores)
+            if wave.machine.observers.active:
+                tell_stores(wave, stores, size, ticket)
 
     return step

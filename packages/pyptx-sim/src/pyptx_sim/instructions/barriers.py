@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.code import Group, Step, Terminator
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.observer import Space
     from pyptx_sim.operation import Array, Mask
 
 _LANE_BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
@@ -206,9 +207,32 @@ def compile_warp_sync(operands: Operands) -> Step:
     return lambda _wave, _lanes: None
 
 
+def _init_fence(wave: Wave, lanes: Lanes) -> None:
+    """Tell of mbarriers that have been initialised. Manual: "fence.mbarrier_init"."""
+    if wave.machine.observers.active:
+        wave.machine.observers.init_fence(lanes.active_rows())
+
+
+def _proxy_fence(opcode: tuple[str, ...]) -> Step:
+    """Order the generic and the async proxy, in one space or in both."""
+    named = [word.partition("::")[0] for word in opcode[3:]]
+    shared = any(word.startswith(("shared", "sync_restrict::shared")) for word in opcode)
+    spaces: tuple[Space, ...] = ("shared",) if shared else ("global",) if "global" in named else ("shared", "global")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        if wave.machine.observers.active:
+            wave.machine.observers.proxy_fence(lanes.active_rows(), spaces)
+
+    return step
+
+
 def compile_fence(operands: Operands) -> Step:
     """Order memory accesses; here they are ordered anyway, so only the observers hear of it."""
     opcode = operands.opcode
+    if opcode[1] == "mbarrier_init":
+        return _init_fence
+    if opcode[1:3] == ("proxy", "async") or opcode[1:3] == ("proxy", "async::generic"):
+        return _proxy_fence(opcode)
     if opcode[0] == "membar":
         scope = next((_MEMBAR_SCOPES[word] for word in opcode[1:] if word in _MEMBAR_SCOPES), None)
     else:

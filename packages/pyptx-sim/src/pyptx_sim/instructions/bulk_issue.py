@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from pyptx_sim.instructions.telling import tell_bulk
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import fault
 from pyptx_sim.machine.bulk import BulkCopy
@@ -82,23 +83,24 @@ class Bulk:
             groups = wave.groups_of("bulk")
             groups.note(np.array([self.warp]), np.array([self.lane]), wave.pc)
             number = int(groups.open[self.warp, self.lane])
-        wave.engine.issue(
-            BulkCopy(
-                wave=wave,
-                pc=wave.pc,
-                warp=self.warp,
-                lane=self.lane,
-                number=number,
-                source=source,
-                targets=targets,
-                barriers=barriers,
-                size=size,
-                known=known,
-                fill=fill,
-                update=update,
-                group=kind,
-            )
+        copy = BulkCopy(
+            wave=wave,
+            pc=wave.pc,
+            warp=self.warp,
+            lane=self.lane,
+            number=number,
+            source=source,
+            targets=targets,
+            barriers=barriers,
+            size=size,
+            known=known,
+            fill=fill,
+            update=update,
+            group=kind,
         )
+        ticket = wave.engine.issue(copy)
+        if wave.machine.observers.active:
+            tell_bulk(wave, copy, ticket)
 
     def _check_written(self, source: Elements) -> None:
         missing = source.unwritten()

@@ -82,8 +82,8 @@ def _init(operands: Operands) -> Step:
     def step(wave: Wave, lanes: Lanes) -> None:
         for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
             counts = threads.read(read, wave, part).tolist()
-            for offset, expected in zip(threads.offsets.tolist(), counts, strict=True):
-                wave.mbarriers.init(offset, expected, wave.pc)
+            for offset, expected, warp in zip(threads.offsets.tolist(), counts, threads.warps.tolist(), strict=True):
+                wave.mbarriers.init(offset, expected, warp, wave.pc)
 
     return step
 
@@ -214,6 +214,8 @@ class _Waiting:
         phases = threads.read(self._read, wave, lanes)
         answers = np.zeros(len(threads), np.bool_)
         for offset, index in by_offset(threads):
+            if wave.machine.observers.active:
+                wave.machine.observers.barrier_used(offset, np.unique(threads.warps[index]), wave.pc)
             for value in np.unique(phases[index]).tolist():
                 same = index[phases[index] == value]
                 phase = value if self._parity else phase_of(value)

@@ -217,10 +217,10 @@ class ClusterBarriers:
         """Count the lanes of strands `ids` as arrived; `releases`: what they did is visible to whoever waits."""
         strands = self._wave.strands
         warps, masks = strands.warp[ids], strands.mask[ids]
-        if releases and self._wave.machine.observers.active:
+        if self._wave.machine.observers.active:
             for cluster, members in _by_cluster(self._cluster(warps), warps):
                 phase = int(self._phase[cluster])
-                self._wave.machine.observers.signal(-1 - cluster, phase, members, self._wave.pc)
+                self._wave.machine.observers.signal(-1 - cluster, phase, members, self._wave.pc, relaxed=not releases)
         again = self._arrived[warps] & masks
         if again.any() and self._wave.machine.checked:
             self._wave.machine.log.report(

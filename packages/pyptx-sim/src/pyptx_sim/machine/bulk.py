@@ -95,6 +95,7 @@ class BulkCopy:
     group: GroupKind | None
     values: Array | None = None
     landed: bool = False
+    ticket: int = 0
 
     def __len__(self) -> int:
         """Return 1, or 0 once it has landed."""
@@ -128,4 +129,4 @@ class BulkCopy:
                 target.chosen(known).store(values[known], self.update)
         self.landed = True
         for barrier in self.barriers:
-            self.wave.mbarriers.complete(barrier, self.size, self.pc)
+            self.wave.mbarriers.complete(barrier, self.size, self.pc, self.ticket)

@@ -38,6 +38,7 @@ class Copies:
     targets: IntArray
     used: IntArray | None
     group: GroupKind | None = "copy"
+    ticket: int = 0
 
     def __len__(self) -> int:
         """Return how many copies have not landed."""
@@ -87,6 +88,7 @@ class Arrivals:
     lanes: IntArray
     barriers: IntArray
     group: GroupKind | None = None
+    ticket: int = 0
 
     def __len__(self) -> int:
         """Return how many arrivals are to come."""
@@ -117,4 +119,4 @@ class Arrivals:
         keep = ~chosen
         self.warps, self.lanes, self.barriers = self.warps[keep], self.lanes[keep], self.barriers[keep]
         for barrier, count in zip(*np.unique(barriers, return_counts=True), strict=True):
-            self.wave.mbarriers.arrive(int(barrier), [1] * int(count), self.pc)
+            self.wave.mbarriers.arrive(int(barrier), [1] * int(count), self.pc, ticket=self.ticket)

@@ -34,6 +34,7 @@ class Item(Protocol):
     """Some asynchronous operations that one instruction has issued, for one thread or for many."""
 
     pc: int
+    ticket: int
     group: GroupKind | None
     """Whose groups it belongs to; None if an mbarrier tells of its completion."""
 
@@ -61,7 +62,7 @@ class Item(Protocol):
 class Engine:
     """The asynchronous work of one wave."""
 
-    __slots__ = ("_items", "_random", "_timing", "_wave", "busy")
+    __slots__ = ("_items", "_random", "_tickets", "_timing", "_wave", "busy")
 
     def __init__(self, timing: Timing, random: np.random.Generator | None) -> None:
         """Begin with nothing to do."""
@@ -69,16 +70,20 @@ class Engine:
         self._random = random
         self._items: list[Item] = []
         self.busy = False
+        self._tickets = 0
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
         """Serve `wave`."""
         self._wave = wave
 
-    def issue(self, item: Item) -> None:
-        """Take on an item."""
+    def issue(self, item: Item) -> int:
+        """Take on an item; return the ticket that names it."""
         self._items.append(item)
         self.busy = True
+        self._tickets += 1
+        item.ticket = self._tickets
+        return self._tickets
 
     @property
     def pending(self) -> list[Item]:

@@ -114,8 +114,11 @@ class Mbarriers:
 
     # --- life -----------------------------------------------------------------------------------
 
-    def init(self, offset: int, count: int, pc: int) -> None:
+    def init(self, offset: int, count: int, warp: int, pc: int) -> None:
         """Make an object of phase 0 that expects `count` arrivals in each phase."""
+        observers = self._wave.machine.observers
+        if observers.active:
+            observers.barrier_made(offset, warp, pc)
         known = self._objects.get(offset)
         if known is not None:
             self.misuse(
@@ -175,20 +178,26 @@ class Mbarriers:
         *,
         drops: bool = False,
         stays: bool = False,
+        ticket: int | None = None,
     ) -> list[int]:
         """Arrive once for each of `counts`, in order; return the states before each.
 
         `warps` are those of the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
-        from the next phase on. `stays`: the phase must not complete.
+        from the next phase on. `stays`: the phase must not complete. `ticket` names the copies that arrive.
         """
         known = self.find(offset, pc)
         if known is None:
             return [0] * len(counts)
-        self._check_seen(offset, known, pc)
         self.executed.add(pc)
         states = [0] * len(counts)
         observers = self._wave.machine.observers
+        if ticket is not None and observers.active:
+            observers.landed(ticket, offset, known.phase)
+        judged = -1
         for number, count in enumerate(counts):
+            if known.phase != judged:
+                self._check_seen(offset, known, pc)
+                judged = known.phase
             states[number] = known.state()
             if warps is not None and observers.active:
                 observers.signal(offset, known.phase, warps[number : number + 1], pc)
@@ -213,11 +222,13 @@ class Mbarriers:
             self.executed.add(pc)
             self._count(offset, known, count, pc)
 
-    def complete(self, offset: int, count: int, pc: int) -> None:
-        """Count `count` bytes as arrived."""
+    def complete(self, offset: int, count: int, pc: int, ticket: int | None = None) -> None:
+        """Count `count` bytes as arrived; `ticket` names the work that brought them."""
         known = self.find(offset, pc)
         if known is None:
             return
+        if ticket is not None and self._wave.machine.observers.active:
+            self._wave.machine.observers.landed(ticket, offset, known.phase)
         self.executed.add(pc)
         known.arrivals[pc] += 1
         known.landed = (known.phase, pc)

@@ -9,8 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.observer import AccessKind, Masks, Observer, Space
+    from pyptx_sim.observer import AccessKind, Masks, Observer, Space, Work
 
 
 class Observers:
@@ -56,12 +57,57 @@ class Observers:
         for observer in self._observers:
             observer.fence(warps, scope, pc)
 
-    def signal(self, place: int, phase: int, warps: IntArray, pc: int) -> None:
+    def signal(self, place: int, phase: int, warps: IntArray, pc: int, *, relaxed: bool = False) -> None:
         """Tell that warps arrive at an mbarrier, and release what they did."""
         for observer in self._observers:
-            observer.signal(place, phase, warps, pc)
+            observer.signal(place, phase, warps, pc, relaxed=relaxed)
 
     def acquire(self, place: int, phase: int, warps: IntArray, pc: int) -> None:
         """Tell that warps have seen a phase of an mbarrier complete."""
         for observer in self._observers:
             observer.acquire(place, phase, warps, pc)
+
+    def barrier_made(self, place: int, warp: int, pc: int) -> None:
+        """Tell that an mbarrier is initialised."""
+        for observer in self._observers:
+            observer.barrier_made(place, warp, pc)
+
+    def barrier_used(self, place: int, warps: IntArray, pc: int) -> None:
+        """Tell that warps use an mbarrier."""
+        for observer in self._observers:
+            observer.barrier_used(place, warps, pc)
+
+    def init_fence(self, warps: IntArray) -> None:
+        """Tell of a fence behind the initialisation of mbarriers."""
+        for observer in self._observers:
+            observer.init_fence(warps)
+
+    def proxy_fence(self, warps: IntArray, spaces: tuple[Space, ...]) -> None:
+        """Tell of a fence between proxies."""
+        for observer in self._observers:
+            observer.proxy_fence(warps, spaces)
+
+    def issued(self, work: Work) -> None:
+        """Tell that asynchronous work is issued."""
+        for observer in self._observers:
+            observer.issued(work)
+
+    def follows(self, ticket: int, warps: IntArray) -> None:
+        """Tell of arrivals that follow earlier copies."""
+        for observer in self._observers:
+            observer.follows(ticket, warps)
+
+    def landed(self, ticket: int, place: int, phase: int) -> None:
+        """Tell that work has told an mbarrier of its completion."""
+        for observer in self._observers:
+            observer.landed(ticket, place, phase)
+
+    def waited(self, kind: GroupKind, warps: IntArray, done: IntArray, read: IntArray) -> None:
+        """Tell that warps have waited for groups."""
+        for observer in self._observers:
+            observer.waited(kind, warps, done, read)
+
+    def wave_ended(self) -> None:
+        """Tell that all threads have exited."""
+        for observer in self._observers:
+            observer.wave_ended()

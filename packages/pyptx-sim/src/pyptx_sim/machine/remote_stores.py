@@ -34,6 +34,7 @@ class RemoteStores:
     values: list[Array]
     update: Update | None
     group: GroupKind | None = None
+    ticket: int = 0
 
     def __len__(self) -> int:
         """Return how many stores have not landed."""
@@ -68,4 +69,4 @@ class RemoteStores:
         self.warps, self.targets, self.barriers = self.warps[keep], self.targets[keep], self.barriers[keep]
         self.values = [value[keep] for value in self.values]
         for barrier in barriers.tolist():
-            self.wave.mbarriers.complete(barrier, size, self.pc)
+            self.wave.mbarriers.complete(barrier, size, self.pc, self.ticket)

@@ -16,6 +16,8 @@ _WHAT = {"copy": "copies (cp.async)", "bulk": "bulk copies that read its block's
 def finish(wave: Wave) -> None:
     """Let all work land; report groups whose threads have ended without a wait."""
     wave.engine.land_all()
+    if wave.machine.observers.active:
+        wave.machine.observers.wave_ended()
     if not wave.machine.checked:
         return
     for kind, groups in wave.groups.items():

@@ -1,0 +1,130 @@
+"""Asynchronous work as agents beside the warps: whose clock a warp knows up to where.
+
+What a warp issues belongs to an agent: one of the warp for its cp.async copies, two for its bulk groups (what they
+read, and all of it), one of each mbarrier. An agent's clock counts its work. A warp learns of it by waiting: for a
+group, or for the phase of an mbarrier in which the work landed; from then on others learn of it as of everything else
+that the warp knows. So the agents' clocks are columns beside those of the warps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.clocks import WarpClocks
+    from pyptx_sim.observer import Offsets, Touch, Work
+
+Owner: TypeAlias = 'Literal["copy", "bulk", "bulk-read"]'
+
+
+@dataclass(frozen=True, slots=True)
+class _Outstanding:
+    """Work of a warp that no wait has covered: its clock, and the threads with their groups."""
+
+    clock: int
+    lanes: NDArray[np.int64]
+    groups: NDArray[np.int64]
+
+
+class Agents:
+    """The agents of one wave."""
+
+    def __init__(self, clocks: WarpClocks, warps: int) -> None:
+        """Begin without any."""
+        self._clocks = clocks
+        self._warps = warps
+        self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
+        self._of_barriers: dict[int, int] = {}
+        self._now: dict[int, int] = {}  # by column
+        self._groups: dict[int, list[_Outstanding]] = {}  # by column
+        self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
+        self._following: dict[int, list[tuple[int, int]]] = {}  # by ticket: columns and clocks
+
+    def next_wave(self) -> None:
+        """Forget all work; columns stay."""
+        for known in (self._now, self._groups, self._landing, self._following):
+            known.clear()
+
+    def _column(self, owner: Owner, warp: int) -> int:
+        first = self._of_warps.get(owner)
+        if first is None:
+            first = self._of_warps[owner] = self._clocks.columns(self._warps)
+        return first + warp
+
+    def _barrier(self, place: int) -> int:
+        column = self._of_barriers.get(place)
+        if column is None:
+            column = self._of_barriers[place] = self._clocks.columns(1)
+        return column
+
+    def enter(self, work: Work, touch: Touch) -> tuple[Offsets, NDArray[np.int32]]:
+        """Return the column and the clock of the agent of each of a touch's entries, for work that is issued now."""
+        agents = np.empty(len(work.warps), np.int64)
+        if touch.barriers is not None:
+            for place in np.unique(touch.barriers).tolist():
+                agents[touch.barriers == place] = self._told(work, self._barrier(place))
+        else:
+            owner: Owner = "copy" if work.kind == "copy" else "bulk" if touch.writes else "bulk-read"
+            for warp in np.unique(work.warps).tolist():
+                here = work.warps == warp
+                column = self._column(owner, warp)
+                agents[here] = column
+                self._grouped(work, column, here)
+        times = np.array([self._now[column] for column in agents.tolist()], np.int32)
+        return agents[touch.owners], times[touch.owners]
+
+    def _told(self, work: Work, column: int) -> int:
+        waiting = self._landing.setdefault(column, [])
+        if not any(ticket == work.ticket for ticket, _ in waiting):
+            self._now[column] = self._now.get(column, 0) + 1
+            waiting.append((work.ticket, self._now[column]))
+        return column
+
+    def _grouped(self, work: Work, column: int, here: NDArray[np.bool_]) -> None:
+        # Reads and writes of one cp.async are one agent's, and each takes a tick: no harm.
+        self._now[column] = self._now.get(column, 0) + 1
+        entry = _Outstanding(self._now[column], work.lanes[here], work.groups[here])
+        self._groups.setdefault(column, []).append(entry)
+
+    def waited(self, kind: Literal["copy", "bulk"], warps: Offsets, done: Offsets, read: Offsets) -> None:
+        """Let warps know the groups that they have waited for."""
+        owners: tuple[tuple[Owner, Offsets], ...] = (("copy", done),)
+        if kind == "bulk":
+            owners = (("bulk", done), ("bulk-read", read))
+        for owner, below in owners:
+            if owner not in self._of_warps:
+                continue
+            for row, warp in enumerate(warps.tolist()):
+                self._know(warp, self._column(owner, warp), below[row])
+
+    def _know(self, warp: int, column: int, below: NDArray[np.int64]) -> None:
+        outstanding = self._groups.get(column)
+        if not outstanding:
+            return
+        left = [entry for entry in outstanding if (entry.groups >= below[entry.lanes]).any()]
+        self._groups[column] = left
+        clock = left[0].clock - 1 if left else self._now[column]
+        self._clocks.known[warp, column] = max(int(self._clocks.known[warp, column]), clock)
+
+    def follows(self, ticket: int, warps: Offsets) -> None:
+        """Note that arrivals will tell of all copies that `warps` have issued so far."""
+        columns = [self._column("copy", warp) for warp in np.unique(warps).tolist()]
+        self._following[ticket] = [(column, self._now.get(column, 0)) for column in columns]
+
+    def landed(self, ticket: int, place: int, phase: int) -> None:
+        """Leave at a phase of an mbarrier that work has completed."""
+        following = self._following.get(ticket)
+        if following is None:
+            column = self._barrier(place)
+            waiting = self._landing.get(column, [])
+            self._landing[column] = waiting = [entry for entry in waiting if entry[0] != ticket]
+            # Of work on one barrier, what landed out of order counts once all before it has landed.
+            following = [(column, waiting[0][1] - 1 if waiting else self._now.get(column, 0))]
+        left, _ = self._clocks.at_phase(place, phase)
+        for column, clock in following:
+            left[column] = max(int(left[column]), clock)

@@ -1,0 +1,105 @@
+"""Tell the observers of asynchronous work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from pyptx_sim.observer import Touch, Work
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.bulk import BulkCopy, Elements
+    from pyptx_sim.machine.copies import Copies
+    from pyptx_sim.machine.groups import GroupKind
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.remote_stores import RemoteStores
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.observer import Space
+    from pyptx_sim.operation import Mask
+
+_PIECE = 16  # bytes: swizzles move nothing smaller, but for one
+_WORD = 4
+
+
+def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray) -> None:
+    """Tell which groups warps have waited for."""
+    if wave.machine.observers.active:
+        groups = wave.groups_of(kind)
+        wave.machine.observers.waited(kind, warps, groups.done[warps], groups.read[warps])
+
+
+def tell_copies(wave: Wave, copies: Copies, ticket: int) -> None:
+    """Tell of copies by threads."""
+    everyone = np.arange(len(copies))
+    touches = [Touch("shared", writes=True, offsets=copies.targets, size=copies.size, owners=everyone)]
+    read = everyone if copies.used is None else everyone[copies.used == copies.size]
+    if len(read):
+        touches.append(Touch("global", writes=False, offsets=copies.sources[read], size=copies.size, owners=read))
+    _issued(wave, ticket, "copy", (copies.warps, copies.lanes, copies.groups), tuple(touches))
+
+
+def tell_stores(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> None:
+    """Tell of stores to the cluster's shared memory."""
+    everyone = np.arange(len(stores))
+    for place in np.unique(stores.barriers).tolist():
+        wave.machine.observers.barrier_used(place, np.unique(stores.warps[stores.barriers == place]), wave.pc)
+    touch = Touch(
+        "shared",
+        writes=True,
+        offsets=stores.targets,
+        size=size,
+        owners=everyone,
+        barriers=stores.barriers,
+        atomic=stores.update is not None,
+    )
+    nothing = np.zeros(len(stores), np.int64)
+    _issued(wave, ticket, None, (stores.warps, nothing, nothing), (touch,))
+
+
+def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int) -> None:
+    """Tell of a bulk copy; each of its targets has an mbarrier, if any has."""
+    observers = wave.machine.observers
+    one = np.array([copy.warp])
+    for place in copy.barriers:
+        observers.barrier_used(place, one, wave.pc)
+    sides = [(copy.source, False, copy.barriers[0] if copy.barriers else None)]
+    told = copy.barriers or (None,) * len(copy.targets)
+    sides += [(target, True, barrier) for target, barrier in zip(copy.targets, told, strict=True)]
+    atomic = copy.update is not None
+    touches = tuple(
+        _touch(side, copy.known, barrier, writes=writes, atomic=writes and atomic) for side, writes, barrier in sides
+    )
+    touches = tuple(touch for touch in touches if len(touch.offsets))
+    _issued(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=True)
+
+
+def _issued(
+    wave: Wave,
+    ticket: int,
+    kind: GroupKind | None,
+    threads: tuple[IntArray, IntArray, IntArray],
+    touches: tuple[Touch, ...],
+    *,
+    proxy: bool = False,
+) -> None:
+    """Tell of work by `threads`: their warps, lanes and groups."""
+    warps, lanes, groups = threads
+    work = Work(
+        ticket=ticket, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches
+    )
+    wave.machine.observers.issued(work)
+
+
+def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: bool, atomic: bool) -> Touch:
+    step = side.dtype.itemsize
+    whole = known is None or side.space == "shared"
+    offsets = side.offsets if whole or known is None else side.offsets[known]
+    size = max(step, _PIECE)
+    pieces = offsets[:: size // step]
+    if not whole or (len(pieces) and int(np.bitwise_or.reduce(pieces)) & (size - 1)):
+        size = _WORD
+        pieces = np.unique(offsets // _WORD) * _WORD
+    owners = np.zeros(len(pieces), np.int64)
+    barriers = None if barrier is None else np.array([barrier])
+    return Touch(cast("Space", side.space), writes, pieces, size, owners, barriers, atomic)

@@ -1,0 +1,252 @@
+"""Faults of asynchronous kernels, each beside the same kernel without it.
+
+A case is the body of an entry that runs with `blocks` blocks (one cluster) of 64 threads on two arrays of 256 words,
+`a` full and `b` zeros, and on a tensor map of `a` as 16 by 16 words with boxes of 8 by 8. The line at fault carries the
+mark `// !`. Before the body stand:
+
+    %r1 tid   %r2 rank   %r3 &s   %r4 &s[tid]   %r5 &bar   %r6 the other rank   %r7 &s[63 - tid]   %p0 tid == 0
+    %rd1 a   %rd2 b   %rd3 the map   %rd4 &a[tid]   %rd5 &b[tid]   %h1 3
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import dedent
+
+PROLOGUE = """\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b, .param .align 64 .b8 m[128])
+{
+.reg .pred %p<9>;
+.reg .b16 %h<4>;
+.reg .b32 %r<40>;
+.reg .b64 %rd<20>;
+.shared .align 1024 .b8 s[4096];
+.shared .align 8 .b64 bar[4];
+ld.param.u64 %rd1, [a];
+ld.param.u64 %rd2, [b];
+mov.b64 %rd3, m;
+cvta.param.u64 %rd3, %rd3;
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %cluster_ctarank;
+mul.wide.u32 %rd6, %r1, 4;
+add.s64 %rd4, %rd1, %rd6;
+add.s64 %rd5, %rd2, %rd6;
+mov.u32 %r3, s;
+mad.lo.u32 %r4, %r1, 4, %r3;
+sub.u32 %r8, 63, %r1;
+mad.lo.u32 %r7, %r8, 4, %r3;
+mov.u32 %r5, bar;
+xor.b32 %r6, %r2, 1;
+mov.u16 %h1, 3;
+setp.eq.u32 %p0, %r1, 0;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A fault: the rule that finds it, the faulty body, and the mended one."""
+
+    title: str
+    rule: str
+    faulty: str
+    mended: str
+    blocks: int = 1
+
+    def text(self, body: str) -> str:
+        """Return the whole module around `body`."""
+        return PROLOGUE + dedent(body).strip() + "\nret;\n}\n"
+
+    def marked_line(self) -> int:
+        """Return the line, from 1, that carries the mark in the faulty module."""
+        (line,) = [i for i, row in enumerate(self.text(self.faulty).splitlines(), 1) if "// !" in row]
+        return line
+
+
+def swap(title: str, rule: str, body: str, faulty: str, mended: str, blocks: int = 1) -> Planted:
+    """A case whose two bodies differ in what stands for `FAULT`."""
+    body = dedent(body)
+    return Planted(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), blocks)
+
+
+def wait(parity: int = 0, label: str = "W", place: str = "bar", mark: str = "") -> str:
+    return f"{label}:\nmbarrier.try_wait.parity.shared.b64 %p1, [{place}], {parity};{mark}\n@!%p1 bra {label};\n"
+
+
+INIT = "@%p0 mbarrier.init.shared.b64 [bar], 1;\nbar.sync 0;\n"
+COPY = "cp.async.ca.shared.global [%r4], [%rd4], 4;"
+BULK = "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+LOAD = "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar];\n"
+TILE = (
+    "@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+    "[%r3], [%rd3, {0, 0}], [bar];\n"
+)
+STORE = "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd2], [%r3], 256;"
+BOX = "@%p0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {8, 8}], [%r3];"
+DONE = "@%p0 cp.async.bulk.commit_group;\n@%p0 cp.async.bulk.wait_group 0;\n"
+FENCE = "fence.proxy.async.shared::cta;\n"
+USE = "ld.shared.u32 %r10, [%r4];"
+SYNC = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+REMOTE = (
+    INIT + "fence.mbarrier_init.release.cluster;\n" + SYNC + "mapa.shared::cluster.u32 %r20, %r5, %r6;\n"
+    "mapa.shared::cluster.u32 %r21, %r4, %r6;\n"
+)
+
+COPIES = (
+    swap("a copy read before any wait", "read-before-wait", COPY + "\nFAULT" + USE + "\ncp.async.wait_all;",
+         USE + " // !\n", "cp.async.wait_all;\n"),
+    swap("a copy read by another warp behind its own wait alone", "read-before-wait",
+         COPY + "\ncp.async.wait_all;\nFAULT", "ld.shared.u32 %r10, [%r7]; // !",
+         "bar.sync 0;\nld.shared.u32 %r10, [%r7];"),
+    swap("a group that was never committed", "read-before-wait",
+         COPY + "\nFAULT\ncp.async.wait_group 0;\n" + USE + "\ncp.async.wait_all;", "// !", "cp.async.commit_group;"),
+    swap("a wait that leaves one group too many", "read-before-wait",
+         COPY + "\ncp.async.commit_group;\ncp.async.wait_group FAULT\ncp.async.wait_all;",
+         "1;\nld.shared.u32 %r10, [%r4]; // !", "0;\nld.shared.u32 %r10, [%r4];"),
+    swap("a store into what a copy fills", "read-before-wait", "FAULT",
+         COPY + "\nst.shared.u32 [%r4], %r1; // !\ncp.async.wait_all;",
+         COPY + "\ncp.async.wait_all;\nst.shared.u32 [%r4], %r1;"),
+    swap("a store into what a copy reads", "early-reuse", "FAULT",
+         COPY + "\nst.global.u32 [%rd4], %r1; // !\ncp.async.wait_all;",
+         COPY + "\ncp.async.wait_all;\nst.global.u32 [%rd4], %r1;"),
+    swap("a slot filled again while others read it", "early-reuse",
+         "st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 %r10, [%r7];\nFAULT\ncp.async.wait_all;",
+         COPY + " // !", "bar.sync 0;\n" + COPY),
+    swap("two copies into one slot", "read-before-wait", COPY + "\nFAULT\ncp.async.wait_all;",
+         COPY + " // !", "cp.async.wait_all;\n" + COPY),
+    swap("an arrival that does not follow the copies", "read-before-wait",
+         INIT.replace("[bar], 1", "[bar], 64") + COPY + "\nFAULT" + wait() + USE + " // !\ncp.async.wait_all;",
+         "mbarrier.arrive.shared.b64 _, [bar];\n", "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n"),
+    swap("a thread that ends before its copy", "unfinished-copy", "FAULT", COPY + " // !",
+         COPY + "\ncp.async.wait_all;"),
+)  # fmt: skip
+
+LOADS = (
+    swap("a bulk load read before the wait", "read-before-wait", INIT + LOAD + "FAULT" + wait(), USE + " // !\n", ""),
+    swap("a wait for the wrong parity", "read-before-wait",
+         INIT + LOAD + "mov.u32 %r9, FAULT;\nV:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], %r9;\n@!%p1 bra V;\n"
+         + USE + " // !\n" + wait(), "1", "0"),
+    swap("a tile read before the wait", "read-before-wait",
+         INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + TILE + "FAULT" + wait(),
+         USE + " // !\n", ""),
+    swap("fewer bytes expected than come", "deadlock", INIT + LOAD.replace("[bar], 256;", "[bar], FAULT;")
+         + wait(mark=" // !"), "128", "256"),
+    swap("more bytes expected than come", "deadlock", INIT + LOAD.replace("[bar], 256;", "[bar], FAULT;")
+         + wait(mark=" // !"), "512", "256"),
+    swap("the second of two copies not expected", "read-before-wait",
+         INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], FAULT;\n" + BULK + "[%r3], [%rd1], 128, [bar];\n"
+         + BULK + "[%r3+128], [%rd1+128], 128, [bar];\n" + wait() + USE + " // !\n", "128", "256"),
+    swap("a slot loaded again while others read it", "early-reuse",
+         INIT + LOAD + wait() + "ld.shared.u32 %r10, [%r7];\nFAULT"
+         "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n"
+         + BULK + "[%r3], [%rd1], 256, [bar]; // !\n" + wait(1, "X"), "", "bar.sync 0;\n"),
+    swap("a load of global words that no fence showed", "missing-proxy-fence",
+         INIT + "st.global.u32 [%rd4], %r1;\nFAULT\nbar.sync 0;\n"
+         "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !\n"
+         + wait(), "fence.proxy.async.shared::cta;", "fence.proxy.async.global;"),
+    swap("a load over words that no fence showed", "missing-proxy-fence",
+         INIT + "st.shared.u32 [%r4], %r1;\nFAULT\nbar.sync 0;\n"
+         "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !\n"
+         + wait(), "", "fence.proxy.async;"),
+    swap("a load that nobody waits for", "unfinished-copy", INIT + "FAULT",
+         "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !",
+         LOAD + wait()),
+    swap("a tile of another rank", "tensor-map",
+         INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nFAULT" + wait(),
+         TILE.replace("2d", "3d").replace("{0, 0}", "{0, 0, 0}").replace(";\n", "; // !\n"), TILE),
+    swap("a load from between two pieces", "misaligned", INIT + "FAULT" + wait(),
+         LOAD.replace("[%rd1], 256, [bar];", "[%rd1+8], 256, [bar]; // !"), LOAD),
+)  # fmt: skip
+
+STORES = (
+    swap("a store of words that no fence showed", "missing-proxy-fence",
+         "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
+    swap("a tile of words that no fence showed", "missing-proxy-fence",
+         "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE, "", FENCE),
+    swap("a fence for the wrong space", "missing-proxy-fence",
+         "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE,
+         "fence.proxy.async.global;\n", FENCE),
+    swap("a store before all have written", "shared-race",
+         "st.shared.u32 [%r4], %r1;\n" + FENCE + "FAULT" + STORE + " // !\n" + DONE, "bar.warp.sync -1;\n",
+         "bar.sync 0;\n"),
+    swap("a reduction of words that no fence showed", "missing-proxy-fence",
+         "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n"
+         "@%p0 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [%r3], 256; // !\n" + DONE,
+         "", FENCE),
+    swap("a buffer written again while it is stored", "early-reuse",
+         "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\n" + STORE + "\n@%p0 cp.async.bulk.commit_group;\nFAULT"
+         "bar.sync 0;\nst.shared.u32 [%r4], %r1; // !\n@%p0 cp.async.bulk.wait_group 0;\n",
+         "", "@%p0 cp.async.bulk.wait_group.read 0;\n"),
+    swap("a result read when only its source is free", "read-before-wait",
+         "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\n" + STORE + "\n@%p0 cp.async.bulk.commit_group;\n"
+         "@%p0 cp.async.bulk.wait_groupFAULT 0;\n@%p0 ld.global.u32 %r10, [%rd2]; // !\n", ".read", ""),
+    swap("a block that ends while its memory is stored", "unfinished-copy",
+         "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\nFAULT",
+         STORE + " // !\n@%p0 cp.async.bulk.commit_group;",
+         STORE + "\n@%p0 cp.async.bulk.commit_group;\n@%p0 cp.async.bulk.wait_group.read 0;"),
+)  # fmt: skip
+
+BARRIERS = (
+    swap("an mbarrier used before its init", "mbarrier-uninitialised",
+         "FAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar]; // !", "", "@%p0 mbarrier.init.shared.b64 [bar], 1;"),
+    swap("an mbarrier initialised twice", "mbarrier-reinit", INIT + "FAULT",
+         "@%p0 mbarrier.init.shared.b64 [bar], 1; // !", "@%p0 mbarrier.init.shared.b64 [bar+8], 1;"),
+    swap("an init that the other warp may not see", "mbarrier-unsynchronised",
+         "@%p0 mbarrier.init.shared.b64 [bar], 64; // !\nFAULTmbarrier.arrive.shared.b64 _, [bar];\n" + wait(),
+         "bar.warp.sync -1;\n", "bar.sync 0;\n"),
+    swap("fewer arrivals expected than come", "mbarrier-phase",
+         INIT.replace("[bar], 1", "[bar], FAULT") + "mbarrier.arrive.shared.b64 _, [bar]; // !\nbar.sync 0;\n" + wait(),
+         "16", "64"),
+    swap("more arrivals expected than come", "deadlock",
+         INIT.replace("[bar], 1", "[bar], FAULT") + "mbarrier.arrive.shared.b64 _, [bar];\n" + wait(mark=" // !"),
+         "65", "64"),
+    swap("an arrival of too much at once", "mbarrier-arrivals", INIT + "FAULT",
+         "@%p0 mbarrier.arrive.shared.b64 _, [bar], 2; // !", "@%p0 mbarrier.arrive.shared.b64 _, [bar], 1;"),
+    swap("more bytes than an mbarrier counts", "mbarrier-bytes", INIT + "@%p0 mbarrier.expect_tx.shared.b64 FAULT",
+         "[bar], 2000000; // !", "[bar], 2000;"),
+    swap("a wait with an old state", "mbarrier-phase",
+         INIT + "@%p0 mbarrier.arrive.shared.b64 %rd10, [bar];\n" + wait() + "bar.sync 0;\n"
+         "@%p0 mbarrier.arrive.shared.b64 %rd11, [bar];\n" + wait(1, "X")
+         + "@%p0 mbarrier.test_wait.shared.b64 %p2, [bar], FAULT", "%rd10; // !", "%rd11;"),
+    swap("an mbarrier that ends under its waiters", "mbarrier-inval",
+         INIT + "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra WAITS;\nmov.u32 %r30, 0;\nSPIN:\nadd.u32 %r30, %r30, 1;\n"
+         "setp.lt.u32 %p4, %r30, 40;\n@%p4 bra SPIN;\nFAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar];\nbra END;\n"
+         "WAITS:\n" + wait() + "END:\n", "@%p0 mbarrier.inval.shared.b64 [bar]; // !\n@%p0 mbarrier.init.shared.b64 "
+         "[bar], 1;", ""),
+)  # fmt: skip
+
+CLUSTERS = (
+    swap("an arrival at a block that may not be ready", "mbarrier-unsynchronised",
+         "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTmapa.shared::cluster.u32 %r20, %r5, %r6;\n"
+         "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + SYNC,
+         "bar.sync 0;\n",
+         "fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n",
+         blocks=2),
+    swap("an init that no fence shows to the cluster", "mbarrier-unsynchronised",
+         "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
+         "mapa.shared::cluster.u32 %r20, %r5, %r6;\n"
+         "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + SYNC,
+         "", "fence.mbarrier_init.release.cluster;\n", blocks=2),
+    swap("another block's words read without a barrier", "shared-race",
+         REMOTE + "st.shared.u32 [%r4], %r1;\nFAULTld.shared::cluster.u32 %r10, [%r21]; // !\n" + SYNC,
+         "bar.sync 0;\n", SYNC, blocks=2),
+    swap("words sent behind a relaxed barrier", "shared-race",
+         REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbarrier.cluster.arriveFAULT;\nbarrier.cluster.wait;\n"
+         + USE + " // !\n" + SYNC, ".relaxed", ".release", blocks=2),
+    swap("a block that ends while others read it", "exited-block",
+         REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "ld.shared::cluster.u32 %r10, [%r21]; // !\nFAULT",
+         "", SYNC, blocks=2),
+    swap("words sent and not waited for", "read-before-wait",
+         REMOTE + "@%p0 mbarrier.arriveFAULT\nst.async.shared::cluster.mbarrier::complete_tx::bytes.u32 "
+         "[%r21], %r1, [%r20];\n" + wait() + USE + " // !\n" + SYNC,
+         ".shared.b64 _, [bar];", ".expect_tx.shared.b64 _, [bar], 256;", blocks=2),
+    swap("a multicast over words that the other block still reads", "early-reuse",
+         REMOTE + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nst.shared.u32 [%r4], %r1;\n"
+         "fence.proxy.async;\n" + SYNC + "ld.shared.u32 %r10, [%r7];\nFAULTsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
+         "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+         "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "bar.sync 0;\n", SYNC, blocks=2),
+)  # fmt: skip
+
+PLANTED = (*COPIES, *LOADS, *STORES, *BARRIERS, *CLUSTERS)

@@ -1,0 +1,50 @@
+"""L7 for asynchronous work: a planted bug is found whatever the schedule, and the mended kernel gives no finding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim import Mapped, run
+
+from .planted_async_bugs import PLANTED, Planted
+from .test_async_copy import each_schedule
+
+if TYPE_CHECKING:
+    from pyptx_sim.findings import Finding
+
+each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])
+# Under a random schedule the other warp may come first, and find no mbarrier at all.
+INSTEAD = {"mbarrier-unsynchronised": "mbarrier-uninitialised"}
+
+
+def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Finding, ...]:
+    a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
+    described = TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1))
+    arguments = [a, b, Mapped(a, described)]
+    return run(case.text(body), grid=case.blocks, cluster=case.blocks, block=64, args=arguments, **schedule).findings
+
+
+@each_case
+@each_schedule
+def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, Any]) -> None:
+    found = findings_of(case, case.faulty, **schedule)
+    right = [finding for finding in found if finding.rule in {case.rule, INSTEAD.get(case.rule)}]
+    assert right, [str(finding) for finding in found]
+    assert all(finding.message and finding.hint for finding in right)
+    marked = case.text(case.faulty).splitlines()[case.marked_line() - 1].strip()
+    if marked != "// !" and any(finding.rule == case.rule for finding in right):
+        assert case.marked_line() in {line for finding in right for line in (finding.line, finding.other_line)}
+
+
+@each_case
+@each_schedule
+def test_the_mended_kernel_gives_no_finding(case: Planted, schedule: dict[str, Any]) -> None:
+    assert [str(finding) for finding in findings_of(case, case.mended, **schedule)] == []
+
+
+def test_there_are_at_least_twenty_five_planted_bugs() -> None:
+    assert len({case.title for case in PLANTED}) == len(PLANTED) >= 25
