@@ -10,7 +10,11 @@ import pytest
 from pyptx_sim import run
 from pyptx_sim.errors import Deadlock
 
-from .planted_bugs import PLANTED, Planted
+from .planted_bugs import PLANTED as ORDINARY
+from .planted_bugs import Planted
+from .planted_matrices import MATRICES
+
+PLANTED = (*ORDINARY, *MATRICES)
 
 each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])
 

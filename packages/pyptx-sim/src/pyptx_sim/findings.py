@@ -28,6 +28,7 @@ ENGINE_RULES = frozenset(
         "mbarrier-phase",
         "unfinished-copy",
         "tensor-map",
+        "sparse-metadata",
     }
 )
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.fragments import move_of
+from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.semantics.numerics.elements import packing, split, unpacking
+from pyptx_sim.semantics.sparse_factors import meaningless
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments import Move
@@ -138,10 +140,11 @@ def compile_stmatrix(operands: Operands) -> Step:
     return step
 
 
-def by_whole_warps(step: Step, *, checked: bool) -> Step:
-    """Report warps of which only some lanes execute an instruction that is `.aligned`, and those with exited lanes."""
-    if not checked:
+def checking(operands: Operands, step: Step) -> Step:
+    """Return a step for whole warps that reports warps that are not whole, and metadata without a meaning."""
+    if not operands.checked:
         return step
+    judge = _metadata_check(operands)
 
     def run(wave: Wave, lanes: Lanes) -> None:
         mask = lanes.mask
@@ -149,9 +152,37 @@ def by_whole_warps(step: Step, *, checked: bool) -> Step:
             partial = mask.any(axis=1) & ~mask.all(axis=1)
             if partial.any():
                 _report_partial(wave, lanes, int(partial.argmax()), mask)
+        if judge is not None:
+            judge(wave, lanes)
         step(wave, lanes)
 
     return run
+
+
+def _metadata_check(operands: Operands) -> Step | None:
+    """Return what judges the metadata of a sparse product whose metadata is ordered; None for anything else."""
+    words = operands.opcode
+    if words[:2] != ("mma", "sp::ordered_metadata") or not isinstance(operands.operands[5], Immediate):
+        return None
+    judge = meaningless(words[4], words[-3], int(operands.constant(operands.operands[5])))
+    read = operands.read(operands.operands[4], "b32")
+
+    def check(wave: Wave, lanes: Lanes) -> None:
+        words_of_lanes = np.broadcast_to(read(wave, lanes), (lanes.height, WARP))
+        bad: Array = np.logical_and(judge(words_of_lanes), lanes.full_mask.any(axis=1, keepdims=True))
+        if not bad.any():
+            return
+        position, row = (int(part[0]) for part in np.nonzero(bad))
+        warp = wave.geometry.warp_name(int(lanes.row_numbers()[position]))
+        wave.machine.log.report(
+            "sparse-metadata",
+            f"{warp} multiplies with metadata that names no places, or none that grow, in row {row} of a",
+            wave.pc,
+            hint="of each chunk name the lower place first; ptx.mma.sp.metadata draws which lane and bits hold it",
+            count=int(np.count_nonzero(bad)),
+        )
+
+    return check
 
 
 def _report_partial(wave: Wave, lanes: Lanes, row: int, mask: Mask) -> None:

@@ -136,7 +136,7 @@ def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -
 def _step(operands: Operands) -> Step:
     step = _located(operands, lambda: _unguarded(operands))
     if "aligned" in operands.opcode:
-        step = matrices.by_whole_warps(step, checked=operands.checked)
+        step = matrices.checking(operands, step)
     guard = operands.guard()
     if guard is None:
         return step

@@ -37,6 +37,25 @@ def selecting(shape: str, element: str, selector: int) -> Select:
     return select
 
 
+def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Array]:
+    """Return how to tell which rows of `.ordered_metadata` have fields without a meaning: bool `[warps, rows]`.
+
+    Places of a chunk grow; those among two read 0b1110 or 0b0100.
+    """
+    kind = SPARSITY[BITS[element]]
+    shifts, lanes = _fields(shape, element, selector)
+
+    def judge(metadata: Array) -> Array:
+        fields: Array = (metadata.take(lanes, axis=1) >> shifts) & np.uint32(3)
+        first, second = fields[..., 0::2], fields[..., 1::2]
+        grow: Array = np.less(first, second)
+        if kind.fields == _HIGH:
+            grow = np.logical_and(np.equal(second, first + 1), np.equal(first % 2, 0))
+        return np.logical_not(grow.all(axis=-1))
+
+    return judge
+
+
 def _fields(shape: str, element: str, selector: int) -> tuple[Array, Array]:
     """Return where the fields of each row lie: how far up in the register, and in which lane."""
     fragment = metadata_fragment(shape, element)
