@@ -197,6 +197,7 @@ def judged(text, target, folder):
     return found
 
 
+@pytest.mark.hopper
 def test_every_call_runs_somewhere():
     everywhere = set().union(*(traced(target)[1] for target in TARGETS))
     assert {call.name for call in CALLS} == everywhere
@@ -204,6 +205,7 @@ def test_every_call_runs_somewhere():
 
 
 @pytest.mark.ptxas
+@pytest.mark.hopper
 @pytest.mark.parametrize("target", TARGETS)
 def test_ptxas_takes_what_we_take(target, tmp_path):
     text, taken, _ = traced(target)
@@ -212,6 +214,7 @@ def test_ptxas_takes_what_we_take(target, tmp_path):
 
 
 @pytest.mark.ptxas
+@pytest.mark.hopper
 @pytest.mark.parametrize("target", [target for target in TARGETS if target != "sm_120a"])
 def test_what_we_refuse_at_the_users_line_ptxas_refuses_too(target, tmp_path):
     text, _, refused = traced(target)

@@ -192,6 +192,26 @@ def test_whole_warps_are_clean():
     assert found(f"setp.lt.u32 %p1, %r0, 32;\n@%p1 {PRODUCT}", block=64)[0] == []
 
 
+def test_a_product_of_one_warp_leaves_the_registers_of_others_alone():
+    body = f"""
+    mov.u32 %r2, 7;
+    mov.u32 %r3, 7;
+    setp.lt.u32 %p1, %r0, 32;
+    @%p1 bra done;
+    {PRODUCT}
+    done:
+    st.global.u32 [%rd1], %r2;
+    """
+    out = np.zeros(96, np.uint32)
+    assert execute(body, out, block=96).findings == ()
+    assert (out[:32] == 7).all()
+    lanes = np.arange(32, 96).reshape(2, 8, 4)
+    octets = np.zeros((2, 8, 16), np.int64)
+    octets[..., ::4] = lanes
+    products = octets @ octets.swapaxes(1, 2)
+    np.testing.assert_array_equal(out[32:].reshape(2, 8, 4), products[:, :, ::2] + lanes)
+
+
 def test_an_operand_that_was_never_written_is_found():
     text = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r9}, {%r0}, {%r0, %r0};"
     rules, result = found(text)
