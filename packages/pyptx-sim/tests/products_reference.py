@@ -8,9 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 
-WIDTHS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "e4m3": 8, "e5m2": 8}
+WIDTHS = {
+    "f16": 16,
+    "bf16": 16,
+    "tf32": 32,
+    "f32": 32,
+    "f64": 64,
+    **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 8),
+}
 WIDTHS |= {"s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32, "u16": 16}
-FORMATS = {"e4m3": (4, 3), "e5m2": (5, 2)}
+FORMATS = {"e4m3": (4, 3), "e5m2": (5, 2), "e3m2": (3, 2), "e2m3": (2, 3), "e2m1": (2, 1)}
 
 
 def value(bits, element):
@@ -19,7 +26,9 @@ def value(bits, element):
         width = WIDTHS[element]
         return bits - (1 << width) if element[0] == "s" and bits >> (width - 1) else bits
     if element in FORMATS:
-        return small_float(bits, *FORMATS[element])
+        exponent_bits, mantissa_bits = FORMATS[element]
+        held = bits >> 2 if element == "e2m1" else bits  # e2m1 lies in the middle of its byte
+        return small_float(held & ((2 << (exponent_bits + mantissa_bits)) - 1), exponent_bits, mantissa_bits)
     if element == "f64":
         return struct.unpack("<d", struct.pack("<Q", bits))[0]
     if element == "f16":
@@ -33,7 +42,8 @@ def small_float(bits, exponent_bits, mantissa_bits):
     exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1)
     sign = -1 if bits >> (exponent_bits + mantissa_bits) else 1
     bias = (1 << (exponent_bits - 1)) - 1
-    if exponent == (1 << exponent_bits) - 1 and (exponent_bits == 5 or mantissa == 7):
+    special = exponent == (1 << exponent_bits) - 1 and (exponent_bits == 5 or (exponent_bits == 4 and mantissa == 7))
+    if special:
         return sign * math.inf if exponent_bits == 5 and mantissa == 0 else math.nan
     if exponent == 0:
         return sign * mantissa * 2.0 ** (1 - bias - mantissa_bits)
@@ -65,6 +75,8 @@ def random_bits(random, element, shape):
         return random.integers(0, 1 << width, shape, dtype=np.uint64)
     if width == 8:  # none above 3.5, so that no sum is too large for f16
         bits = random.integers(0, 256, shape, dtype=np.uint64)
+        if element not in {"e4m3", "e5m2"}:
+            return bits
         return bits & np.uint64(0x80) | (bits & np.uint64(0x7F)) % np.uint64(0x48 if element == "e4m3" else 0x44)
     numbers = random.standard_normal(shape) * np.exp2(random.integers(-6, 7, shape))
     numbers = np.where(random.random(shape) < 0.05, 0.0 * np.sign(numbers), numbers)
@@ -92,7 +104,8 @@ def random_registers(random, fragment, element, warps):
 
 # --- the tensor cores' sums, one at a time ----------------------------------------------------------------------
 
-LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}
+LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126}
+LEAST |= {"e4m3": -6, "e5m2": -14, "e3m2": -2, "e2m3": 0, "e2m1": 0}
 
 
 def exponent(number, element):

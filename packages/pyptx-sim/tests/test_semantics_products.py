@@ -20,7 +20,8 @@ from . import products_reference as products
 from . import semantics_reference as ref
 
 WARPS = 2
-FLOATS = {"f16", "bf16", "tf32", "e4m3", "e5m2"}
+NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+FLOATS = {"f16", "bf16", "tf32", *NARROW}
 
 
 def names(letter, count):
@@ -87,7 +88,13 @@ def dense_cases():
                     yield f"{head}.satfinite.{'.'.join(types)}", shape, types, (a, b)
 
 
-DENSE = list(dense_cases())
+def narrow_cases(head, shape):
+    """Products of narrow floats in bytes, each of the five types in both places."""
+    for a, b, d in zip(NARROW, (*NARROW[2:], *NARROW[:2]), ("f32", "f16") * 3, strict=False):
+        yield f"{head}.{shape}.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}", shape, (d, a, b, d)
+
+
+DENSE = [*dense_cases(), *((*case, ("row", "col")) for case in narrow_cases("mma.sync.aligned", "m16n8k32"))]
 
 
 def dense_fragments(shape, types, layouts):
@@ -126,7 +133,11 @@ def test_a_dense_product_is_within_its_bound(opcode, shape, types, layouts):
     )
 
 
-EXACT = [case for case in DENSE if case[2][1] in FLOATS and case[2][1] == case[2][2] and case[3] == ("row", "col")]
+EXACT = [
+    case
+    for case in DENSE
+    if case[2][1] in FLOATS and (case[2][1] == case[2][2] or "kind" in case[0]) and case[3] == ("row", "col")
+]
 TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a")
 
 
@@ -201,7 +212,10 @@ def sparse_cases():
                     yield f"{head}.{'.'.join(types)}", entry.shape, types, selector
 
 
-SPARSE_CASES = list(sparse_cases())
+SPARSE_CASES = [
+    *sparse_cases(),
+    *((*case, 0) for case in narrow_cases("mma.sp::ordered_metadata.sync.aligned", "m16n8k64")),
+]
 
 
 def random_metadata(random, shape, element, selector):

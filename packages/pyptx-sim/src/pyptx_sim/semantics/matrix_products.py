@@ -16,7 +16,7 @@ from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE_PRODUCTS
 from pyptx_ir.isa.table.mma_sparse import SparseProduct
 from pyptx_ir.isa.table.wmma import ROWS as WMMA_ROWS
 from pyptx_sim.operation import Array, Compute, Mask, Operation
-from pyptx_sim.semantics.forms import ROUNDING, Form, Match, form
+from pyptx_sim.semantics.forms import ROUNDING, Bind, Form, Match, form
 from pyptx_sim.semantics.numerics.dot_products import (
     Sum,
     exact_double,
@@ -39,7 +39,8 @@ Types: TypeAlias = tuple[str, str, str, str]
 
 # What a register is read and written as, by the type of its elements; all others are raw bits.
 _HELD: Final = {"f32": "f32", "f64": "f64", "s32": "s32"}
-_FLOATS: Final = ("f16", "bf16", "tf32", "e4m3", "e5m2")
+_NARROW: Final = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+_FLOATS: Final = ("f16", "bf16", "tf32", *_NARROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,19 @@ def _sparse_form(opcode: str, product: SparseProduct) -> Form:
     )
 
 
+def _narrow_form(opcode: str, shape: str, bind: Bind) -> Form:
+    """Return the form of products of narrow floats, each in a byte, as sm_120a has them. Manual: "mma", `.kind`."""
+    return form(
+        f"{opcode}.shape.row.col.kind::f8f6f4.dtype.atype.btype.ctype",
+        bind,
+        shape=(shape,),
+        dtype=("f16", "f32"),
+        atype=_NARROW,
+        btype=_NARROW,
+        ctype=("f16", "f32"),
+    )
+
+
 def _opaque_form(row: InstructionRow) -> Form:
     """Return the form of a row of wmma.mma: `wmma.mma.xor.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c`."""
     head, _, tail = row.syntax.split(" ")[0].partition(".sync")
@@ -226,5 +240,7 @@ def _saturates_floats(row: InstructionRow) -> bool:
 FORMS = (
     *map(_dense_form, PRODUCTS),
     *(_sparse_form(opcode, product) for opcode in _SPARSE for product in SPARSE_PRODUCTS),
+    _narrow_form("mma+sync+aligned", "m16n8k32", _dense),
+    _narrow_form("mma+sp::ordered_metadata+sync+aligned", "m16n8k64", _sparse),
     *(_opaque_form(row) for row in WMMA_ROWS if row.syntax.startswith("wmma.mma") and not _saturates_floats(row)),
 )

@@ -26,6 +26,8 @@ def _tf32(bits: Array) -> Array:
 def _table(element: str) -> Array:
     """Return the value of every code of a format of at most 8 bits."""
     codes = np.arange(256, dtype=np.uint8)
+    if element == "e2m1":  # in the middle of its byte
+        codes = codes >> np.uint8(2)
     if element in MINIFLOATS:
         return decode(codes, MINIFLOATS[element]).view(np.float16).astype(_F32)
     return ((codes.astype(np.int32) ^ 8) - 8).astype(_F32)  # s4: only the low four bits are ever set

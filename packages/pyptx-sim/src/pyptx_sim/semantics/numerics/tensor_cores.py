@@ -42,9 +42,15 @@ class Model:
 _CORES: Final = (Core(0, 23, 8), Core(75, 24, 16), Core(90, 25, 32))
 # Ada multiplies 8-bit floats with a shorter sum of its own, 14 bits of significand included.
 _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
-_BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
+_BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
 # The exponent of the smallest normal number: subnormal factors and addends are aligned by it.
-_LEAST: Final = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}
+_LEAST: Final = {
+    **dict.fromkeys(("bf16", "tf32", "f32"), -126),
+    **dict.fromkeys(("f16", "e5m2"), -14),
+    "e4m3": -6,
+    "e3m2": -2,
+    **dict.fromkeys(("e2m3", "e2m1"), 0),
+}
 _ZERO: Final = -126
 _F32_BITS = 23
 _F32_END = 2.0**128
