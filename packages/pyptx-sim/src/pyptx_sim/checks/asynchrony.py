@@ -177,7 +177,10 @@ def granules_of(offsets: Offsets, size: int) -> tuple[NDArray[np.int64], NDArray
     """Return the granules of accesses of `size` bytes, and which access each belongs to."""
     first = offsets // GRANULE
     count = max(size // GRANULE, 1)
-    owners = np.repeat(np.arange(len(offsets)), count)
+    owners = np.arange(len(offsets))
+    if count == 1:
+        return first, owners
+    owners = np.repeat(owners, count)
     return (first[:, None] + np.arange(count)).reshape(-1), owners
 
 

@@ -227,13 +227,11 @@ class _Waiting:
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:
         """Remember who waits for what, for the autopsy of a deadlock."""
         waits = wave.mbarriers.waits
-        for warp, offset, answer in zip(
-            threads.warps.tolist(), threads.offsets.tolist(), answers.tolist(), strict=True
-        ):
-            if answer:
-                waits.pop(warp, None)
-            else:
-                waits[warp] = Wait(offset, wave.mbarriers.phase(offset), wave.pc)
+        for warp in np.unique(threads.warps[answers]).tolist():
+            waits.pop(warp, None)
+        warps, first = np.unique(threads.warps[~answers], return_index=True)
+        for warp, offset in zip(warps.tolist(), threads.offsets[~answers][first].tolist(), strict=True):
+            waits[warp] = Wait(offset, wave.mbarriers.phase(offset), wave.pc)
 
     def _go_on(self, wave: Wave, group: Group, lanes: Lanes, done: Mask, parked: dict[int, int]) -> int | None:
         if not parked:

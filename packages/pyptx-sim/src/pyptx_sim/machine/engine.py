@@ -139,13 +139,13 @@ class Engine:
                 self._land(earlier, which)
 
     def land_awaited(self, barriers: set[int]) -> bool:
-        """Let land the first item that one of `barriers` hears of; tell whether there is one."""
-        for item in self._items:
-            if not barriers.isdisjoint(item.signals()):
-                self._land(item, None)
-                self._clean()
-                return True
-        return False
+        """Let land the items that any of `barriers` hears of; tell whether there is one."""
+        awaited = [item for item in self._items if not barriers.isdisjoint(item.signals())]
+        for item in awaited:
+            self._land(item, None)
+        if awaited:
+            self._clean()
+        return bool(awaited)
 
     def _land(self, item: Item, which: Mask | None) -> None:
         if not len(item):

@@ -20,7 +20,7 @@ _STARVED = 64
 # How often, in steps, to look for strands that have waited too long at an mbarrier; and, in a random order, how likely
 # one is told "not yet" before its time.
 _OVERDUE = 64
-_IMPATIENT = 0.02
+_IMPATIENT = 0.1
 # `key` of a strand that passes its gate although lanes are missing.
 _PASS = -2
 

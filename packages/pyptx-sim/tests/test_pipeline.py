@@ -1,0 +1,207 @@
+"""A pipeline of a producer and four consumer warps over stages of shared memory: right, and broken in every piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim import Mapped, run
+
+from .test_async_copy import each_schedule
+
+STAGES, STEPS, BLOCKS = 3, 8, 2
+BOX = (16, 64)  # rows, columns: 4096 bytes
+INIT = "".join(
+    f"mbarrier.init.shared.b64 [full+{8 * stage}], 1;\nmbarrier.init.shared.b64 [empty+{8 * stage}], 4;\n"
+    for stage in range(STAGES)
+)
+ADD = "".join(
+    f"ld.shared.v4.f32 {{%f2, %f3, %f4, %f5}}, [%r17+{2048 * part}];\n"
+    + "".join(f"add.f32 %f1, %f1, %f{value};\n" for value in range(2, 6))
+    for part in range(2)
+)
+PTX = f"""\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out, .param .align 64 .b8 m[128])
+{{
+.reg .pred %p<9>;
+.reg .b32 %r<40>;
+.reg .b64 %rd<20>;
+.reg .f32 %f<10>;
+.shared .align 1024 .b8 s[{STAGES * 4096}];
+.shared .align 8 .b64 full[{STAGES}];
+.shared .align 8 .b64 empty[{STAGES}];
+ld.param.u64 %rd1, [out];
+mov.b64 %rd3, m;
+cvta.param.u64 %rd3, %rd3;
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, %ctaid.x;
+shr.u32 %r3, %r1, 5;
+and.b32 %r4, %r1, 31;
+mov.u32 %r5, s;
+mov.u32 %r6, full;
+mov.u32 %r7, empty;
+setp.ne.u32 %p0, %r1, 0;
+@%p0 bra READY;
+{INIT}fence.mbarrier_init.release.cluster;
+READY:
+bar.sync 0;
+mov.u32 %r10, 0;
+mov.u32 %r11, 0;
+mov.u32 %r12, 0;
+mov.u32 %r13, 1;
+setp.ne.u32 %p1, %r3, 0;
+@%p1 bra CONSUME;
+setp.ne.u32 %p2, %r4, 0;
+@%p2 bra END;
+PRODUCE:
+shl.b32 %r14, %r10, 3;
+add.u32 %r15, %r7, %r14;
+add.u32 %r16, %r6, %r14;
+FREE:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r15], %r13;
+@!%p3 bra FREE;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r16], 4096;
+shl.b32 %r17, %r10, 12;
+add.u32 %r17, %r5, %r17;
+shl.b32 %r18, %r12, 6;
+shl.b32 %r19, %r2, 4;
+cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r17], [%rd3, {{%r18, %r19}}], [%r16];
+add.u32 %r10, %r10, 1;
+setp.eq.u32 %p4, %r10, {STAGES};
+@%p4 mov.u32 %r10, 0;
+@%p4 xor.b32 %r13, %r13, 1;
+add.u32 %r12, %r12, 1;
+setp.lt.u32 %p5, %r12, {STEPS};
+@%p5 bra PRODUCE;
+bra END;
+CONSUME:
+mov.f32 %f1, 0f00000000;
+sub.u32 %r20, %r1, 32;
+NEXT:
+shl.b32 %r14, %r10, 3;
+add.u32 %r15, %r7, %r14;
+add.u32 %r16, %r6, %r14;
+FILLED:
+mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r16], %r11;
+@!%p3 bra FILLED;
+shl.b32 %r17, %r10, 12;
+add.u32 %r17, %r5, %r17;
+shl.b32 %r21, %r20, 4;
+add.u32 %r17, %r17, %r21;
+{ADD}bar.warp.sync -1;
+setp.eq.u32 %p6, %r4, 0;
+@%p6 mbarrier.arrive.shared::cta.b64 _, [%r15];
+add.u32 %r10, %r10, 1;
+setp.eq.u32 %p4, %r10, {STAGES};
+@%p4 mov.u32 %r10, 0;
+@%p4 xor.b32 %r11, %r11, 1;
+add.u32 %r12, %r12, 1;
+setp.lt.u32 %p5, %r12, {STEPS};
+@%p5 bra NEXT;
+mad.lo.u32 %r22, %r2, 128, %r20;
+mad.wide.u32 %rd4, %r22, 4, %rd1;
+st.global.f32 [%rd4], %f1;
+END:
+ret;
+}}
+"""
+
+
+def outcome(text: str, **schedule: Any) -> tuple[bool, set[str]]:
+    """Return whether the sums are right, and the rules of what was found."""
+    x = np.random.default_rng(0).integers(-4, 4, (BOX[0] * BLOCKS, BOX[1] * STEPS)).astype(np.float32)
+    out = np.zeros((BLOCKS, 128), np.float32)
+    described = TensorMap("f32", x.shape, x.strides, BOX, (1, 1))
+    result = run(text, grid=BLOCKS, block=160, args=[out, Mapped(x, described)], **schedule)
+    boxes = x.reshape(BLOCKS, BOX[0], STEPS, BOX[1]).transpose(0, 2, 1, 3)
+    right = bool((out == boxes.reshape(BLOCKS, STEPS, 2, 128, 4).sum((1, 2, 4))).all())
+    return right, {finding.rule for finding in result.findings}
+
+
+@each_schedule
+def test_the_pipeline_is_right_and_clean(schedule: dict[str, Any]) -> None:
+    assert outcome(PTX, **schedule) == (True, set())
+    assert outcome(PTX, checks="none", **schedule) == (True, set())
+
+
+def waiting(label: str, barrier: str, parity: str) -> str:
+    """Return the lines that wait, as they stand in the kernel."""
+    return f"{label}:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [{barrier}], {parity};\n@!%p3 bra {label};\n"
+
+
+PLACE = "shl.b32 %r17, %r10, 12;\nadd.u32 %r17, %r5, %r17;\nshl.b32 %r18"
+# What is broken, by what it becomes; and the rules of which one finds it, whatever the schedule.
+BROKEN = {
+    "the producer does not wait for a free stage": (
+        waiting("FREE", "%r15", "%r13"),
+        "",
+        "early-reuse read-before-wait",
+    ),
+    "the consumers do not wait for a full one": (
+        waiting("FILLED", "%r16", "%r11"),
+        "",
+        "read-before-wait uninitialised-memory",
+    ),
+    "the consumers begin with the wrong parity": ("mov.u32 %r11, 0;", "mov.u32 %r11, 1;", "read-before-wait deadlock"),
+    "the producer begins with the wrong parity": ("mov.u32 %r13, 1;", "mov.u32 %r13, 0;", "deadlock"),
+    "the consumers never free a stage": ("@%p6 mbarrier.arrive.shared::cta.b64 _, [%r15];", "", "deadlock"),
+    "every lane frees a stage": ("@%p6 mbarrier.arrive", "mbarrier.arrive", "mbarrier-phase"),
+    "one consumer is enough to free a stage": (
+        ".b64 [empty+0], 4;",
+        ".b64 [empty+0], 1;",
+        "mbarrier-phase early-reuse",
+    ),
+    "a fifth consumer is missing": (".b64 [empty+8], 4;", ".b64 [empty+8], 5;", "deadlock"),
+    "half of the bytes are expected": ("[%r16], 4096;", "[%r16], 2048;", "deadlock"),
+    "the stages overlap": (PLACE, PLACE.replace("12", "11"), "early-reuse read-before-wait"),
+}
+
+
+@each_schedule
+@pytest.mark.parametrize("what", list(BROKEN))
+def test_what_is_broken_is_found(schedule: dict[str, Any], what: str) -> None:
+    old, new, rules = BROKEN[what]
+    assert PTX.count(old) == 1
+    assert not outcome(PTX.replace(old, new), **schedule)[1].isdisjoint(rules.split())
+
+
+SPLIT = """\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .pred %p<3>;
+.reg .b32 %r<9>;
+.reg .b64 %rd<9>;
+.shared .align 16 .b8 s[256];
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %tid.x;
+mov.u32 %r2, s;
+mad.lo.u32 %r3, %r1, 4, %r2;
+mov.u32 %r4, %ctaid.x;
+add.u32 %r4, %r4, %r1;
+st.shared.u32 [%r3], %r4;
+fence.proxy.async.shared::cta;
+bar.sync 0;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r2], 256;
+@%p1 cp.async.bulk.commit_group;
+@%p1 cp.async.bulk.wait_group 0;
+ret;
+}
+"""
+
+
+@each_schedule
+def test_reductions_of_many_blocks_may_meet(schedule: dict[str, Any]) -> None:
+    out = np.zeros(64, np.uint32)
+    result = run(SPLIT, grid=8, block=64, args=[out], **schedule)
+    assert [str(finding) for finding in result.findings] == []
+    assert (out == 28 + 8 * np.arange(64)).all()
