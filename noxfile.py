@@ -39,7 +39,10 @@ COMPILED = ("pyptx-launch",)  # installed from a wheel, which every session of o
 FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the dependency group that brings the framework
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
 PARALLEL = ("-n", "auto", "--maxprocesses=4")
-WITHOUT_FRAMEWORKS = ("-m", "not torch and not jax", *(f"--ignore=packages/{name}" for name in FRAMEWORKS))
+WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
+    *("-m", "not torch and not jax", "--ignore-glob=*/test_torch_*.py"),
+    *(f"--ignore=packages/{name}" for name in FRAMEWORKS),
+)
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
@@ -155,6 +158,11 @@ def compiled_wheel(session: nox.Session, package: str) -> str:
     return str(built[-1])
 
 
+def unbuilt() -> str:
+    """Return the PYTHONPATH on which what is compiled or needs a framework can be read, without installing it."""
+    return os.pathsep.join(str(ROOT / "packages" / name / "src") for name in (*COMPILED, *FRAMEWORKS))
+
+
 def temporary(session: nox.Session, name: str) -> Path:
     """Return a path in the session's temporary folder at which nothing lies."""
     path = Path(session.create_tmp()).resolve() / name
@@ -218,9 +226,7 @@ def types(session: nox.Session) -> None:
 def arrows(session: nox.Session) -> None:
     """Check who imports whom: the contracts of import-linter in pyproject.toml."""
     install(session, *group("arrows"))
-    # What is compiled or needs a framework is only read.
-    unbuilt = os.pathsep.join(str(ROOT / "packages" / name / "src") for name in (*COMPILED, *FRAMEWORKS))
-    session.run("lint-imports", env={"PYTHONPATH": unbuilt})
+    session.run("lint-imports", env={"PYTHONPATH": unbuilt()})
 
 
 @nox.session(reuse_venv=False)
@@ -356,10 +362,11 @@ def bench(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the site into site/, strictly; `nox -s docs -- serve` shows it while you write."""
     install(session, *group("docs"))
+    pages = {"PYTHONPATH": unbuilt()}
     if session.posargs == ["serve"]:
-        session.run("zensical", "serve")
+        session.run("zensical", "serve", env=pages)
         return
-    session.run("zensical", "build", "--clean", "--strict")
+    session.run("zensical", "build", "--clean", "--strict", env=pages)
 
 
 @nox.session(venv_backend="none")

@@ -112,7 +112,7 @@ CALLS = (
     bad("a scalar that is a word", "bounded(ones(64), count='many')", "KeywordError", "count", "'many'"),
     bad("a grid of no blocks", "bounded(ones(16), count=1)", "LaunchError", "grid=0 is empty"),
     bad("a grid that clusters do not divide", "paired(ones(96))", "LaunchError", "grid.x is 3", "clusters of 2"),
-    bad("a size that nobody gives", "fill(device='cpu')", "UnboundDimensionsError", "no size for N"),
+    bad("a size that nobody gives", "fill()", "UnboundDimensionsError", "no size for N"),
 )
 
 DECLARATIONS = (
