@@ -298,6 +298,7 @@ def oracle(session: nox.Session) -> None:
         )
         found += map(str, folder.glob("nvidia/*/bin/ptxas"))
     session.run("python", "-m", "tests.oracle", "--ptxas", *found, *session.posargs)
+    session.run("pytest", "-q", "tests/oracle/test_by_hand.py", env={"PYPTX_ORACLE": "all"})
 
 
 @nox.session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from .report import laxer, opinion, stricter
 if TYPE_CHECKING:
     from pathlib import Path
 
+SHARE = 3  # one form in so many; `nox -s oracle` looks at all
 PATHS = sorted(FOLDER.glob("*.tsv"))
 ASKED = ("sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120a")
 RICHEST = ("sm_90a", "sm_100a", "sm_107a", "sm_120a")
@@ -45,6 +47,7 @@ def differences(form: HandWritten) -> list[str]:
 def test_the_table_takes_what_was_written_by_hand_where_ptxas_does(path: Path) -> None:
     forms = read(path)
     assert len(forms) > 10
+    forms = forms[:: 1 if os.environ.get("PYPTX_ORACLE") == "all" else SHARE]
     assert [difference for form in forms for difference in differences(form)] == []
 
 
