@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.plugins.rows import LaunchAttribute
+    from pyptx_ir.plugins.rows import LaunchAttribute, Semantics
 
 
 @hookimpl
@@ -33,6 +33,14 @@ def pyptx_namespaces() -> Mapping[str, object]:
     from pyptx_arch_hopper.namespaces import NAMESPACES
 
     return NAMESPACES
+
+
+@hookimpl
+def pyptx_semantics() -> Sequence[Semantics]:
+    """Return what wgmma means, for the simulator, which alone asks."""
+    from pyptx_arch_hopper.semantics import ROWS
+
+    return ROWS
 
 
 @hookimpl

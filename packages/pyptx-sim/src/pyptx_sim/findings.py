@@ -27,6 +27,10 @@ ENGINE_RULES = frozenset(
         "mbarrier-bytes",
         "mbarrier-phase",
         "unfinished-copy",
+        "unfinished-product",
+        "missing-wgmma-fence",
+        "register-before-wait",
+        "matrix-descriptor",
         "tensor-map",
         "sparse-metadata",
     }

@@ -23,6 +23,10 @@ from numpy.typing import NDArray
 # or `.mmio`. Manual: "Memory Consistency Model".
 AccessKind: TypeAlias = Literal["read", "write", "atomic", "strong-read"]
 Space: TypeAlias = Literal["global", "shared"]
+# Whose groups asynchronous work belongs to: cp.async, bulk copies, products of warpgroups.
+GroupKind: TypeAlias = Literal["copy", "bulk", "wgmma"]
+# Warps of a warpgroup; the first one's number in its CTA is a multiple of it. Manual: "Warpgroup".
+WARPGROUP = 4
 Offsets: TypeAlias = NDArray[np.int64]
 Masks: TypeAlias = NDArray[np.bool_]
 
@@ -46,13 +50,15 @@ class Touch:
 class Work:
     """Asynchronous operations that one instruction has issued; number i for lane `lanes[i]` of `warps[i]`.
 
+    Of products (`"wgmma"`) `warps[i]` is the first of the four warps that issue number i together.
+
     `ticket` names the work in later events. `kind` says whose group `groups[i]` it belongs to, None for an mbarrier's.
     `proxy`: it goes through the async proxy.
     """
 
     ticket: int
     pc: int
-    kind: Literal["copy", "bulk"] | None
+    kind: GroupKind | None
     proxy: bool
     warps: Offsets
     lanes: Offsets
@@ -172,7 +178,7 @@ class Observer(Protocol):
         """See work (or arrivals) named `ticket` complete, told to an mbarrier in a phase."""
         ...
 
-    def waited(self, kind: Literal["copy", "bulk"], warps: Offsets, done: Offsets, read: Offsets) -> None:
+    def waited(self, kind: GroupKind, warps: Offsets, done: Offsets, read: Offsets) -> None:
         """See `warps` wait for the groups below `done`, and for what those below `read` read; each `[warps, 32]`."""
         ...
 

@@ -1,9 +1,9 @@
 """Asynchronous work as agents beside the warps: whose clock a warp knows up to where.
 
 What a warp issues belongs to an agent: one of the warp for its cp.async copies, two for its bulk groups (what they
-read, and all of it), one of each mbarrier. An agent's clock counts its work. A warp learns of it by waiting: for a
-group, or for the phase of an mbarrier in which the work landed; from then on others learn of it as of everything else
-that the warp knows. So the agents' clocks are columns beside those of the warps.
+read, and all of it), one of the warpgroup for its products, one of each mbarrier. An agent's clock counts its work. A
+warp learns of it by waiting: for a group, or for the phase of an mbarrier in which the work landed; from then on others
+learn of it as of everything else that the warp knows. So the agents' clocks are columns beside those of the warps.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.observer import WARPGROUP
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.clocks import WarpClocks
-    from pyptx_sim.observer import Offsets, Touch, Work
+    from pyptx_sim.observer import GroupKind, Offsets, Touch, Work
 
-Owner: TypeAlias = 'Literal["copy", "bulk", "bulk-read"]'
+Owner: TypeAlias = 'Literal["copy", "bulk", "bulk-read", "wgmma"]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,10 @@ class _Outstanding:
 class Agents:
     """The agents of one wave."""
 
-    def __init__(self, clocks: WarpClocks, warps: int) -> None:
+    def __init__(self, clocks: WarpClocks, warps: int, warps_per_cta: int) -> None:
         """Begin without any."""
         self._clocks = clocks
+        self._warps_per_cta = warps_per_cta
         self._warps = warps
         self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
         self._of_barriers: dict[int, int] = {}
@@ -69,7 +72,9 @@ class Agents:
             for place in np.unique(touch.barriers).tolist():
                 agents[touch.barriers == place] = self._told(work, self._barrier(place))
         else:
-            owner: Owner = "copy" if work.kind == "copy" else "bulk" if touch.writes else "bulk-read"
+            owner: Owner = work.kind or "bulk"
+            if owner == "bulk" and not touch.writes:
+                owner = "bulk-read"
             for warp in np.unique(work.warps).tolist():
                 here = work.warps == warp
                 column = self._column(owner, warp)
@@ -91,16 +96,23 @@ class Agents:
         entry = _Outstanding(self._now[column], work.lanes[here], work.groups[here])
         self._groups.setdefault(column, []).append(entry)
 
-    def waited(self, kind: Literal["copy", "bulk"], warps: Offsets, done: Offsets, read: Offsets) -> None:
+    def waited(self, kind: GroupKind, warps: Offsets, done: Offsets, read: Offsets) -> None:
         """Let warps know the groups that they have waited for."""
-        owners: tuple[tuple[Owner, Offsets], ...] = (("copy", done),)
+        owners: tuple[tuple[Owner, Offsets], ...] = ((kind, done),)
         if kind == "bulk":
             owners = (("bulk", done), ("bulk-read", read))
+        issuers = self._first_of_warpgroup(warps) if kind == "wgmma" else warps
         for owner, below in owners:
             if owner not in self._of_warps:
                 continue
-            for row, warp in enumerate(warps.tolist()):
-                self._know(warp, self._column(owner, warp), below[row])
+            for row, (warp, issuer) in enumerate(zip(warps.tolist(), issuers.tolist(), strict=True)):
+                self._know(warp, self._column(owner, issuer), below[row])
+
+    def _first_of_warpgroup(self, warps: Offsets) -> Offsets:
+        """Return the warps under which products of the warpgroups of `warps` are entered."""
+        inside = warps % self._warps_per_cta
+        first: Offsets = warps - inside + inside // WARPGROUP * WARPGROUP
+        return first
 
     def _know(self, warp: int, column: int, below: NDArray[np.int64]) -> None:
         outstanding = self._groups.get(column)

@@ -77,7 +77,7 @@ class AsyncRaces:
         self._report = report
         self._marks: dict[Space, _Marks] = {}
         self._proxies: dict[Space, int] = {}  # the first of a column for each warp
-        self.agents = Agents(clocks, view.warps)
+        self.agents = Agents(clocks, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
         """Forget all work of the warps before; nothing of theirs is under way."""

@@ -26,7 +26,7 @@ from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WA
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Work
+    from pyptx_sim.observer import AccessKind, GroupKind, Masks, Offsets, RunView, Space, Work
 
 RACE_RULES = frozenset({"shared-race", "global-race", "lane-race"}) | ASYNC_RULES
 
@@ -138,7 +138,7 @@ class RaceChecker:
         """Leave at a phase of an mbarrier that work has completed."""
         self._work.agents.landed(ticket, place, phase)
 
-    def waited(self, kind: Literal["copy", "bulk"], warps: Offsets, done: Offsets, read: Offsets) -> None:
+    def waited(self, kind: GroupKind, warps: Offsets, done: Offsets, read: Offsets) -> None:
         """Let warps know the work that they have waited for."""
         self._work.agents.waited(kind, warps, done, read)
 

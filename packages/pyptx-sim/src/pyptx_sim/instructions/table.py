@@ -21,11 +21,14 @@ from pyptx_sim.instructions import (
     moves,
     stack,
     transfers,
+    warpgroups,
 )
 from pyptx_sim.instructions.compute import compile_operation
 from pyptx_sim.instructions.operands import Operands
 from pyptx_sim.machine.code import Block, Code, Step, Terminator
 from pyptx_sim.operation import Operation
+from pyptx_sim.products import WarpgroupAction
+from pyptx_sim.program.flow import is_gate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Semantics
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.program.program import BlockRange, Program
+    from pyptx_sim.program.program import BlockRange, Program, Site
 
 _T = TypeVar("_T")
 _CompileStep: TypeAlias = Callable[[Operands], Step]
@@ -122,21 +125,24 @@ def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -
     last = block.last - block.ends
     sites = program.sites[block.first : last]
     steps = tuple((site.pc, _step(Operands(program, site, checked=checked, exact=exact))) for site in sites)
-    gate = barriers.compile_gate(Operands(program, program.sites[block.first], checked=False)) if block.gate else None
-    if gate is not None:
-        first, step = steps[0]
-        steps = ((first, barriers.synchronising(gate, step)), *steps[1:])
+    gate = _gate(program, sites[0]) if block.gate else None
     end = None
     if block.ends:
         operands = Operands(program, program.sites[last], checked=checked)
         end = _located(operands, lambda: ENDS[operands.opcode[0]](operands, block.index + 1))
-    return Block(block.index, block.first, steps, block.last - 1, end, gate)
+    return Block(block.index, block.first, steps, block.last - 1, end, gate, block.meets)
+
+
+def _gate(program: Program, site: Site) -> barriers.MaskGate:
+    return barriers.compile_gate(Operands(program, site, checked=False))
 
 
 def _step(operands: Operands) -> Step:
     step = _located(operands, lambda: _unguarded(operands))
     if "aligned" in operands.opcode:
         step = matrices.checking(operands, step)
+    if is_gate(operands.opcode):
+        step = barriers.synchronising(_gate(operands.program, operands.site), step)
     guard = operands.guard()
     if guard is None:
         return step
@@ -152,8 +158,9 @@ def _step(operands: Operands) -> Step:
 def _unguarded(operands: Operands) -> Step:
     opcode = operands.opcode
     own = _OTHERS[opcode[:2]] if opcode[:2] in _OTHERS else STEPS.get(opcode[0])
+    watched = warpgroups.watched_registers(operands.program)
     if own is not None:
-        return own(operands)
+        return _touching(operands, own(operands), watched)
     row = find_semantics(opcode)
     if row is None:
         raise MissingSemantics(
@@ -161,9 +168,16 @@ def _unguarded(operands: Operands) -> Step:
             hint="a plugin may provide them through pyptx_semantics",
         )
     operation = row.bind(operands.instruction)
+    if isinstance(operation, WarpgroupAction):
+        return warpgroups.compile_action(operands, operation, watched)
     if not isinstance(operation, Operation):
         raise ProgramError(f"the semantics of {row.opcode} bind to {type(operation).__name__}, not to an Operation")
-    return compile_operation(operands, operation)
+    return _touching(operands, compile_operation(operands, operation), watched)
+
+
+def _touching(operands: Operands, step: Step, watched: Mapping[int, str]) -> Step:
+    """Return a step that in a checked run also judges its accesses to registers that products use."""
+    return warpgroups.touching(operands, step, watched) if watched and operands.checked else step
 
 
 def _located(operands: Operands, compile_it: Callable[[], _T]) -> _T:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from pyptx_sim.machine.shared_matrices import offsets
 from pyptx_sim.observer import Touch, Work
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.remote_stores import RemoteStores
+    from pyptx_sim.machine.warpgroups import Products
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import Space
     from pyptx_sim.operation import Mask
@@ -72,6 +74,19 @@ def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int) -> None:
     )
     touches = tuple(touch for touch in touches if len(touch.offsets))
     _issued(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=True)
+
+
+def tell_products(wave: Wave, products: Products, ticket: int) -> None:
+    """Tell of the matrices that products read."""
+    touches: list[Touch] = []
+    for matrices, extent in ((products.a, products.plan.a), (products.b, products.plan.b)):
+        if matrices is None:
+            continue
+        where = offsets(matrices, extent).reshape(len(products), -1)
+        owners = np.repeat(np.arange(len(products)), where.shape[1])
+        touches.append(Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners))
+    lanes = np.zeros(len(products), np.int64)
+    _issued(wave, ticket, "wgmma", (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=True)
 
 
 def _issued(

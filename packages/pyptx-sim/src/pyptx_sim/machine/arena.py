@@ -51,6 +51,10 @@ class Arena:
         """Return the bytes as unsigned words of `size` bytes; for atomics, which work on them in place."""
         return self.data.view(np.dtype(f"<u{size}"))
 
+    def chunks(self, index: IntArray) -> Array:
+        """Return copies of units of 16 bytes, which `index` counts from the start."""
+        return self._units(_UNIT).take(index)
+
     def gather(self, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
         """Read `count` consecutive elements at each offset; returns one array of the offsets' shape for each."""
         size = dtype.itemsize * count

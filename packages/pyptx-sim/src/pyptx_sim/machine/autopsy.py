@@ -1,8 +1,10 @@
-"""What is said of mbarriers when a wave has ended or can never end: who waits for what, and who should have come."""
+"""What is said of those who wait when a wave has ended or can never end: for what, and who should have come."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.mbarriers import Mbarrier
@@ -38,3 +40,17 @@ def _who(wave: Wave, known: Mbarrier) -> str:
     if never:
         parts.append(f"never executed: {', '.join(never)}")
     return "; ".join(parts)
+
+
+def describe_warpgroup(wave: Wave, strand: int) -> str:
+    """Return which warps of its warpgroup a strand waits for."""
+    strands, geometry = wave.strands, wave.geometry
+    warp = int(strands.warp[strand])
+    group = int(geometry.warpgroups.of[warp])
+    if group < 0:
+        return "waits for its warpgroup, which has fewer than four warps: give the block a multiple of 128 threads"
+    here = (strands.state == State.WARPGROUP) & (strands.block == strands.block[strand])
+    missing = sorted(set(geometry.warpgroups.warps[group].tolist()) - set(strands.warp[here].tolist()))
+    alive = set(strands.warp[strands.alive()].tolist())
+    named = (f"warp {int(geometry.warp[each])}" + ("" if each in alive else ", which has exited") for each in missing)
+    return f"waits for the others of its warpgroup: {'; '.join(named)}"

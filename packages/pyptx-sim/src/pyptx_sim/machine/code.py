@@ -47,7 +47,10 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A basic block: its steps with their pcs, how it ends, and the gate in front of it."""
+    """A basic block: its steps with their pcs, how it ends, and the gate in front of it.
+
+    `meets`: warps wait in front of it until their warpgroup is there.
+    """
 
     index: int
     first: int
@@ -55,6 +58,7 @@ class Block:
     end: int
     terminator: Terminator | None
     gate: Gate | None
+    meets: bool = False
 
 
 Code: TypeAlias = tuple[Block, ...]

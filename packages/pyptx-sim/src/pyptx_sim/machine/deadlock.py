@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_sim.errors import Deadlock
-from pyptx_sim.machine.autopsy import describe_wait
+from pyptx_sim.machine.autopsy import describe_wait, describe_warpgroup
 from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
 _NAMED = 12  # warps named in one report
+_OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
 
 
 def describe_deadlock(wave: Wave, code: Code) -> None:
@@ -58,9 +60,10 @@ def _describe(wave: Wave, code: Code, strand: int) -> str:
     reasons = {
         State.BARRIER: wave.barriers.describe,
         State.CLUSTER: wave.clusters.describe,
+        State.WARPGROUP: partial(describe_warpgroup, wave),
     }
     state = State(int(strands.state[strand]))
-    otherwise = "waits for other lanes of its warp" if state == State.GATE else "spins"
+    otherwise = _OTHERWISE.get(state, "spins")
     reason = reasons[state](strand) if state in reasons else describe_wait(wave, strand) or otherwise
     pc = _place(wave, code, strand)
     line = program.line(pc)

@@ -154,5 +154,6 @@ class Engine:
         self._wave.version += 1
 
     def _clean(self) -> None:
+        self._wave.accumulators.deal()
         self._items = [item for item in self._items if len(item)]
         self.busy = bool(self._items)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.observer import WARPGROUP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,23 @@ class Launch:
         return volume(self.grid)
 
 
+@dataclass(frozen=True, slots=True)
+class Warpgroups:
+    """The whole warpgroups of a wave: `warps` of each, `[count, 4]`, and `cta`, the slot of each one's CTA.
+
+    `of` is the warpgroup of each warp, -1 for warps that lack the others.
+    """
+
+    warps: IntArray
+    cta: IntArray
+    of: IntArray
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.warps)
+
+
 @dataclass(frozen=True)
 class Geometry:
     """The CTAs of one wave: `first` is the first one's number in launch order, which goes cluster by cluster."""
@@ -106,6 +124,15 @@ class Geometry:
     def warp(self) -> IntArray:
         """The number of each warp within its CTA."""
         return np.tile(np.arange(self.launch.warps_per_cta, dtype=np.int64), self.ctas)
+
+    @cached_property
+    def warpgroups(self) -> Warpgroups:
+        """The warpgroups."""
+        whole = self.warp < self.launch.warps_per_cta // WARPGROUP * WARPGROUP
+        warps = np.flatnonzero(whole).reshape(-1, WARPGROUP)
+        of = np.full(self.height, -1, np.int64)
+        of[warps] = np.arange(len(warps))[:, None]
+        return Warpgroups(warps, self.cta[warps[:, 0]], of)
 
     @cached_property
     def thread(self) -> IntArray:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.observer import GroupKind
+
+__all__ = ["GroupKind", "Groups"]
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Mask
-
-GroupKind: TypeAlias = Literal["copy", "bulk"]
 
 
 class Groups:

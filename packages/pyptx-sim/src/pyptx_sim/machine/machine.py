@@ -180,9 +180,9 @@ class Machine:
                 if target is None:
                     break
                 strands.block[group.ids] = target
-                if not group.whole:
-                    break
                 block = self.code[target]
+                if not group.whole or block.meets or (block.gate is not None and strands.diverged):
+                    break
         except SimulationError as error:
             error.locate(self.where(wave.pc))
             raise

@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_sim.machine.code import Group
 from pyptx_sim.machine.lanes import Lanes
 from pyptx_sim.machine.strands import State
+from pyptx_sim.observer import WARPGROUP
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.code import Code, Gate
@@ -58,8 +59,10 @@ class Scheduler:
             ids, block = self._choose(ready)
             if strands.diverged:
                 ids = self._at_gate(ids, block)
-                if not len(ids):
-                    continue
+            if len(ids) and self._code[block].meets:
+                ids = self._with_warpgroups(ids, block)
+            if not len(ids):
+                continue
             strands.last_run[ids] = self._wave.steps
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
 
@@ -141,6 +144,18 @@ class Scheduler:
         strands.key[ids] = -1
         passing: IntArray = ids[~lacking]
         return passing
+
+    def _with_warpgroups(self, ids: IntArray, block: int) -> IntArray:
+        """Let strands wait in front of `block` until their warpgroup is there; return all strands of those that are."""
+        strands, groups = self._wave.strands, self._wave.geometry.warpgroups
+        strands.state[ids] = State.WARPGROUP
+        strands.site[ids] = self._code[block].first
+        here = np.flatnonzero((strands.state == State.WARPGROUP) & (strands.block == block))
+        found = groups.of[strands.warp[here]]
+        present = np.bincount(found[found >= 0], minlength=groups.count)
+        complete: IntArray = here[(found >= 0) & (present[found] == WARPGROUP)]
+        strands.state[complete] = State.READY
+        return complete[np.argsort(strands.warp[complete], kind="stable")]
 
     def _open_gates(self) -> None:
         """Let strands go on whose missing lanes have come, or have exited."""

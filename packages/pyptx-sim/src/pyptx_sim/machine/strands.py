@@ -28,6 +28,7 @@ class State(IntEnum):
     GATE = 3  # waits for other lanes of its warp
     DEAD = 4  # has exited, or was merged into another strand
     MBARRIER = 5  # waits at an mbarrier, and may be told "not yet"
+    WARPGROUP = 6  # waits for the other warps of its warpgroup
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run")

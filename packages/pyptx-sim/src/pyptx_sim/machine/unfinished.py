@@ -10,7 +10,11 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
 _HINT = "wait for it before the thread ends: its memory may be another block's by the time it lands"
-_WHAT = {"copy": "copies (cp.async)", "bulk": "bulk copies that read its block's shared memory"}
+_WHAT = {
+    "copy": ("unfinished-copy", "copies (cp.async)"),
+    "bulk": ("unfinished-copy", "bulk copies that read its block's shared memory"),
+    "wgmma": ("unfinished-product", "products (wgmma)"),
+}
 
 
 def finish(wave: Wave) -> None:
@@ -26,9 +30,10 @@ def finish(wave: Wave) -> None:
         for pc in np.unique(groups.issued_at[open_]).tolist():
             here = open_ & (groups.issued_at == pc)
             warp, lane = (int(part[0]) for part in np.nonzero(here))
+            rule, what = _WHAT[kind]
             wave.machine.log.report(
-                "unfinished-copy",
-                f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {_WHAT[kind]}",
+                rule,
+                f"{wave.geometry.thread_name(warp, lane)} ends without having waited for its {what}",
                 int(pc),
                 hint=_HINT,
                 count=int(np.count_nonzero(here)),

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.machine.accumulators import Accumulators
 from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.mbarriers import Mbarriers
+from pyptx_sim.machine.register_order import RegisterOrder
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.machine.strands import Strands
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyptx_sim.machine.barriers import Barriers, ClusterBarriers
     from pyptx_sim.machine.engine import Engine
     from pyptx_sim.machine.frames import Frames
@@ -36,6 +40,8 @@ class Wave:
     """
 
     __slots__ = (
+        "_order",
+        "accumulators",
         "barriers",
         "clusters",
         "engine",
@@ -83,6 +89,8 @@ class Wave:
         self.engine = engine
         self.mbarriers = Mbarriers()
         self.groups: dict[GroupKind, Groups] = {}
+        self.accumulators = Accumulators(self)
+        self._order: RegisterOrder | None = None
         self.live: Mask = geometry.threads.copy()
         self.registers: list[Array | None] = [None] * program.slots
         self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
@@ -165,6 +173,12 @@ class Wave:
         if known is None:
             known = self.groups[kind] = Groups(self.height)
         return known
+
+    def register_order(self, watched: Mapping[int, str]) -> RegisterOrder:
+        """Return who has touched the registers that products use: `watched`, their slots and names."""
+        if self._order is None:
+            self._order = RegisterOrder(self, watched)
+        return self._order
 
     def lanes_of(self, ids: IntArray) -> Lanes:
         """Return the lanes of strands `ids`, at most one for each warp, in order of warps."""

@@ -38,23 +38,38 @@ def is_gate(opcode: tuple[str, ...]) -> bool:
     return not ends_block(opcode) and ("sync" in opcode[1:] or "aligned" in opcode[1:])
 
 
+def gathers_warp(opcode: tuple[str, ...]) -> bool:
+    """Tell whether a gate lets on none but whole warps."""
+    return is_gate(opcode) and opcode[:2] != ("bar", "warp") and opcode[0] not in _WARP_COLLECTIVES
+
+
+def meets_warpgroup(opcode: tuple[str, ...]) -> bool:
+    """Tell whether the warps of a warpgroup wait for each other at an instruction."""
+    return opcode[:2] == ("wgmma", "mma_async")
+
+
 def basic_blocks(
     functions: Iterable[FunctionLayout], sites: Sequence[Site], label_pcs: Iterable[int]
 ) -> tuple[BlockRange, ...]:
     """Cut the functions' instructions into blocks, numbered in program order."""
     leaders = set(label_pcs)
-    for site in sites:
-        if ends_block(site.instruction.opcode):
-            leaders.add(site.pc + 1)
-        if is_gate(site.instruction.opcode) or waits_alone(site.instruction.opcode):
-            leaders.add(site.pc)
     bodies = [function.body for function in functions if function.body]
     leaders.update(body.start for body in bodies)
     leaders.update(body.stop for body in bodies)
+    together = False  # whole warps stand here, since a gate in this block
+    for site in sites:
+        opcode = site.instruction.opcode
+        together = together and site.pc not in leaders
+        if waits_alone(opcode) or (is_gate(opcode) and not (together and gathers_warp(opcode))):
+            leaders.add(site.pc)
+            together = gathers_warp(opcode)
+        if ends_block(opcode):
+            leaders.add(site.pc + 1)
     bounds = sorted(leaders)
     blocks: list[BlockRange] = []
     for first, last in pairwise(bounds):
         opcode = sites[last - 1].instruction.opcode
         gate = is_gate(sites[first].instruction.opcode)
-        blocks.append(BlockRange(len(blocks), first, last, ends_block(opcode), gate))
+        meets = any(meets_warpgroup(site.instruction.opcode) for site in sites[first:last])
+        blocks.append(BlockRange(len(blocks), first, last, ends_block(opcode), gate, meets))
     return tuple(blocks)

@@ -42,9 +42,9 @@ def fast_float(types: tuple[str, str, str, str]) -> Sum:
     return lambda a, b, c: rounded(dot(a, b) + c, types[0])
 
 
-def exact_float(types: tuple[str, str, str, str], target: str) -> Sum:
-    """Return the sum as a target's tensor cores compute it."""
-    model = model_of(target, types[1])
+def exact_float(types: tuple[str, str, str, str], target: str, *, warpgroup: bool = False) -> Sum:
+    """Return the sum as a target's tensor cores compute it, for a warp or for a warpgroup."""
+    model = model_of(target, types[1], warpgroup=warpgroup)
     return lambda a, b, c: rounded(exact_sum(*paired(a, b), c, types, model), types[0])
 
 

@@ -1,6 +1,6 @@
-"""Matrices out of the registers of warps, and back: the one place where fragments meet arrays.
+"""Matrices out of the registers of warps or warpgroups, and back: the one place where fragments meet arrays.
 
-Matrices are `[warps, products, rows, columns]`; a register is `[warps, 32]`.
+Matrices are `[warps, products, rows, columns]`; a register is `[warps, 32]`, or `[warpgroups, 128]`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Unpack: TypeAlias = Callable[[Sequence[Array]], Array]
 Pack: TypeAlias = Callable[[Array], "tuple[Array, ...]"]
-
-_WARP = 32
 
 
 @cache
@@ -42,7 +40,7 @@ def unpacking(fragment: Fragment, *, transposed: bool = False) -> Unpack:
 def packing(fragment: Fragment) -> Pack:
     """Return how a matrix of elements, each a byte wide or wider, becomes registers."""
     count = fragment.registers
-    flat = _elements(fragment).reshape(count, -1)
+    flat = elements_of(fragment).reshape(count, -1)
     width = np.dtype(f"<u{fragment.width // 8}")
     whole = fragment.packed == 1
 
@@ -70,23 +68,29 @@ def _joined(registers: Sequence[Array]) -> Array:
 
 @cache
 def _index(fragment: Fragment) -> Array:
-    """Return for each element of the matrix where it lies: `(register * 32 + lane) * packed + position`."""
-    elements = _elements(fragment).reshape(-1)
+    """Return for each element of the matrix where it lies: `(register * lanes + lane) * packed + position`."""
+    elements = elements_of(fragment).reshape(-1)
     index = np.empty(fragment.products * fragment.rows * fragment.columns, np.int64)
     index[elements[::-1]] = np.arange(len(elements))[::-1]  # of several places the first is read
     return index.reshape(fragment.products, fragment.rows, fragment.columns)
 
 
 @cache
-def _elements(fragment: Fragment) -> Array:
-    """Return for each place, `[registers, 32, packed]`, the number of its element in the matrix."""
-    places = np.empty((fragment.registers, _WARP, fragment.packed), np.int64)
-    for lane in range(_WARP):
-        for index in range(fragment.count):
-            register, position = divmod(index, fragment.packed)
-            row = fragment.product(lane, index) * fragment.rows + fragment.row(lane, index)
-            places[register, lane, position] = row * fragment.columns + fragment.column(lane, index)
-    return places
+def elements_of(fragment: Fragment) -> Array:
+    """Return for each place, `[registers, lanes, packed]`, the number of its element in the matrix."""
+    row, column, product = (
+        _along([step[axis] for step in fragment.lanes])[:, None] + _along([step[axis] for step in fragment.elements])
+        for axis in range(3)
+    )
+    elements = (product * fragment.rows + row) * fragment.columns + column
+    by_register = elements.reshape(len(elements), fragment.registers, fragment.packed)
+    return np.ascontiguousarray(by_register.swapaxes(0, 1))
+
+
+def _along(steps: Sequence[int]) -> Array:
+    """Return the sum of the steps of the bits that are set, for each number that has as many bits as there are."""
+    numbers = np.arange(1 << len(steps), dtype=np.int64)
+    return np.asarray(sum((numbers >> bit & 1) * step for bit, step in enumerate(steps)) + np.zeros_like(numbers))
 
 
 def _whole_words(index: Array, packed: int) -> Array | None:

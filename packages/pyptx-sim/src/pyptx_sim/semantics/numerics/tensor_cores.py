@@ -42,6 +42,8 @@ class Model:
 _CORES: Final = (Core(0, 23, 8), Core(75, 24, 16), Core(90, 25, 32))
 # Ada multiplies 8-bit floats with a shorter sum of its own, 14 bits of significand included.
 _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
+# So do the products of Hopper's warpgroups, over all of K.
+_WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
 # The exponent of the smallest normal number: subnormal factors and addends are aligned by it.
 _LEAST: Final = {
@@ -56,8 +58,10 @@ _F32_BITS = 23
 _F32_END = 2.0**128
 
 
-def model_of(target: str, element: str) -> Model:
-    """Return how the tensor cores of a target (`sm_90a`) sum products of `element`."""
+def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
+    """Return how the tensor cores of a target (`sm_90a`) sum products of `element`, for a warp or for a warpgroup."""
+    if warpgroup and _BYTES[element] == 1:
+        return _WARPGROUP_FP8
     number = int("".join(filter(str.isdigit, target)))
     if number == _ADA and _BYTES[element] == 1:
         return _ADA_FP8

@@ -1,0 +1,296 @@
+"""Instructions of warpgroups: products, and what orders them.
+
+Manual: "wgmma.mma_async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.instructions.async_copy import commit, wait
+from pyptx_sim.instructions.operands import Operands
+from pyptx_sim.instructions.telling import tell_products
+from pyptx_sim.machine.access import fault
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.shared_matrices import CHUNK, Extent, offsets, places
+from pyptx_sim.machine.warpgroups import Plan, Products
+from pyptx_sim.products import CommitGroup, RegisterFence, WaitGroup, WarpgroupAction, WarpgroupProduct
+from pyptx_sim.program.flow import meets_warpgroup
+from pyptx_sim.program.windows import SHARED_BASE
+from pyptx_sim.semantics.numerics.elements import unpacking
+from pyptx_sim.semantics.numerics.factors import WIDEN
+from pyptx_sim.semantics.warpgroup_products import selection, sum_of, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.machine.code import Step
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory import SharedMemory
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.products import SharedMatrix
+    from pyptx_sim.program.program import Program
+
+_ROWS = 64
+_DESCRIPTORS = ("b64", "u64", "s64")
+_BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the first product that writes them lands
+
+
+def compile_action(operands: Operands, action: WarpgroupAction, watched: Mapping[int, str]) -> Step:
+    """Compile what a semantics row says of an instruction; `watched` are the registers that products use."""
+    match action:
+        case WarpgroupProduct():
+            return _product(operands, action, watched)
+        case RegisterFence():
+            return _fence(watched if operands.checked else {})
+        case CommitGroup():
+            return commit("wgmma")
+        case WaitGroup():
+            return wait("wgmma", action.latest, reads=False)
+
+
+def _fence(watched: Mapping[int, str]) -> Step:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        if watched:
+            wave.register_order(watched).fence(lanes)
+
+    return step
+
+
+def _product(operands: Operands, product: WarpgroupProduct, watched: Mapping[int, str]) -> Step:
+    given = operands.operands
+    slots = _slots(operands, given[0])
+    plan = _plan(operands, product, slots)
+    a_registers = () if product.a is None else tuple(operands.read(each, "b32") for each in operands.elements(given[1]))
+    read_a = _descriptors(operands, given[1], product, plan.a) if product.a is None else None
+    read_b = _descriptors(operands, given[2], product, plan.b)
+    read_metadata = None if product.selector is None else operands.read(given[3], "b32")
+    read_scale = operands.read(given[product.scale], "pred")
+    order = _ordering(operands, product, slots, watched) if operands.checked else None
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        issuers = _Issuers(wave, lanes)
+        adds = issuers.lead(read_scale(wave, lanes)).astype(np.bool_)
+        a = None if read_a is None else read_a(wave, lanes, issuers)
+        b = read_b(wave, lanes, issuers)
+        if b is None or (read_a is not None and a is None):
+            return
+        groups = wave.groups_of("wgmma")
+        groups.note(issuers.warps.reshape(-1), np.zeros(issuers.warps.size, np.int64), wave.pc)
+        numbers = groups.open[issuers.warps[:, 0], 0]
+        if order is not None:
+            order(wave, lanes, issuers, numbers, adds)
+        products = Products(
+            wave=wave,
+            pc=wave.pc,
+            plan=plan,
+            warpgroups=issuers.warpgroups,
+            numbers=numbers,
+            a=a,
+            b=b,
+            registers=tuple(issuers.threads(read(wave, lanes)) for read in a_registers),
+            metadata=None if read_metadata is None else issuers.threads(read_metadata(wave, lanes)),
+            adds=adds,
+        )
+        ticket = wave.engine.issue(products)
+        if wave.machine.observers.active:
+            tell_products(wave, products, ticket)
+
+    return step
+
+
+class _Issuers:
+    """The warpgroups that execute an instruction: their numbers, warps, and positions among the rows of the step."""
+
+    def __init__(self, wave: Wave, lanes: Lanes) -> None:
+        warps = lanes.active_rows()
+        known = wave.geometry.warpgroups
+        self.warpgroups: IntArray = np.unique(known.of[warps])
+        self.warps: IntArray = known.warps[self.warpgroups]
+        self._positions = self.warps if lanes.rows is None else np.searchsorted(lanes.rows, self.warps)
+        self._height = lanes.height
+
+    def lead(self, values: Array) -> Array:
+        """Return the value of the first thread of each warpgroup."""
+        first: Array = np.broadcast_to(values, (self._height, WARP))[self._positions[:, 0], 0]
+        return first
+
+    def threads(self, values: Array) -> Array:
+        """Return the values of all threads, `[warpgroups, 128]`."""
+        whole = np.broadcast_to(values, (self._height, WARP))
+        return whole[self._positions.reshape(-1)].reshape(len(self.warpgroups), -1)
+
+
+def _plan(operands: Operands, product: WarpgroupProduct, slots: tuple[int, ...]) -> Plan:
+    d, a, b = product.types
+    stored = product.depth // 2 if product.selector is not None else product.depth
+    return Plan(
+        product=product,
+        slots=slots,
+        a=Extent(_ROWS, stored, width_of(a), product.majors[0]),
+        b=Extent(product.columns, product.depth, width_of(b), product.majors[1]),
+        collect=None if product.a is None else unpacking(product.a),
+        widen=(WIDEN[d], WIDEN[a], WIDEN[b]),
+        select=selection(product),
+        total=sum_of(product, operands.program.target if operands.exact else None),
+    )
+
+
+def _slots(operands: Operands, operand: Operand) -> tuple[int, ...]:
+    """Return the slots of the registers of an operand."""
+    found = [operands.register(element) for element in operands.elements(operand)]
+    return tuple(register.slot for register in found if register is not None)
+
+
+# --- descriptors --------------------------------------------------------------------------------
+
+
+def _descriptors(
+    operands: Operands, operand: Operand, product: WarpgroupProduct, extent: Extent
+) -> Callable[[Wave, Lanes, _Issuers], list[tuple[SharedMatrix, int]] | None]:
+    """Return what reads the descriptor of each warpgroup: where its matrix lies; None if it cannot lie there."""
+    read = operands.read(operand, "u64")
+    checked = operands.checked
+
+    def find(wave: Wave, lanes: Lanes, issuers: _Issuers) -> list[tuple[SharedMatrix, int]] | None:
+        values = read(wave, lanes)
+        if checked:
+            _check_uniform(wave, issuers, values)
+        memory: SharedMemory = wave.memories["shared"]  # type: ignore[assignment]  # what that space is served by
+        blocks = (wave.geometry.warpgroups.cta[issuers.warpgroups] * memory.stride).tolist()
+        matrices = [product.read(int(bits)) for bits in issuers.lead(values).tolist()]
+        for matrix in dict.fromkeys(matrices):
+            if not _is_sound(wave, lanes, memory, matrix, extent):
+                return None
+        found = list(zip(matrices, blocks, strict=True))
+        if checked:
+            _check_written(wave, memory, found, extent)
+        return found
+
+    return find
+
+
+def _check_uniform(wave: Wave, issuers: _Issuers, values: Array) -> None:
+    if values.size == 1:
+        return
+    all_values = issuers.threads(values)
+    if (all_values != all_values[:, :1]).any():
+        fault(
+            wave,
+            "matrix-descriptor",
+            "threads of one warpgroup hold different descriptors",
+            "compute the descriptor of values that all 128 threads share",
+            1,
+        )
+
+
+def _is_sound(wave: Wave, lanes: Lanes, memory: SharedMemory, matrix: SharedMatrix, extent: Extent) -> bool:
+    """Report a descriptor that points outside of shared memory, or into the middle of its swizzle's pattern."""
+    problem = _problem(memory.end, matrix, extent)
+    if problem is None:
+        return True
+    rule, message, hint, usable = problem
+    fault(wave, rule, message, hint, lanes.count)
+    return usable
+
+
+@lru_cache(maxsize=512)
+def _problem(end: int, matrix: SharedMatrix, extent: Extent) -> tuple[str, str, str, bool] | None:
+    """Return the rule that a descriptor breaks, what is wrong, what to do, and whether it can be read all the same."""
+    where = places(matrix, extent)
+    low, high = int(where.min()), int(where.max()) + CHUNK
+    if low < SHARED_BASE or high > end:
+        message = f"a matrix of {extent.mn} x {extent.k} at {matrix.start:#x} reaches from {low:#x} to {high:#x}"
+        hint = f"shared memory lies from {SHARED_BASE:#x} to {end:#x}; look at the descriptor's address and strides"
+        return "out-of-bounds", message, hint, False
+    rows = matrix.swizzle // CHUNK
+    row = matrix.start // 128 % rows
+    if row != matrix.base % rows:
+        message = (
+            f"a matrix with a swizzle of {matrix.swizzle} bytes begins in row {row} of its pattern, and its descriptor "
+            f"says {matrix.base} (base offset)"
+        )
+        return "matrix-descriptor", message, f"align the matrix to {rows * 128} bytes", True
+    if np.unique(where).size != where.size:
+        message = (
+            f"a matrix of {extent.mn} x {extent.k} overlaps itself: leading {matrix.leading}, stride {matrix.stride}"
+        )
+        return "matrix-descriptor", message, "take the strides from the layout of the tile: SharedTile", True
+    return None
+
+
+def _check_written(wave: Wave, memory: SharedMemory, found: list[tuple[SharedMatrix, int]], extent: Extent) -> None:
+    where = offsets(found, extent)
+    written = memory.arena.written(where, CHUNK, partly=False)
+    if written is None or written.all():
+        return
+    missing = where[~written]
+    fault(
+        wave,
+        "uninitialised-memory",
+        f"a product reads shared memory at {memory.describe_offset(int(missing[0]))}, which nothing has written",
+        "write it first, and wait for the copies that do: shared memory holds arbitrary bytes",
+        len(missing),
+    )
+
+
+# --- the order of registers ---------------------------------------------------------------------
+
+
+def _ordering(
+    operands: Operands, product: WarpgroupProduct, slots: tuple[int, ...], watched: Mapping[int, str]
+) -> Callable[[Wave, Lanes, _Issuers, IntArray, Mask], None]:
+    """Return what judges a product's registers when it is issued."""
+    factors = () if product.a is None else _slots(operands, operands.operands[1])
+    names = [watched[slot] for slot in slots]
+    shape = product.columns << 16 | product.depth
+
+    def order(wave: Wave, lanes: Lanes, issuers: _Issuers, numbers: IntArray, adds: Mask) -> None:
+        known = wave.register_order(watched)
+        sums, read = (np.array([known.rows[slot] for slot in some], np.int64) for some in (slots, factors))
+        known.issue(sums, read, issuers.warps.reshape(-1), np.repeat(numbers, issuers.warps.shape[1]), shape)
+        for slot, name in zip(slots, names, strict=True):
+            if wave.registers[slot] is None or slot in wave.partial:
+                if adds.all():
+                    wave.check_register(slot, name, lanes)
+                wave.note_written(slot, lanes)
+                if wave.registers[slot] is None:
+                    wave.registers[slot] = _BLANK
+
+    return order
+
+
+def touching(operands: Operands, step: Step, watched: Mapping[int, str]) -> Step:
+    """Return a step that also judges its accesses to registers that products use."""
+    slots = dict.fromkeys(slot for operand in operands.operands for slot in _slots(operands, operand))
+    touched = [slot for slot in slots if slot in watched]
+    if not touched:
+        return step
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        order = wave.register_order(watched)
+        order.touch(np.array([order.rows[slot] for slot in touched], np.int64), lanes)
+        step(wave, lanes)
+
+    return run
+
+
+@lru_cache(maxsize=128)
+def watched_registers(program: Program) -> Mapping[int, str]:
+    """Return the slots and names of all registers that products of a program use."""
+    found: dict[int, str] = {}
+    for site in program.sites:
+        if not meets_warpgroup(site.instruction.opcode):
+            continue
+        operands = Operands(program, site, checked=False)
+        for operand in operands.operands[:2]:
+            for element in operands.elements(operand):
+                register = operands.register(element)
+                if register is not None and register.type not in _DESCRIPTORS:
+                    found[register.slot] = register.name
+    return found
