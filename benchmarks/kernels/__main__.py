@@ -1,0 +1,48 @@
+"""Measure the example kernels on the GPU, beside their rivals and the copy, and write a table and a plot.
+
+    python -m benchmarks.kernels [names...] [--out DIR] [--seconds S] [--no-plot] | --list
+
+Names are subjects (`ampere_gemm`), cases, or beginnings of cases; none means all. What an earlier run left in DIR for
+other subjects stays in the table. Exits with 1 where a result is wrong, a kernel fails, or there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.kernels import report
+from benchmarks.kernels.gpu import Cuda
+from benchmarks.kernels.results import save
+from benchmarks.kernels.runner import examine_all, subjects, where
+
+
+def main() -> int:
+    """Measure what was asked for; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="subjects or cases")
+    parser.add_argument("--out", type=Path, default=Path("kernel_results"), help="where tables and plots go")
+    parser.add_argument("--seconds", type=float, default=600.0, help="all the time there is; later cases are left out")
+    parser.add_argument("--no-plot", action="store_true", help="write no PNG")
+    parser.add_argument("--list", action="store_true", help="name the cases and stop")
+    options = parser.parse_args()
+    chosen = subjects(options.names)
+    if options.names and not chosen:
+        parser.error(f"no subject or case is called {' or '.join(options.names)}: --list names them")
+    if options.list:
+        listed = [f"{subject}: {case.name}" for subject, cases in chosen.items() for case in cases]
+        sys.stdout.writelines(f"{line}\n" for line in listed)
+        return 0
+    device, failed = Cuda(), False
+    for run in examine_all(chosen, device, where(device), options.seconds):
+        save(run, options.out)  # at once: what hangs or dies must not take along what was known
+        newest = run.results[-1]
+        print(f"{newest.case}: {newest.failure or 'measured'}", flush=True)
+        failed |= bool(newest.failure)
+    print(report.write(options.out, with_plot=not options.no_plot))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

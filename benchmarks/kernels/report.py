@@ -1,0 +1,109 @@
+"""The runs in a folder as one table (Markdown) and one plot (PNG)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.kernels.protocol import Spread, verdict
+from benchmarks.kernels.results import COPY, OURS, Result, Run, load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+HEAD = ("kernel", "µs", "TB/s", "TFLOP/s", "× copy", "× rivals", "goal µs", "error")
+ALIGNMENT = ("---", *["---:"] * 4, "---", "---:", "---:")
+NOTE = (
+    "µs: median of a call and the middle half of the rounds. × copy, × rivals: how many times as fast as the device's "
+    "copy of as many bytes, and as each rival, by turns in one process; *even* is no claim (within 2%, or the middle "
+    "half holds 1). Error: the largest difference from the reference over its largest magnitude."
+)
+
+
+def _spread(found: Spread, digits: int) -> str:
+    return f"{found.middle:.{digits}f} [{found.low:.{digits}f}–{found.high:.{digits}f}]"
+
+
+def _rivals(result: Result) -> str:
+    measured = [f"{name} {_spread(ratio, 2)} {verdict(ratio)}" for name, ratio in result.speeds.items() if name != COPY]
+    return "; ".join([*measured, *(f"{name} absent: {reason}" for name, reason in result.absent.items())]) or "–"
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    if result.failure:
+        return (result.case, f"**{result.failure}**", *[""] * (len(HEAD) - 2))
+    ours = result.times[OURS]
+    goal = "–"
+    if result.goal_us is not None:
+        goal = f"{result.goal_us:g} {'met' if ours.middle <= result.goal_us else 'missed'}"
+    return (
+        result.case,
+        _spread(ours, 1),
+        f"{result.bytes / ours.middle / 1e6:.2f}",
+        f"{result.flops / ours.middle / 1e6:.0f}" if result.flops else "–",
+        _spread(result.speeds[COPY], 2),
+        _rivals(result),
+        goal,
+        f"{result.error:.1e}",
+    )
+
+
+def row(cells: Sequence[str]) -> str:
+    """Return one line of a table."""
+    return f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in cells)} |"
+
+
+def table(runs: Sequence[Run]) -> str:
+    """Return the page: a section for each subject, with where and how it was measured."""
+    lines = ["# Kernels", "", NOTE]
+    for run in runs:
+        lines += ["", f"## {run.subject}", ""]
+        lines += [f"- {name}: {value}" for name, value in run.where.items()]
+        lines += ["", row(HEAD), row(ALIGNMENT), *(row(_cells(result)) for result in run.results)]
+    return "\n".join(lines) + "\n"
+
+
+def plot(runs: Sequence[Run], path: Path) -> None:
+    """Draw how many times as fast each kernel is as its rivals and as the copy, with the middle halves as whiskers.
+
+    RuntimeError where matplotlib is not installed.
+    """
+    try:
+        figures: Any = importlib.import_module("matplotlib.figure")
+    except ImportError as error:
+        raise RuntimeError("the plot needs matplotlib: pip install matplotlib (or leave it out: --no-plot)") from error
+    bars = [
+        (f"{result.case} / {name}", ratio, "tab:gray" if name == COPY else "tab:blue")
+        for run in runs
+        for result in run.results
+        for name, ratio in result.speeds.items()
+    ]
+    figure = figures.Figure(figsize=(10, 1.6 + 0.26 * len(bars)), layout="constrained")
+    axes = figure.subplots()
+    middles = [ratio.middle for _, ratio, _ in bars]
+    whiskers = [
+        [ratio.middle - ratio.low for _, ratio, _ in bars],
+        [ratio.high - ratio.middle for _, ratio, _ in bars],
+    ]
+    axes.barh(range(len(bars)), middles, xerr=whiskers, color=[colour for _, _, colour in bars], height=0.7)
+    axes.set_yticks(range(len(bars)), [label for label, _, _ in bars], fontsize=8)
+    axes.invert_yaxis()
+    axes.axvline(1.0, color="black", linewidth=0.8)
+    axes.set_xlabel("times as fast (1: as fast as the rival; grey: the device's copy of as many bytes)")
+    axes.set_title("\n".join(dict.fromkeys(_caption(run) for run in runs)), fontsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def _caption(run: Run) -> str:
+    return ", ".join(run.where[name] for name in ("date", "device", "versions") if name in run.where)
+
+
+def write(folder: Path, *, with_plot: bool = True) -> str:
+    """Write `kernels.md` and `kernels.png` from every run in a folder; return the table."""
+    runs = load(folder)
+    text = table(runs)
+    (folder / "kernels.md").write_text(text, encoding="utf-8")
+    if with_plot:
+        plot(runs, folder / "kernels.png")
+    return text

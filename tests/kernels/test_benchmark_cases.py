@@ -1,0 +1,113 @@
+"""Every row of the benchmarks is well formed, and its kernel equals its reference where inputs fit the simulator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.kernels.case import Case, late, normal
+from benchmarks.kernels.protocol import error_of
+from benchmarks.kernels.runner import subjects
+
+ROOT = Path(__file__).resolve().parents[2]
+SUBJECTS = subjects()
+SMALL = [case for cases in SUBJECTS.values() for case in cases if case.small is not None]
+EVERY = os.environ.get("PYPTX_KERNELS") == "all"
+SHARE = SMALL if EVERY else SMALL[:1]
+
+
+def check_small(case: Case) -> None:
+    """Run the kernel on small inputs on the CPU, and hold it against the reference."""
+    import torch
+
+    assert case.small is not None
+    inputs = case.small(torch.Generator("cpu").manual_seed(5))
+    assert error_of(case.kernel(*inputs), case.reference(*inputs)) <= case.tolerance, case.name
+
+
+NORM = Case(
+    name="rms_norm",
+    kernel=late("examples.hopper.rms_norm:rms_norm"),
+    make=normal((2048, 8192), (8192,), dtype="float32"),
+    rivals={"torch": lambda x, w: late("torch.nn.functional:rms_norm")(x, w.shape, w)},
+    reference=lambda x, w: x.double() / (x.double().square().mean(1, keepdim=True) + 1e-6).sqrt() * w,
+    tolerance=1e-6,
+    bytes=2 * 2048 * 8192 * 4,
+    flops=0,
+    small=normal((3, 512), (512,), dtype="float32"),
+)
+
+
+@pytest.mark.torch
+@pytest.mark.hopper
+def test_a_case_is_checked_on_the_simulator_before_a_gpu_sees_it():
+    check_small(NORM)
+
+
+@pytest.mark.torch
+@pytest.mark.hopper
+def test_a_wrong_kernel_is_seen():
+    from dataclasses import replace
+
+    wrong = replace(NORM, kernel=lambda x, w: NORM.kernel(x, w) * 1.001)
+    with pytest.raises(AssertionError):
+        check_small(wrong)
+
+
+def test_modules_of_cases_load_without_torch_and_without_kernels():
+    code = (
+        "import sys; from benchmarks.kernels.runner import subjects; subjects(); "
+        "print([name for name in ('torch', 'jax', 'numpy', 'pyptx', 'matplotlib') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_names_of_cases_are_unique_and_numbers_are_possible():
+    cases = [case for rows in SUBJECTS.values() for case in rows]
+    assert len({case.name for case in cases}) == len(cases)
+    for case in cases:
+        assert case.bytes > 0, case.name
+        assert case.flops >= 0, case.name
+        assert 0 <= case.tolerance < 0.1, case.name
+        assert case.goal_us is None or case.goal_us > 0, case.name
+        assert not {"ours", "copy"} & set(case.rivals), case.name
+
+
+def test_cases_are_chosen_by_subject_or_by_the_beginning_of_their_names():
+    for subject, rows in SUBJECTS.items():
+        assert subjects([subject]) == {subject: rows}
+        for case in rows:
+            assert case in subjects([case.name])[subject]
+    assert not subjects(["no such subject"])
+
+
+@pytest.mark.torch
+@pytest.mark.hopper
+def test_kernels_equal_their_references_on_small_inputs():
+    for case in SHARE:
+        check_small(case)
+
+
+def test_a_rival_that_is_not_here_is_an_error_when_it_is_called_and_not_before():
+    rival = late("no_such_module_of_rivals:gemm")
+    with pytest.raises(ImportError):
+        rival()
+    with pytest.raises(AttributeError):
+        late("math:no_such_function")()
+
+
+def test_the_command_lists_its_cases():
+    command = [sys.executable, "-m", "benchmarks.kernels", "--list"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{name}: {case.name}" for name, rows in SUBJECTS.items() for case in rows]
+
+
+def test_the_command_refuses_a_name_that_it_does_not_know():
+    command = [sys.executable, "-m", "benchmarks.kernels", "gemmm"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no subject or case is called gemmm" in done.stderr

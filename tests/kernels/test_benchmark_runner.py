@@ -1,0 +1,115 @@
+"""The runner checks before it measures, and says of everything what became of it; here on the CPU."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from benchmarks.kernels import gpu
+from benchmarks.kernels.case import Case, late, normal
+from benchmarks.kernels.results import COPY, OURS
+from benchmarks.kernels.runner import examine, examine_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+pytestmark = pytest.mark.torch
+
+
+@dataclass
+class Processor:
+    """A device that is the CPU: a capture is a list of calls."""
+
+    name: str = "cpu"
+    cache: int = 1 << 12
+    captured: list[int] = field(default_factory=list)
+
+    def cache_bytes(self) -> int:
+        return self.cache
+
+    def stopwatch(self, run: Callable[[], object], /) -> float:
+        begun = time.perf_counter()
+        run()
+        return (time.perf_counter() - begun) * 1e6
+
+    def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
+        assert held <= len(calls)
+        self.captured.append(len(calls))
+        return lambda: [call() for call in calls]
+
+
+PRODUCT = Case(
+    name="product",
+    kernel=late("torch:matmul"),
+    make=normal((32, 16), (16, 8), dtype="float32"),
+    rivals={"einsum": lambda a, b: late("torch:einsum")("mk,kn->mn", a, b)},
+    reference=lambda a, b: a.double() @ b.double(),
+    tolerance=1e-5,
+    bytes=(32 * 16 + 16 * 8 + 32 * 8) * 4,
+    flops=2 * 32 * 16 * 8,
+)
+
+
+def test_a_case_is_checked_and_then_measured_beside_its_rivals_and_the_copy():
+    result = examine(PRODUCT, Processor(), seconds=1.5)
+    assert not result.failure
+    assert 0 < result.error <= PRODUCT.tolerance
+    assert set(result.times) == {OURS, COPY, "einsum"}
+    assert set(result.speeds) == {COPY, "einsum"}
+    for found in (*result.times.values(), *result.speeds.values()):
+        assert 0 < found.low <= found.middle <= found.high
+
+
+def test_a_wrong_kernel_is_not_measured():
+    device = Processor()
+    wrong = replace(PRODUCT, kernel=lambda a, b: a @ b * 1.01)
+    result = examine(wrong, device, seconds=2)
+    assert result.failure.startswith("wrong: error 1.0e-02")
+    assert not result.times
+    assert not device.captured
+
+
+def test_a_kernel_that_raises_fails_alone():
+    def broken(*_):
+        raise ValueError("no such kernel\nand more")
+
+    runs = list(examine_all({"s": [replace(PRODUCT, kernel=broken), PRODUCT]}, Processor(), {}, seconds=4))
+    assert [len(run.results) for run in runs] == [1, 2]
+    first, second = runs[-1].results
+    assert first.failure == "failed: ValueError: no such kernel"
+    assert not second.failure
+
+
+def test_rivals_that_are_missing_or_wrong_are_named_with_the_reason():
+    rivals = {"gone": late("no_such_module_of_rivals:gemm"), "wrong": lambda a, b: a @ b + 1, **PRODUCT.rivals}
+    result = examine(replace(PRODUCT, rivals=rivals), Processor(), seconds=1.5)
+    assert set(result.times) == {OURS, COPY, "einsum"}
+    assert result.absent["gone"].startswith("ModuleNotFoundError: No module named")
+    assert result.absent["wrong"].startswith("its error is")
+
+
+def test_cases_for_which_no_time_is_left_say_so():
+    result = examine(PRODUCT, Processor(), seconds=0.5)
+    assert "no time" in result.failure
+
+
+@pytest.mark.parametrize(("cache", "size", "sets"), [(1000, 1000, 4), (1000, 300, 14), (1000, 10_000, 2), (0, 1, 2)])
+def test_buffers_rotate_through_four_times_the_cache(cache, size, sets):
+    assert gpu.copies(Processor(cache=cache), size) == sets
+
+
+def test_a_rotation_draws_every_set_anew():
+    sets = gpu.rotation(Processor(cache=5 * PRODUCT.bytes), PRODUCT)
+    assert len(sets) == 20
+    assert len({float(a.sum()) for a, _ in sets}) == 20
+
+
+def test_what_is_replayed_calls_whole_turns_of_the_rotation():
+    seen = []
+    found = gpu.replay(Processor(), seen.append, [(1,), (2,), (3,)])
+    assert found.calls % 3 == 0
+    seen.clear()
+    found.run()
+    assert seen == [1, 2, 3] * (found.calls // 3)
