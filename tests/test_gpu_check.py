@@ -49,6 +49,11 @@ def test_a_run_in_which_all_went_well_passes(tmp_path: Path) -> None:
     assert "met       eager: 4.00 us" in printed
 
 
+def test_a_run_of_benchmarks_alone_needs_no_test(tmp_path: Path) -> None:
+    assert summarise(tmp_path, {"build": "0", "kernels_norms": "0"}, [])[0] == 0
+    assert summarise(tmp_path, {"build": "0", "kernels_norms": "1"}, [])[0] == 1
+
+
 @pytest.mark.parametrize(
     ("stages", "lines", "shown"),
     [
@@ -83,6 +88,11 @@ def test_the_script_is_legal_and_names_files_that_are_there() -> None:
     script = ROOT / "tools" / "gpu_check.sh"
     subprocess.run([shutil.which("bash") or "sh", "-n", script], check=True)
     text = script.read_text(encoding="utf-8")
-    for word in ("tools/gpu_summary.py", "benchmarks/launch.py", "tests/gpu/test_hardware_truth.py"):
-        assert (ROOT / word).is_file()
+    for word in (
+        "tools/gpu_summary.py",
+        "benchmarks/launch.py",
+        "tests/gpu/test_hardware_truth.py",
+        "benchmarks/kernels",
+    ):
+        assert (ROOT / word).exists()
         assert word.removeprefix("tests/gpu/").removesuffix(".py") in text

@@ -7,8 +7,10 @@
 #
 # Each stage has a time limit, and all of them together GPU_CHECK_SECONDS (570), so that what hangs costs its own share: first
 # what is fast and tells most. Everything goes to the folder OUT (default: gpu_results): log.txt, outcomes.jsonl (a line for
-# each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json (the benchmark) and
-# summary.json. The exit status says whether all of it went well. PYTHON names the interpreter (default: python3).
+# each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json (the benchmark), kernels/
+# (the kernels' benchmarks: a table, a plot, and a JSON file for each subject) and summary.json. The exit status says whether
+# all of it went well. PYTHON names the interpreter (default: python3); GPU_CHECK_ONLY, a pattern, the stages that run
+# beside `machine` and `build`: GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or 'test_t*'.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,12 +21,14 @@ ends=${GPU_CHECK_SECONDS:-570}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$OUT"
-rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,summary.json} "$OUT"/truth_*.json
+rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,summary.json} "$OUT"/truth_*.json "$OUT"/kernels/*
 
 # stage NAME SECONDS COMMAND...: run it within its limit and what is left of all; keep its output, its status and its time.
 stage() {
   local name=$1 limit=$2 begun=$SECONDS status
   shift 2
+  # shellcheck disable=SC2254 # a pattern, on purpose
+  case $name in machine | build | ${GPU_CHECK_ONLY:-*}) ;; *) return ;; esac
   [ "$limit" -le $((ends - SECONDS)) ] || limit=$((ends - SECONDS))
   printf '\n== %s (%d s at most)\n' "$name" "$limit" | tee -a "$OUT/log.txt"
   if [ "$limit" -lt 5 ]; then
@@ -74,6 +78,15 @@ run_listed() {
 run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_torch:120
 stage benchmark 110 "$python" benchmarks/launch.py --json "$OUT/launch.json"
 run_listed test_jax:90 test_hardware_truth:60
+
+# A process for each subject: what hangs or breaks the context costs its own share.
+plot=()
+"$python" -c 'import matplotlib' 2>/dev/null || plot=(--no-plot)
+for path in benchmarks/kernels/cases/[!_]*.py; do
+  subject=$(basename "$path" .py)
+  stage "kernels_$subject" 60 "$python" -m benchmarks.kernels "$subject" --seconds 45 --out "$OUT/kernels" "${plot[@]}"
+done
+
 for path in tests/gpu/test_*.py; do
   cut -f1 "$work/stages.tsv" | grep -qx "$(basename "$path" .py)" || run_tests "$(basename "$path" .py)" 60
 done

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.kernels import report
@@ -34,6 +35,8 @@ def main() -> int:
         listed = [f"{subject}: {case.name}" for subject, cases in chosen.items() for case in cases]
         sys.stdout.writelines(f"{line}\n" for line in listed)
         return 0
+    if not options.no_plot and find_spec("matplotlib") is None:
+        parser.error("the plot needs matplotlib: pip install matplotlib, or leave it out: --no-plot")
     device, failed = Cuda(), False
     for run in examine_all(chosen, device, where(device), options.seconds):
         save(run, options.out)  # at once: what hangs or dies must not take along what was known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -183,9 +182,3 @@ def test_the_plot_is_a_picture(tmp_path: Path):
     save(Run("a_gemm", PLACE, (GOOD, BAD)), tmp_path)
     assert report.write(tmp_path) == (tmp_path / "kernels.md").read_text(encoding="utf-8")
     assert (tmp_path / "kernels.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-
-
-def test_a_plot_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(RuntimeError, match="pip install matplotlib"):
-        report.plot([Run("a_gemm", PLACE, (GOOD,))], tmp_path / "kernels.png")
