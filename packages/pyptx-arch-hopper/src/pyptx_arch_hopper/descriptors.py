@@ -103,8 +103,10 @@ def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset
     return result
 
 
-def advance(descriptor: Reg, byte_offset: int) -> Reg:
+def advance(descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
     """Emit one `add.s64` and return the descriptor of what lies `byte_offset` bytes further on.
+
+    With `times`, a 32-bit register, one `mad.wide.u32` instead: as many times as far.
 
     It must stay inside the 256 KiB that an address field spans, which shared memory always does.
     """
@@ -116,8 +118,13 @@ def advance(descriptor: Reg, byte_offset: int) -> Reg:
     if number is None or number % UNIT_BYTES:
         raise OperandError(f"a descriptor cannot advance by {byte_offset!r} bytes", hint=f"it counts in {UNIT_BYTES}")
     trace = active("ptx.wgmma.advance")
-    result = trace.fresh(u64)
-    trace.emit(("add", "s64"), (result, descriptor, number // UNIT_BYTES))
+    low, high, result = trace.fresh(u32), trace.fresh(u32), trace.fresh(u64)
+    trace.emit(("mov", "b64"), ([low, high], descriptor))
+    if times is None:
+        trace.emit(("add", "u32"), (low, low, number // UNIT_BYTES))
+    else:
+        trace.emit(("mad", "lo", "u32"), (low, times, number // UNIT_BYTES, low))
+    trace.emit(("mov", "b64"), (result, [low, high]))
     return result
 
 

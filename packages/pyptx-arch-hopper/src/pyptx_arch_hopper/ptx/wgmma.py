@@ -222,9 +222,12 @@ class Wgmma:
         layout = tile_of(tile)
         return descriptor_of("ptx.wgmma.descriptor", tile, 0 if layout is None else layout.offset(mn=mn, k=k))
 
-    def advance(self, descriptor: Reg, byte_offset: int) -> Reg:
-        """Emit one `add.s64` and return the descriptor `byte_offset` bytes further on (see `SharedTile.offset`)."""
-        return advance(descriptor, byte_offset)
+    def advance(self, descriptor: Reg, byte_offset: int, *, times: Reg | None = None) -> Reg:
+        """Emit one `add.s64` and return the descriptor `byte_offset` bytes further on (see `SharedTile.offset`).
+
+        With `times` (a u32 register, such as the number of a stage) so many times as far, by one `mad.wide.u32`.
+        """
+        return advance(descriptor, byte_offset, times)
 
     def make_descriptor(
         self,
