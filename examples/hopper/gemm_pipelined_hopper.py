@@ -1,8 +1,9 @@
 """Matrix product, the second step: a ring of tiles, so that TMA copies while the tensor cores multiply.
 
-Two warpgroups share a tile of 128 x 128 of C, 64 rows each. Tiles of A and B go around a ring of four stages. Each stage
-has two barriers: *full* ends a phase when TMA has brought the bytes, *empty* when every warp has read them. One group of
-products stays in flight: while the tensor cores work on one stage, the stage before it is handed back and filled again.
+Two warpgroups share a tile of 128 x 128 of C, 64 rows each. Tiles of A and B go around a ring of four stages. Each
+stage has two barriers: *full* ends a phase when TMA has brought the bytes, *empty* when every warp has read them. One
+group of products stays in flight: while the tensor cores work on one stage, the one before it is handed back and
+filled again.
 
 What is left to gain: the warp that fills stages also multiplies, and waits for everybody else in between.
 `gemm_warp_specialised.py` is the next step.

@@ -1,12 +1,12 @@
 """Matrix product, the first step: `C = A · B` in bf16, a tile of 64 x 64 to each block of one warpgroup.
 
-For every 64 of K, one thread asks TMA for a tile of A and one of B, all wait for the bytes, and the tensor cores take the
-product straight from shared memory: four `wgmma` of 16 columns of A each. Nothing overlaps yet: while TMA copies, the
-tensor cores wait. `gemm_pipelined_hopper.py` is the next step.
+For every 64 of K, one thread asks TMA for a tile of A and one of B, all wait for the bytes, and the tensor cores take
+the product straight from shared memory: four `wgmma` of 16 columns of A each. Nothing overlaps yet: while TMA copies,
+the tensor cores wait. `gemm_pipelined_hopper.py` is the next step.
 
-A is M x K, B is K x N, C is M x N, each with its rows one behind the other. M, N and K may be any numbers of which TMA can
-make rows: N and K are multiples of 8, so that rows are multiples of 16 bytes. What a tile has beyond the edges, TMA fills
-with zeros.
+A is M x K, B is K x N, C is M x N, each with its rows one behind the other. M, N and K may be any numbers of which TMA
+can make rows: N and K are multiples of 8, so that rows are multiples of 16 bytes. What a tile has beyond the edges, TMA
+fills with zeros.
 
     python examples/hopper/gemm_simple_hopper.py
 """

@@ -1,0 +1,278 @@
+"""Matrix product, the last step: persistent, in clusters, with stores that nobody waits for.
+
+To the producer and the consumers of `gemm_warp_specialised.py` come
+
+- **persistence**: as many blocks as there are multiprocessors, each of which takes tile after tile. The producer is
+  filling stages for the next tile while the consumers still store the last one;
+- **clusters**: two blocks, one tile below the other, need the same columns of B. Each fetches half of them, and TMA
+  writes it to both: two thirds of the traffic with L2;
+- **an order of tiles** in bands of a few rows, so that what runs at the same time reads few rows of A and few columns
+  of B, which L2 still holds; it is computed from the number of the tile;
+- **stores by TMA**: each warp rounds 16 rows of its accumulator to bf16, puts 64 columns at a time into shared memory
+  by `stmatrix`, where they lie swizzled, and TMA writes them out while the next ones, or the next tile's, are computed.
+
+A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
+multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for; all else is cut off at the edges.
+
+    python examples/hopper/gemm_highperf_hopper.py
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, bf16x2, f32, u32
+
+ROWS = 64  # of C to a warpgroup: the M of a product
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """How the product is cut up. The defaults are for large matrices on a device of 132 multiprocessors."""
+
+    block_m: int = 128
+    block_n: int = 256
+    block_k: int = 64
+    stages: int = 4
+    cluster: int = 2  # blocks below each other that share what they read of B
+    band: int = 8  # clusters below each other that are taken before the next column
+    blocks: int = 132  # at most, in the grid
+    b_major: str = "MN"
+
+    @property
+    def threads(self) -> int:
+        """One warpgroup produces, the others consume."""
+        return 128 * (1 + self.block_m // ROWS)
+
+    @property
+    def a_tile(self) -> SharedTile:
+        """What a block holds of A."""
+        return SharedTile(bf16, (self.block_m, self.block_k), stages=self.stages)
+
+    def b_tile(self, share: int = 1) -> SharedTile:
+        """Describe what a block holds of B, or the part of it that each of `share` blocks fetches."""
+        columns = self.block_n // share
+        shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
+        return SharedTile(bf16, shape, major=self.b_major, stages=self.stages)
+
+    @property
+    def c_tile(self) -> SharedTile:
+        """What a warp stores at a time, and how many of these there are: two for each consuming warp, or one."""
+        buffers = 2 if self.block_n // 64 % 2 == 0 else 1
+        return SharedTile(bf16, (16, 64), stages=buffers * self.block_m // 16)
+
+    def extent(self, M: int, N: int) -> tuple[int, int]:
+        """Return how many tiles there are, of a whole cluster each: below each other, and side by side."""
+        return -(-M // (self.block_m * self.cluster)), -(-N // self.block_n)
+
+    def grid(self, M: int, N: int, K: int) -> int:
+        """Return the number of blocks: all that run at the same time, unless there are fewer tiles."""
+        rows, columns = self.extent(M, N)
+        return min(rows * columns, self.blocks // self.cluster) * self.cluster
+
+    # --- the parts of the kernel ------------------------------------------------------------------------
+
+    def tiles(self, M, N):
+        """Yield row and column of every tile of this block: bands of rows, down and then to the right in each."""
+        rows, columns = self.extent(M, N)
+        first, step = ptx.special.clusterid.x(), self.grid(M, N, 0) // self.cluster
+        rank = ptx.special.cluster_ctarank()
+        for tile in ptx.range_(first, rows * columns, step):
+            top = tile // (self.band * columns) * self.band
+            inside, height = tile - top * columns, ptx.min(u32, reg.scalar(u32), rows - top, self.band)
+            column = inside // height
+            row = top + (inside - column * height)
+            yield (row * self.cluster + rank) * self.block_m, column * self.block_n
+
+    def produce(self, a, b, c, shared):
+        """Fill one stage after the other, each as soon as the consumers of all blocks have read what was in it."""
+        A, B, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
+        everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        start = reg.from_(shared.b, u32) + rank * part.stage_bytes
+        for row, column in self.tiles(*c.shape):
+            share = column + rank * part.mn
+            for k in ptx.range_(0, a.shape[1], self.block_k):
+                stage, phase = ring.advance()
+                ptx.mbarrier.wait(shared.empty[stage], phase)
+                full = shared.full[stage]
+                ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
+                ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=a, coord=(k, row), mbar=full)
+                place = start + stage * B.stage_bytes
+                for panel in range(part.panels):
+                    side = share + panel * part.panel_columns
+                    ptx.cp.async_.bulk.tensor_2d(
+                        dst=ptx.addr(place, panel * part.panel_bytes),
+                        src=b,
+                        coord=(k, side) if self.b_major == "K" else (side, k),
+                        mbar=full,
+                        multicast_mask=everyone,
+                    )
+
+    def consume(self, c, shared, group, steps):
+        """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
+        A, B = self.a_tile, self.b_tile()
+        a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.a), A.offset(mn=ROWS), times=group)
+        b0 = ptx.wgmma.descriptor(shared.b)
+        acc = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32)
+        ring, read = ptx.pipeline(self.stages), Reader(self, shared)
+        for row, column in self.tiles(*c.shape):
+            for step in ptx.range_(0, steps):
+                stage, phase = ring.advance()
+                ptx.mbarrier.wait(shared.full[stage], phase)
+                a = ptx.wgmma.advance(a0, A.stage_bytes, times=stage)
+                b = ptx.wgmma.advance(b0, B.stage_bytes, times=stage)
+                self.multiply(acc, a, b, fresh=step == 0)
+                ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
+                with ptx.if_(step > 0):
+                    read.release()
+            ptx.wgmma.wait_group(0)
+            read.release()
+            self.store(acc, c, shared.c, row + group * ROWS, column)
+        ptx.cp.async_.bulk.wait_group(0)
+
+    def multiply(self, acc, a, b, fresh):
+        """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
+        A, B = self.a_tile, self.b_tile()
+        ptx.wgmma.fence()
+        for k in range(0, self.block_k, A.k_step):
+            ptx.wgmma.mma_async(
+                shape=(ROWS, self.block_n, A.k_step),
+                dtype_d=f32,
+                dtype_a=bf16,
+                dtype_b=bf16,
+                d=acc,
+                a=a,
+                b=b,
+                a_k_offset=A.offset(k=k),
+                b_k_offset=B.offset(k=k),
+                scale_d=True if k else ~fresh,
+                trans_b=int(self.b_major == "MN"),
+            )
+        ptx.wgmma.commit_group()
+
+    def store(self, acc, c, staged, row, column):
+        """Round the accumulator, and let TMA write each warp's 16 rows, 64 columns at a time."""
+        C, warp, lane = self.c_tile, (ptx.special.tid.x() >> 5) - 4, ptx.special.laneid()
+        buffers = C.stages * 16 // self.block_m
+        row += (warp & 3) * 16
+        y, x = lane & 15, (lane >> 4) * 8  # the eight columns that a lane gives to stmatrix
+        elected, packed = ptx.elect_sync(), reg.array(b32, 4)
+        for panel in range(self.block_n // 64):
+            buffer = warp * buffers + panel % buffers
+            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # what was in this buffer is on its way
+            ptx.bar.warp.sync()
+            for block in range(panel * 32, panel * 32 + 32, 8):  # 16 columns: 8 registers
+                for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
+                    ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
+                ptx.stmatrix(smem=staged.address(buffer, y, x + block * 2 % 64), regs=packed)
+            ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
+            ptx.bar.warp.sync()
+            with ptx.if_(elected):
+                ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=staged[buffer], coord=(column + panel * 64, row))
+                ptx.cp.async_.bulk.commit_group()
+
+    def kernel(self):
+        """Put the parts together."""
+
+        @kernel(
+            in_specs=(self.a_tile.tma_tile("M", "K"), self.b_tile(self.cluster).tma_tile(*self.b_dims)),
+            out_specs=(self.c_tile.tma_tile("M", "N"),),
+            grid=self.grid,
+            block=self.threads,
+            cluster=self.cluster,
+            arch="sm_90a",
+            raw_directives=[("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))],  # setmaxnreg needs to know
+        )
+        def gemm(a, b, c) -> None:
+            """Multiply, each block tile after tile of C."""
+            shared = Shared(self)
+            tid = reg.from_(ptx.special.tid.x(), u32)
+            leader = (tid < 32) & ptx.elect_sync()
+            with ptx.if_(leader):
+                shared.begin()
+            ptx.cluster.sync()
+
+            with ptx.if_(tid < 128):
+                ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
+                with ptx.if_(leader):
+                    self.produce(a, b, c, shared)
+            with ptx.else_():
+                ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
+                self.consume(c, shared, (tid >> 7) - 1, steps=-(-a.shape[1] // self.block_k))
+            ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
+            ptx.ret()
+
+        return gemm
+
+    @property
+    def b_dims(self) -> tuple[str, str]:
+        """The dimensions of B as it lies."""
+        return ("N", "K") if self.b_major == "K" else ("K", "N")
+
+
+class Shared:
+    """What lies in a block's shared memory."""
+
+    def __init__(self, plan: Gemm) -> None:
+        """Allocate the tiles and the barriers of their stages."""
+        self.plan = plan
+        self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile()), smem.tile(plan.c_tile)
+        self.full, self.empty = smem.mbarrier(plan.stages), smem.mbarrier(plan.stages)
+
+    def begin(self):
+        """Initialise the barriers: a stage is full by its bytes, and empty by an arrival of each warp that reads it."""
+        for stage in range(self.plan.stages):
+            ptx.mbarrier.init(self.full[stage], 1)
+            ptx.mbarrier.init(self.empty[stage], self.plan.cluster * self.plan.block_m // 16)
+        ptx.fence.mbarrier_init()
+
+
+class Reader:
+    """A consuming warp's place in the ring: the stages that it has read, of its own block and of the others."""
+
+    def __init__(self, plan: Gemm, shared: Shared) -> None:
+        """Let each of the first lanes look after one block of the cluster."""
+        lane = ptx.special.laneid()
+        block = lane & (plan.cluster - 1)
+        self.ring, self.arrives = ptx.pipeline(plan.stages), lane < plan.cluster
+        self.empty = ptx.mbarrier.array(ptx.cluster.map_shared_u32(shared.empty, block), 0, plan.stages)
+
+    def release(self):
+        """Tell the producers of all blocks that this warp has read one stage more."""
+        stage, _ = self.ring.advance()
+        ptx.mbarrier.arrive_cluster(self.empty.at(stage), pred=self.arrives)
+
+
+@functools.cache
+def build_gemm(**sizes: int | str):
+    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, cluster=1)`."""
+    return Gemm(**sizes).kernel()
+
+
+gemm = build_gemm()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Compute the same in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((600, 328), (328, 520)))
+    expected = reference(a, b)
+    error = np.abs(gemm(a, b) - expected).max() / np.abs(expected).max()
+    print(f"gemm_highperf_hopper 600x520x328: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()
