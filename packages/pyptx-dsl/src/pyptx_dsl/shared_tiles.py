@@ -160,17 +160,21 @@ class SharedTile:
             )
         return self.shape[0], self.panel_columns
 
-    def tma_tile(self, rows: Dim, columns: Dim) -> Tile:
-        """Return the Tile of an array of `rows` x `columns` whose TMA copies fill this tile, panel by panel.
+    def tma_tile(self, *dims: Dim) -> Tile:
+        """Return the Tile of an array `[…, rows, columns]` whose TMA copies fill this tile, panel by panel.
 
-        Raise SpecError for bits, which TMA does not count.
+        Dimensions in front of the rows count matrices; a copy is of one of them. Raise SpecError for fewer than two
+        dimensions, and for bits, which TMA does not count.
         """
+        if len(dims) < 2:
+            raise SpecError(f"{self!r}: an array of tiles has rows and columns, not {dims!r}")
         if self.dtype.bits < b8.bits:
             raise self._wrong(
                 f"TMA counts bytes, and no {self.dtype}",
                 f"declare the array as b8, with a box of {self.shape[0]} x {self.panel_width} bytes",
             )
-        return Tile(rows, columns, self.dtype, layout=self.tma_layout, tma_box=self.tma_box)
+        box = (*(1 for _ in dims[2:]), *self.tma_box)
+        return Tile(*dims, self.dtype, layout=self.tma_layout, tma_box=box)
 
     # --- descriptors --------------------------------------------------------------------------------
 
