@@ -123,7 +123,8 @@ def descriptors() -> tuple[Call, ...]:
         Call("a number as scale_d", lambda b: _tiles(b, scale_d=b.u32), emits=10, needs=WARPGROUPS),
         Call("a descriptor of a stage", lambda b: wgmma.descriptor(b.tile[1], k=16), emits=4, needs="any"),
         Call("of a stage in a register", lambda b: wgmma.descriptor(b.tile[b.u32], k=16), emits=6, needs="any"),
-        Call("an advance", lambda b: wgmma.advance(b.u64, 32), needs="any"),
+        Call("an advance", lambda b: wgmma.advance(b.u64, 32), emits=3, needs="any"),
+        Call("an advance by stages", lambda b: wgmma.advance(b.u64, 8192, times=b.u32), emits=3, needs="any"),
         Call("by hand", lambda b: wgmma.masked_descriptor(b.u32), emits=4, needs="any"),
         Call("by hand, further on", lambda b: wgmma.masked_descriptor(b.u32, byte_offset=-64), emits=5, needs="any"),
         Call(

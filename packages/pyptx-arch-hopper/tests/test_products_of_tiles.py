@@ -60,6 +60,8 @@ class Reader:
                 self.copy(operands)
             elif opcode.startswith("wgmma.mma_async"):
                 self.multiply(opcode, operands)
+            elif name == "mov" and "{" in operands:
+                self.move_halves(*re.findall(r"%\w+", operands), apart=operands.startswith("{"))
             elif name in {"mov", "cvta", "bfe", "cvt", "or", "add"}:
                 self.compute(name, operands.split(", "))
         return self.sums
@@ -74,6 +76,14 @@ class Reader:
 
     def number(self, text: str) -> int:
         return int(self.value(text))
+
+    def move_halves(self, first: str, second: str, third: str, *, apart: bool) -> None:
+        """Take 64 bits apart (`{low, high}, whole`), or put them together (`whole, {low, high}`)."""
+        if apart:
+            whole = self.number(third)
+            self.registers[first], self.registers[second] = whole & 0xFFFF_FFFF, whole >> 32
+        else:
+            self.registers[first] = self.number(second) | self.number(third) << 32
 
     def compute(self, name: str, operands: list[str]) -> None:
         first = self.value(operands[1])

@@ -133,6 +133,7 @@ CALLS: tuple[tuple[Callable[[], object], str], ...] = (
     (lambda: ptx.wgmma.descriptor(smem.tile(K_MAJOR), k=8), "no product can begin at mn=0, k=8 * row 7"),
     (lambda: ptx.wgmma.descriptor(smem.wgmma_tile(bf16, (64, 64))[reg.scalar(u32)]), "that only the GPU knows"),
     (lambda: ptx.wgmma.advance(reg.scalar(u32), 32), "no descriptor"),
+    (lambda: ptx.wgmma.advance(reg.scalar(u64), 32, times=reg.scalar(u64)), "no number of times"),
     (lambda: descriptor(leading_byte_offset=8), "leading_byte_offset=8: a descriptor counts in 16 bytes"),
     (lambda: descriptor(stride_byte_offset=1 << 18), "stride_byte_offset=262144: a descriptor counts in 16 bytes"),
     (lambda: descriptor(swizzle=4), "swizzle=4: a descriptor has 0 to 3"),

@@ -95,6 +95,7 @@ def test_a_product_may_begin_at_rows_further_down(tile: SharedTile, data: st.Dat
 def test_the_sizes_agree(tile: SharedTile) -> None:
     box = tile.tma_box
     assert tile.dtype is b1 or tile.tma_tile("R", "C").resolve_box({"R": 4096, "C": 4096}) == box
+    assert tile.dtype is b1 or tile.tma_tile("G", "R", "C").tma_box == (1, *box)
     assert box == (tile.shape[0], tile.panel_columns)
     assert box[0] * box[1] * tile.dtype.bits // 8 == tile.panel_bytes
     assert tile.bytes == tile.stages * tile.panels * tile.panel_bytes
@@ -176,6 +177,7 @@ def test_the_picture_shows_where_each_chunk_of_a_row_lies() -> None:
         (lambda: SharedTile(tf32, (64, 32), major="MN"), "16-bit types only"),
         (lambda: SharedTile(bf16, (512, 64)).tma_box, "a TMA box has at most 256 rows"),
         (lambda: SharedTile(b1, (64, 256)).tma_tile("M", "K"), "TMA counts bytes, and no b1"),
+        (lambda: SharedTile(bf16, (64, 64)).tma_tile("M"), "an array of tiles has rows and columns"),
         (lambda: SharedTile(bf16, (64, 64)).offset(k=8), "no product can begin at mn=0, k=8"),
         (lambda: SharedTile(bf16, (64, 64)).offset(mn=4), "no product can begin at mn=4, k=0"),
         (lambda: SharedTile(bf16, (64, 64)).offset(k=64), "outside of 64 x 64"),

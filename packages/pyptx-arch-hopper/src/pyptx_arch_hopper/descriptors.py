@@ -104,9 +104,10 @@ def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset
 
 
 def advance(descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
-    """Emit one `add.s64` and return the descriptor of what lies `byte_offset` bytes further on.
+    """Emit three instructions and return the descriptor of what lies `byte_offset` bytes further on.
 
-    With `times`, a 32-bit register, one `mad.wide.u32` instead: as many times as far.
+    The address is in the lower half, which is all that changes: ptxas then knows the upper half to be constant, where
+    an addition in 64 bits would make it compute that too. With `times`, a 32-bit register, as many times as far.
 
     It must stay inside the 256 KiB that an address field spans, which shared memory always does.
     """

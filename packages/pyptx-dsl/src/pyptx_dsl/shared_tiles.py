@@ -167,7 +167,7 @@ class SharedTile:
         dimensions, and for bits, which TMA does not count.
         """
         if len(dims) < 2:
-            raise SpecError(f"{self!r}: an array of tiles has rows and columns, not {dims!r}")
+            raise self._wrong(f"an array of tiles has rows and columns, not {dims!r}", 'tma_tile("M", "K")')
         if self.dtype.bits < b8.bits:
             raise self._wrong(
                 f"TMA counts bytes, and no {self.dtype}",

@@ -91,7 +91,7 @@ class Wgmma:
         `a` is four 32-bit registers, or a matrix in shared memory; `b` is one in shared memory. A matrix there is a
         descriptor in a u64 register, or a tile of `smem.tile` (or a stage of one), whose descriptor is then computed in
         front by three instructions, one more for a static address; `a_k_offset` and `b_k_offset` are bytes from its
-        start (`SharedTile.offset`), and cost one `add` with a descriptor. `scale_d` is a constant, a predicate, or a
+        start (`SharedTile.offset`), and cost an `advance` with a descriptor. `scale_d` is a constant, a predicate, or a
         32-bit register, which one `setp` compares with 0. `scale_a=-1` and `scale_b=-1` negate (floating point only).
         `trans_a` and `trans_b` are 1 for MN-major (16-bit types in shared memory only); left out, the tile says it.
         `satfinite` clamps integer sums.
@@ -223,9 +223,11 @@ class Wgmma:
         return descriptor_of("ptx.wgmma.descriptor", tile, 0 if layout is None else layout.offset(mn=mn, k=k))
 
     def advance(self, descriptor: Reg, byte_offset: int, *, times: Reg | None = None) -> Reg:
-        """Emit one `add.s64` and return the descriptor `byte_offset` bytes further on (see `SharedTile.offset`).
+        """Return the descriptor `byte_offset` bytes further on (see `SharedTile.offset`), by three instructions.
 
-        With `times` (a u32 register, such as the number of a stage) so many times as far, by one `mad.wide.u32`.
+        `mov.b64` takes it apart, `add.u32` advances its lower half, where the address is, and `mov.b64` puts it
+        together; ptxas makes one instruction of the three. With `times` (a u32 register, such as the number of a stage)
+        it is so many times as far, by `mad.lo.u32` instead of `add.u32`.
         """
         return advance(descriptor, byte_offset, times)
 
