@@ -29,12 +29,13 @@ bar.sync 0;
 """
 LOAD = """
 @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], {size};
-@%p0 cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
-    [%r2], [%rd2, {{{corner}}}], [bar];
+@%p0 cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes
+    [%r2], [%rd2, {{{corner}}}], [bar]{offsets};
 WAIT:
 mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
 @!%p1 bra WAIT;
 """
+TILE = {"mode": "tile", "offsets": ""}
 # Every thread copies words of shared memory to `out`.
 OUT = """
 mov.u32 %r5, %r0;
@@ -75,7 +76,7 @@ def loaded(
     """Load a box, and return the bytes of shared memory."""
     out = np.zeros(size, np.uint8)
     spelt = ", ".join(map(str, reversed(corner)))
-    body = HEAD + LOAD.format(size=size, rank=array.ndim, corner=spelt) + OUT.format(words=size // 4)
+    body = HEAD + LOAD.format(size=size, rank=len(corner), corner=spelt, **TILE) + OUT.format(words=size // 4)
     result = execute(body, out, Mapped(array, described), block=64, parameters=PARAMETERS, before=BEFORE, **options)
     assert [str(finding) for finding in result.findings] == []
     return out
@@ -102,11 +103,12 @@ def test_a_box_is_loaded(schedule: dict[str, Any], shape: tuple[int, ...], box: 
     assert found.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("steps", [(1, 2), (3, 1), (2, 4)])
-def test_element_strides_leave_elements_out(steps: tuple[int, int]) -> None:
-    array = np.random.default_rng(0).standard_normal((20, 64)).astype(np.float32)
-    expected = box_of(array, (8, 16), (15, 56), steps, 0)
-    found = loaded(array, map_of(array, (8, 16), "f32", steps=steps), (15, 56), expected.nbytes)
+# The innermost dimension has none: the hardware ignores it.
+@pytest.mark.parametrize("steps", [(1, 2, 1), (3, 1, 1), (2, 4, 1)])
+def test_element_strides_leave_elements_out(steps: tuple[int, int, int]) -> None:
+    array = np.random.default_rng(0).standard_normal((9, 10, 24)).astype(np.float32)
+    expected = box_of(array, (5, 8, 16), (2, 6, 12), steps, 0)
+    found = loaded(array, map_of(array, (5, 8, 16), "f32", steps=steps), (2, 6, 12), expected.nbytes)
     assert found.tobytes() == expected.tobytes()
 
 
@@ -116,6 +118,41 @@ def test_what_is_out_of_bounds_can_be_nan() -> None:
     assert (found[:2, :4] == 1).all()
     assert np.isnan(found[2:]).all()
     assert np.isnan(found[:, 4:]).all()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "tf32", "f64"])
+def test_what_fills_up_is_a_nan_of_every_type(dtype: str) -> None:
+    """The hardware fills words of 16 bits, and each type finds a NaN in them."""
+    size = {"f64": 8, "f32": 4, "tf32": 4}.get(dtype, 2)
+    array = np.zeros((1, 32 // size), f"<u{size}")
+    found = loaded(array, map_of(array, (2, 32 // size), dtype, fill="nan"), (0, 0), 64)
+    assert (found[32:].view(np.uint16) == 0x7FF7).all()
+    assert not found[:32].any()
+
+
+def rounded_to_tf32(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the nearest values with 10 bits of fraction, of two the one farther from zero, in exact arithmetic."""
+    fraction, exponent = np.frexp(values.astype(np.float64))
+    return np.ldexp(np.trunc(fraction * 2**11 + np.copysign(0.5, fraction)), exponent - 11).astype(np.float32)
+
+
+def test_elements_are_rounded_to_tf32_on_their_way() -> None:
+    values = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    values[0] = [1 + 2**-11, 1 + 2**-11 - 2**-20, -1 - 2**-11, 1 + 3 * 2**-11, 2 - 2**-12, np.inf, 0, 1e-40]
+    found = loaded(values, map_of(values, (8, 8), "tf32"), (0, 0), 256).view(np.float32).reshape(8, 8)
+    expected = rounded_to_tf32(np.where(np.isinf(values), 0, values))
+    assert (found[1:] == expected[1:]).all()
+    assert found[0].tolist() == [1 + 2**-10, 1, -1 - 2**-10, 1 + 2**-9, 2, np.inf, 0, round(1e-40 * 2**136) * 2.0**-136]
+    assert (found != values).mean() > 0.9
+    untouched = loaded(values, map_of(values, (8, 8), "f32"), (0, 0), 256)
+    assert untouched.tobytes() == values.tobytes()
+
+
+def test_subnormal_elements_can_be_flushed_on_their_way() -> None:
+    values = np.array([[1e-40, -1e-40, 1e-37, 1, -0.0, 0, -1e-45, 2**-126]], np.float32)
+    found = loaded(values, map_of(values, (1, 8), "f32.ftz"), (0, 0), 32).view(np.float32)
+    expected = np.where(np.abs(values[0]) < 2.0**-126, np.copysign(np.float32(0), values[0]), values[0])
+    assert found.tobytes() == expected.astype(np.float32).tobytes()
 
 
 # The manual's tables: which 16-byte piece of a row of 128 bytes stands in each place.
@@ -180,7 +217,7 @@ def test_a_map_can_be_behind_a_pointer() -> None:
     array = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
     out = np.zeros(256, np.uint8)
     body = HEAD.replace("mov.b64 %rd2, m;\ncvta.param.u64 %rd2, %rd2;", "ld.param.u64 %rd2, [m];")
-    body += LOAD.format(size=256, rank=2, corner="0, 0") + OUT.format(words=64)
+    body += LOAD.format(size=256, rank=2, corner="0, 0", **TILE) + OUT.format(words=64)
     result = execute(body, out, Mapped(array, map_of(array, (8, 8), "f32")), block=64,
                      parameters=".param .u64 out, .param .u64 m", before=BEFORE)  # fmt: skip
     assert result.findings == ()
@@ -196,7 +233,20 @@ def test_a_map_of_another_rank_is_a_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"box": (8, 6)}, {"box": (512, 8)}, {"swizzle": "32B", "box": (4, 16)}, {"strides": (40, 4)}]
+    "change",
+    [
+        {"box": (8, 6)},
+        {"box": (512, 8)},
+        {"swizzle": "32B", "box": (4, 16)},
+        {"swizzle": "64B"},
+        {"strides": (40, 4)},
+        {"element_strides": (1, 2)},
+        {"element_strides": (9, 1)},
+        {"interleave": "16B"},
+        {"fill": "nan", "dtype": "u32"},
+        {"dtype": "e2m1"},
+        {"swizzle": "96B"},
+    ],
 )
 def test_what_no_driver_encodes_is_refused(change: dict[str, Any]) -> None:
     array = np.zeros((8, 8), np.float32)

@@ -44,6 +44,8 @@ class Touch:
     """The mbarrier that tells of each operation's completion; None if a group does."""
     atomic: bool = False
     """Whether it updates element by element, and may meet other updates."""
+    maps: bool = False
+    """Whether it reads a tensor map, through a proxy of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,14 @@ class Observer(Protocol):
 
     def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
         """See a fence between the generic and the async proxy executed by `warps`."""
+        ...
+
+    def map_released(self, warps: Offsets) -> None:
+        """See `warps` release what they know to the proxy of tensor maps."""
+        ...
+
+    def map_acquired(self, place: int, warps: Offsets) -> None:
+        """See `warps` acquire the tensor map at offset `place` of global memory, for its proxy."""
         ...
 
     def issued(self, work: Work) -> None:

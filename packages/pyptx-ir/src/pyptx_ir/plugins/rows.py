@@ -48,6 +48,21 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Im2col:
+    """What a tensor copy takes in im2col mode in place of a box. Manual: "Tensors", "Im2col mode".
+
+    The tensor is N x (D x H x) W x C, innermost last; a copy takes `pixels` pixels in that order, and `channels`
+    elements of each. `lower` and `upper` have an offset for each of D, H and W: pixels are counted in the box from
+    `lower` to the last pixel of the tensor plus `upper`.
+    """
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    channels: int
+    pixels: int
+
+
+@dataclass(frozen=True, slots=True)
 class TensorMap:
     """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
 
@@ -55,7 +70,7 @@ class TensorMap:
     are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `swizzle` is `"none"`, `"32B"`,
     `"64B"`, `"128B"`, `"128B_atom_32B"`, `"128B_atom_32B_flip_8B"` or `"128B_atom_64B"`; `interleave` `"none"`, `"16B"`
     or `"32B"`; `l2_promotion` `"none"`, `"64B"`, `"128B"` or `"256B"`; `fill` `"zeros"` or `"nan"`, for what lies out
-    of bounds.
+    of bounds. With `im2col`, `box` is empty.
     """
 
     dtype: str
@@ -67,6 +82,7 @@ class TensorMap:
     interleave: str = "none"
     l2_promotion: str = "none"
     fill: str = "zeros"
+    im2col: Im2col | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,21 +23,10 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.clocks import WarpClocks
     from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Touch, Work
 
-ASYNC_RULES = frozenset(
-    {"read-before-wait", "early-reuse", "missing-proxy-fence", "mbarrier-unsynchronised", "exited-block"}
-)
 GRANULE = 4
 # Reads of so many agents are kept for each granule.
 READERS = 4
 
-HINTS = {
-    "read-before-wait": "wait for the copy first: for its group, and then a barrier, or for its mbarrier's phase",
-    "early-reuse": "wait until everybody has read it: an mbarrier that the readers arrive at, or wait_group(.read)",
-    "missing-proxy-fence": "put fence.proxy.async behind the writes, before the barrier that orders them",
-    "mbarrier-unsynchronised": "let everybody see the initialisation: a barrier of the block; across blocks "
-    "fence.mbarrier_init and a barrier of the cluster",
-    "exited-block": "end with a barrier of the cluster, so that no block ends while others use its shared memory",
-}
 Report: TypeAlias = Callable[[str, str, int, int], None]
 
 

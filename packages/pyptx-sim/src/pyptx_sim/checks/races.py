@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony import ASYNC_RULES, AsyncRaces
-from pyptx_sim.checks.asynchrony import HINTS as WORK_HINTS
+from pyptx_sim.checks.asynchrony import AsyncRaces
 from pyptx_sim.checks.clocks import LaneClocks, WarpClocks
 from pyptx_sim.checks.crossings import Crossings
+from pyptx_sim.checks.hints import HINTS
+from pyptx_sim.checks.map_fences import MapFences
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
 
 if TYPE_CHECKING:
@@ -28,13 +29,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import AccessKind, GroupKind, Masks, Offsets, RunView, Space, Work
 
-RACE_RULES = frozenset({"shared-race", "global-race", "lane-race"}) | ASYNC_RULES
+RACE_RULES = frozenset(HINTS)
 
-_HINTS = {
-    "shared-race": "let the threads of the block meet between the two: bar.sync",
-    "global-race": "order the two: a barrier inside a block; across blocks a fence and an atomic, or two launches",
-    "lane-race": "lanes of a warp are not ordered by running together: put bar.warp.sync between the two",
-}
 Earlier: TypeAlias = Literal["write", "read", "first", "poll"]
 _DONE = {"write": "wrote", "read": "read", "first": "read", "poll": "read"}
 _READS = frozenset({"read", "first"})
@@ -68,6 +64,7 @@ class RaceChecker:
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self._work = AsyncRaces(view, self._warp_clocks, self._report_work)
         self._crossings = Crossings(view, self._warp_clocks, self._work, self._report_work)
+        self._maps = MapFences(view, self._warp_clocks, self._report_work)
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -78,6 +75,7 @@ class RaceChecker:
         self._lane_clocks.next_wave()
         self._work.next_wave()
         self._crossings.next_wave()
+        self._maps.next_wave()
         shared = self._shadows.get("shared")
         if shared is not None:
             shared.clear()
@@ -122,11 +120,21 @@ class RaceChecker:
         """Let the async proxy see what the warps know."""
         self._work.proxy_fence(np.unique(warps), spaces)
 
+    def map_released(self, warps: Offsets) -> None:
+        """Let the proxy of tensor maps see what the warps know."""
+        self._maps.released(np.unique(warps))
+
+    def map_acquired(self, place: int, warps: Offsets) -> None:
+        """Note what the warps know of releases to the proxy of tensor maps."""
+        self._maps.acquired(place, warps)
+
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
         for touch in work.touches:
             shadow = self._shadows.get(touch.space)
-            if shadow is not None and len(touch.offsets):
+            if touch.maps:
+                self._maps.judge(work, touch, shadow, self._first_warp)
+            elif shadow is not None and len(touch.offsets):
                 self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp, self._group)
         self._work.issue(work)
 
@@ -377,10 +385,10 @@ class RaceChecker:
         where = self._view.describe(step.space, int(step.at[first]) * granule)
         me = self._name(int(step.warps[first]), int(step.lanes[first]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {_DONE[earlier]}, and nothing orders the two"
-        self._view.report(rule, message, step.pc, other_pc=other_pc, hint=_HINTS[rule], count=len(bad))
+        self._view.report(rule, message, step.pc, other_pc=other_pc, hint=HINTS[rule], count=len(bad))
 
     def _report_work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
-        self._view.report(rule, message, pc, other_pc=other_pc, hint=_HINTS.get(rule) or WORK_HINTS[rule])
+        self._view.report(rule, message, pc, other_pc=other_pc, hint=HINTS[rule])
 
     def _name(self, warp: int, lane: int) -> str:
         cta, inside = divmod(warp, self._view.warps_per_cta)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.errors import SimulationError
+from pyptx_sim.instructions.tensor_map import map_fence
 from pyptx_sim.instructions.transfers import scope_of
 from pyptx_sim.machine.barriers import PER_CTA
 from pyptx_sim.machine.lanes import WARP, all_lanes, pick
@@ -233,6 +234,8 @@ def compile_fence(operands: Operands) -> Step:
         return _init_fence
     if opcode[1:3] == ("proxy", "async") or opcode[1:3] == ("proxy", "async::generic"):
         return _proxy_fence(opcode)
+    if opcode[1:3] == ("proxy", "tensormap::generic"):
+        return map_fence(operands)
     if opcode[0] == "membar":
         scope = next((_MEMBAR_SCOPES[word] for word in opcode[1:] if word in _MEMBAR_SCOPES), None)
     else:

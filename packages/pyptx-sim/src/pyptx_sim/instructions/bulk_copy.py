@@ -65,8 +65,10 @@ def _element(operands: Operands) -> tuple[Update | None, DType]:
     if operands.opcode[1] != "reduce":
         return None, _UNIT
     ptx_type = operands.opcode[-1]
-    name = next(word for word in reversed(operands.opcode[:-1]) if update_of(word, ptx_type, "shared") is not None)
-    return update_of(name, ptx_type, "shared"), dtype_of(ptx_type)
+    # As for atomics: f32 in global memory is flushed, unless the instruction says otherwise.
+    space = "global" if "bulk_group" in operands.opcode and "noftz" not in operands.opcode else "shared"
+    name = next(word for word in reversed(operands.opcode[:-1]) if update_of(word, ptx_type, space) is not None)
+    return update_of(name, ptx_type, space), dtype_of(ptx_type)
 
 
 class _Contiguous:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.addresses import Target
     from pyptx_sim.machine.access import Access
     from pyptx_sim.machine.atomics import Update
-    from pyptx_sim.machine.bulk import Elements
+    from pyptx_sim.machine.bulk import Convert, Elements
     from pyptx_sim.machine.groups import GroupKind
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory import SharedMemory
@@ -72,8 +72,14 @@ class Bulk:
         known: Mask | None,
         fill: Array,
         update: Update | None,
+        *,
+        map_at: int | None = None,
+        convert: Convert | None = None,
     ) -> None:
-        """Check what is read, and hand the copy to the engine."""
+        """Check what is read, and hand the copy to the engine.
+
+        `map_at` is where its tensor map lies in global memory, if there; `convert` changes values on their way.
+        """
         wave = self.wave
         if wave.machine.checked:
             self._check_written(source if known is None else source.chosen(known))
@@ -97,10 +103,11 @@ class Bulk:
             fill=fill,
             update=update,
             group=kind,
+            convert=convert,
         )
         ticket = wave.engine.issue(copy)
         if wave.machine.observers.active:
-            tell_bulk(wave, copy, ticket)
+            tell_bulk(wave, copy, ticket, map_at)
 
     def _check_written(self, source: Elements) -> None:
         missing = source.unwritten()

@@ -20,6 +20,7 @@ from pyptx_sim.instructions import (
     mbarriers,
     moves,
     stack,
+    tensor_map,
     transfers,
     warpgroups,
 )
@@ -74,6 +75,7 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "createpolicy": transfers.compile_policy,
     "mbarrier": mbarriers.compile_mbarrier,
     "cp": bulk_copy.compile_cp,
+    "tensormap": tensor_map.compile_tensor_map,
 }
 ENDS: Final[dict[str, _CompileEnd]] = {
     "bra": branches.compile_bra,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pyptx_sim.machine.shared_matrices import offsets
+from pyptx_sim.machine.tensor_maps import SIZE
 from pyptx_sim.observer import Touch, Work
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def tell_stores(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> Non
     _issued(wave, ticket, None, (stores.warps, nothing, nothing), (touch,))
 
 
-def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int) -> None:
-    """Tell of a bulk copy; each of its targets has an mbarrier, if any has."""
+def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None) -> None:
+    """Tell of a bulk copy; each of its targets has an mbarrier, if any has. `map_at`: its map in global memory."""
     observers = wave.machine.observers
     one = np.array([copy.warp])
     for place in copy.barriers:
@@ -73,6 +74,8 @@ def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int) -> None:
         _touch(side, copy.known, barrier, writes=writes, atomic=writes and atomic) for side, writes, barrier in sides
     )
     touches = tuple(touch for touch in touches if len(touch.offsets))
+    if map_at is not None:
+        touches += (_map_touch(map_at, copy.barriers[0] if copy.barriers else None),)
     _issued(wave, ticket, copy.group, (one, np.array([copy.lane]), np.array([copy.number])), touches, proxy=True)
 
 
@@ -87,6 +90,13 @@ def tell_products(wave: Wave, products: Products, ticket: int) -> None:
         touches.append(Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners))
     lanes = np.zeros(len(products), np.int64)
     _issued(wave, ticket, "wgmma", (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=True)
+
+
+def _map_touch(at: int, barrier: int | None) -> Touch:
+    """Return the reading of a tensor map, which is over when the copy is."""
+    pieces = at + np.arange(0, SIZE, _PIECE)
+    owners, barriers = np.zeros(len(pieces), np.int64), None if barrier is None else np.array([barrier])
+    return Touch("global", writes=False, offsets=pieces, size=_PIECE, owners=owners, barriers=barriers, maps=True)
 
 
 def _issued(

@@ -1,4 +1,4 @@
-"""`cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`: boxes of tensors. Manual: "Tensor copy"."""
+"""`cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`: boxes and columns of tensors. Manual: "Tensor copy"."""
 
 from __future__ import annotations
 
@@ -15,24 +15,36 @@ from pyptx_sim.instructions.mbarriers import ACCESS
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.atomics import UPDATES
+from pyptx_sim.machine.boxes import Descriptor, decode
 from pyptx_sim.machine.bulk import Elements
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE, decode, type_of
+from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.instructions.registers import Reader
     from pyptx_sim.machine.code import Step
     from pyptx_sim.machine.lanes import IntArray, Lanes
-    from pyptx_sim.machine.tensor_maps import Descriptor
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
 
-_UNSUPPORTED = ("im2col", "tile::gather4", "tile::scatter4", "im2col_no_offs")
+_UNSUPPORTED = ("tile::gather4", "tile::scatter4", "im2col::w", "im2col_no_offs::w", "override")
+_IM2COL = frozenset({"im2col", "im2col_no_offs"})
 _MAP = Access("read", SIZE, alignment=ALIGNMENT)
+# Manual: "Tensor-map": where one may lie.
+_MAP_SPACES = frozenset({"param", "const", "global"})
 # Manual: "Swizzling Modes": atoms of 32 and 64 bytes need no more than the 128 bytes that every box needs.
 _BOX_ALIGNMENT = 128
+# What reductions are for. Manual: "cp.reduce.async.bulk.tensor", table of combinations.
+_WORDS = frozenset({"u32", "s32", "u64", "s64"})
+_REDUCED = {
+    "add": frozenset({"u32", "s32", "u64", "f32", "f16", "bf16"}),
+    **dict.fromkeys(("min", "max"), _WORDS | {"f16", "bf16"}),
+    **dict.fromkeys(("inc", "dec"), frozenset({"u32"})),
+    **dict.fromkeys(("and", "or", "xor"), _WORDS),
+}
 
 
 class _Given(NamedTuple):
@@ -41,42 +53,66 @@ class _Given(NamedTuple):
     shared: Operand
     tensor: TensorAddress
     barrier: Operand | None
+    offsets: Operand | None
     mask: Operand | None
 
 
+class _Thread(NamedTuple):
+    """What one thread gives; `map_at` is where its map lies in global memory, None elsewhere."""
+
+    map: bytes
+    map_at: int | None
+    corner: tuple[int, ...]
+    offsets: tuple[int, ...]
+    shared: int
+    barrier: int | None
+    mask: int | None
+
+
 def compile_tensor_copy(operands: Operands) -> Step:
-    """Issue the copy of a box for each thread."""
+    """Issue the copy of a box, or of columns, for each thread."""
     opcode = operands.opcode
     word = next((word for word in opcode if word.startswith(_UNSUPPORTED)), None)
     if word is not None:
-        raise MissingSemantics(f"the simulator has no semantics for tensor copies in mode .{word}")
+        raise MissingSemantics(f"the simulator has no semantics for tensor copies with .{word}")
     return _Boxes(operands, _given(operands)).step
 
 
 def _given(operands: Operands) -> _Given:
+    opcode = operands.opcode
     first, second, *rest = operands.operands
     tensor, shared = (first, second) if isinstance(first, TensorAddress) else (second, first)
     if not isinstance(tensor, TensorAddress):
         operands.fail("a tensor copy needs a tensor map with coordinates")
-    barrier = rest.pop(0) if "mbarrier::complete_tx::bytes" in operands.opcode else None
-    multicast = any(word.startswith("multicast") for word in operands.opcode)
-    return _Given(shared, tensor, barrier, rest[0] if multicast else None)
+    barrier = rest.pop(0) if "mbarrier::complete_tx::bytes" in opcode else None
+    offsets = rest.pop(0) if "im2col" in opcode else None
+    multicast = any(word.startswith("multicast") for word in opcode)
+    return _Given(shared, tensor, barrier, offsets, rest[0] if multicast else None)
+
+
+def _readers(operands: Operands, given: Operand | None, ptx_type: str) -> list[Reader]:
+    """Return readers of the elements of a vector; of no operand, none."""
+    if given is None:
+        return []
+    elements = given.elements if isinstance(given, Vector) else (given,)
+    return [operands.read(element, ptx_type) for element in elements]
 
 
 class _Boxes:
-    """One instruction that copies a box between a tensor and shared memory."""
+    """One instruction that copies between a tensor and shared memory."""
 
     def __init__(self, operands: Operands, given: _Given) -> None:
         opcode = operands.opcode
         place, corner = given.tensor.elements
-        axes = corner.elements if isinstance(corner, Vector) else (corner,)
         self._map = target(operands, Address(place), "generic")
-        self._corner = [operands.read(axis, "s32") for axis in axes]
+        self._corner = _readers(operands, corner, "s32")
+        self._offsets = _readers(operands, given.offsets, "u16")
         self._shared = target(operands, given.shared, "shared")
         self._barrier = None if given.barrier is None else target(operands, given.barrier, "shared")
         self._mask = None if given.mask is None else operands.read(given.mask, "u16")
         self._rank = int(next(word for word in opcode if word[:1].isdigit() and word.endswith("d"))[0])
         self._operation = next((word for word in opcode if word in UPDATES), None) if opcode[1] == "reduce" else None
+        self._columns = not _IM2COL.isdisjoint(opcode)
 
     def step(self, wave: Wave, lanes: Lanes) -> None:
         """Issue a copy for each thread."""
@@ -84,18 +120,26 @@ class _Boxes:
         if spots is None:
             return
         sound, shared, barriers = spots
-        corners = [np.broadcast_to(read(wave, lanes), (lanes.height, WARP)) for read in self._corner]
-        masks = None if self._mask is None else np.broadcast_to(self._mask(wave, lanes), (lanes.height, WARP))
+
+        def values(reader: Reader) -> IntArray:
+            return np.broadcast_to(reader(wave, lanes), (lanes.height, WARP))
+
+        corners, offsets = ([values(read) for read in readers] for readers in (self._corner, self._offsets))
+        masks = None if self._mask is None else values(self._mask)
         maps = self._maps(wave, sound)
         for row, lane in zip(*(part.tolist() for part in sound.active), strict=True):
-            data = maps.get((row, lane))
-            if data is None:
+            found = maps.get((row, lane))
+            if found is None:
                 continue
-            warp = int(sound.warps(np.array([row]))[0])
-            corner = tuple(int(axis[row, lane]) for axis in corners)
-            mask = None if masks is None else int(masks[row, lane])
-            barrier = None if barriers is None else int(barriers[row, lane])
-            self._issue(Bulk(wave, warp, lane), data, corner, int(shared[row, lane]), barrier, mask)
+            thread = _Thread(
+                *found,
+                tuple(int(axis[row, lane]) for axis in corners),
+                tuple(int(axis[row, lane]) for axis in offsets),
+                int(shared[row, lane]),
+                None if barriers is None else int(barriers[row, lane]),
+                None if masks is None else int(masks[row, lane]),
+            )
+            self._issue(Bulk(wave, int(sound.warps(np.array([row]))[0]), lane), thread)
 
     def _spots(self, wave: Wave, lanes: Lanes) -> tuple[Lanes, IntArray, IntArray | None] | None:
         """Return the lanes whose addresses are sound, and these addresses in shared memory."""
@@ -108,82 +152,116 @@ class _Boxes:
             sound = sound.narrowed(barriers >= 0)
         return None if sound is None else (sound, shared, barriers)
 
-    def _maps(self, wave: Wave, lanes: Lanes) -> dict[tuple[int, int], bytes]:
-        """Return the bytes of each thread's tensor map."""
-        maps: dict[tuple[int, int], bytes] = {}
+    def _maps(self, wave: Wave, lanes: Lanes) -> dict[tuple[int, int], tuple[bytes, int | None]]:
+        """Return the bytes of each thread's tensor map, and where it lies if in global memory."""
+        maps: dict[tuple[int, int], tuple[bytes, int | None]] = {}
         for memory, part, addresses in self._map(wave, lanes):
+            if memory.space not in _MAP_SPACES:
+                where = f"the tensor map lies in {memory.space} memory"
+                _misuse(wave, where, "it must lie in global memory, among the parameters, or in constant memory")
+                continue
             threads = threads_at(wave, part, memory, addresses, _MAP)
             if threads is None:
                 continue
             for row, lane, offset in zip(
                 threads.positions.tolist(), threads.columns.tolist(), threads.offsets.tolist(), strict=True
             ):
-                maps[row, lane] = memory.arena.data[offset : offset + SIZE].tobytes()
+                data = memory.arena.data[offset : offset + SIZE].tobytes()
+                maps[row, lane] = (data, offset if memory.space == "global" else None)
         return maps
 
-    def _issue(
-        self, thread: Bulk, data: bytes, corner: tuple[int, ...], shared: int, barrier: int | None, mask: int | None
-    ) -> None:
-        wave, described = thread.wave, decode(data)
-        if described is None or described.rank != self._rank:
-            what = "no tensor map" if described is None else f"a tensor map of rank {described.rank}"
-            wave.mbarriers.misuse(
-                "tensor-map", f"{what} lies where .{self._rank}d needs one", wave.pc, "pass the map of this tensor"
-            )
+    def _issue(self, bulk: Bulk, thread: _Thread) -> None:
+        wave = bulk.wave
+        described = self._descriptor(wave, thread)
+        if described is None:
             return
-        tensor, inside = self._tensor(wave, described, corner)
+        tensor, inside = _tensor(wave, described, thread)
         if tensor is None:
             return
-        box = self._box(wave, described, shared)
+        box = _box(wave, described, thread.shared)
         if box is None:
             return
         known = None if inside.all() else inside
-        shifts = aims(wave, thread.warp, mask)
-        if barrier is None:
-            update = None if self._operation is None else update_of(self._operation, type_of(data), "shared")
-            if update is not None:
-                dtype = dtype_of(type_of(data))
+        if thread.barrier is None:
+            if self._operation is not None:
+                dtype = dtype_of(described.map.type)
                 box, tensor = (Elements(side.space, side.arena, dtype, side.index) for side in (box, tensor))
-            thread.issue(box, (tensor,), (), described.bytes, known, described.fill, update)
+            update = None if self._operation is None else update_of(self._operation, described.map.type, "global")
+            bulk.issue(box, (tensor,), (), described.bytes, known, described.fill, update, map_at=thread.map_at)
             return
         step = described.dtype.itemsize
+        shifts = aims(wave, bulk.warp, thread.mask)
         targets = tuple(Elements("shared", box.arena, box.dtype, box.index + shift // step) for shift in shifts)
-        barriers = tuple(barrier + shift for shift in shifts)
-        thread.issue(tensor, targets, barriers, described.bytes, known, described.fill, None)
+        barriers = tuple(thread.barrier + shift for shift in shifts)
+        convert = described.rounded if described.rounds else None
+        bulk.issue(
+            tensor, targets, barriers, described.bytes, known, described.fill, None, map_at=thread.map_at,
+            convert=convert,
+        )  # fmt: skip
 
-    @staticmethod
-    def _tensor(wave: Wave, described: Descriptor, corner: tuple[int, ...]) -> tuple[Elements | None, Mask]:
-        """Return the elements of a box in the tensor, and which of them are in bounds."""
-        addresses, inside = described.global_elements(corner)
-        memory, step = wave.memories["global"], described.dtype.itemsize
-        sound = addresses[inside]
-        if len(sound) and not memory.holds(int(sound.min()), int(sound.max()) + step):
-            outside = memory.outside(sound, step)
-            if outside.any():
-                first = int(sound[int(outside.argmax())])
-                wave.mbarriers.misuse(
-                    "out-of-bounds",
-                    f"a tensor copy touches {memory.describe(first)}",
-                    wave.pc,
-                    "the tensor map's shape and strides do not fit the tensor",
-                )
-                return None, inside
-        index = np.where(inside, addresses, 0) // step
-        return Elements("global", memory.arena, described.dtype, index), inside
+    def _descriptor(self, wave: Wave, thread: _Thread) -> Descriptor | None:
+        """Return the thread's map, unless it is not what the instruction needs."""
+        found = decode(thread.map)
+        if not isinstance(found, Descriptor):
+            _misuse(wave, f"{found[0]} lies where .{self._rank}d needs one", found[1])
+            return None
+        record = found.map
+        wrong: tuple[str, str] | None = None
+        if record.rank != self._rank:
+            wrong = (f"a tensor map of rank {record.rank}", "pass the map of this tensor")
+        elif bool(record.columns) != self._columns:
+            mode = "im2col" if record.columns else "tiled"
+            wrong = (f"a tensor map of {mode} mode", "encode the map for the mode of the instruction")
+        if wrong is not None:
+            mode = " in im2col mode" if self._columns else ""
+            _misuse(wave, f"{wrong[0]} lies where .{self._rank}d{mode} needs one", wrong[1])
+            return None
+        if self._operation is not None and record.type not in _REDUCED[self._operation]:
+            _misuse(wave, f"no reduction by .{self._operation} is for a tensor of .{record.type}",
+                    f"it is for {', '.join(sorted(_REDUCED[self._operation]))}")  # fmt: skip
+            return None
+        misplaced = found.misplaced(thread.corner)
+        if misplaced is not None:
+            _misuse(wave, *misplaced)
+        return found if misplaced is None else None
 
-    @staticmethod
-    def _box(wave: Wave, described: Descriptor, shared: int) -> Elements | None:
-        """Return the elements of a box in shared memory."""
-        memory = wave.memories["shared"]
-        stride = wave.machine.shared_stride
-        start, base = shared % stride, shared - shared % stride
-        if start + described.bytes > wave.machine.shared_end:
+
+def _misuse(wave: Wave, message: str, hint: str) -> None:
+    wave.mbarriers.misuse("tensor-map", message, wave.pc, hint)
+
+
+def _tensor(wave: Wave, described: Descriptor, thread: _Thread) -> tuple[Elements | None, Mask]:
+    """Return the elements of a copy in the tensor, and which of them are in bounds."""
+    addresses, inside = described.elements(thread.corner, thread.offsets)
+    memory, step = wave.memories["global"], described.dtype.itemsize
+    sound = addresses[inside]
+    if len(sound) and not memory.holds(int(sound.min()), int(sound.max()) + step):
+        outside = memory.outside(sound, step)
+        if outside.any():
+            first = int(sound[int(outside.argmax())])
             wave.mbarriers.misuse(
                 "out-of-bounds",
-                f"a box of {described.bytes} bytes at {memory.describe_offset(shared)} ends past the shared memory",
+                f"a tensor copy touches {memory.describe(first)}",
                 wave.pc,
-                "give the box as much shared memory as it has bytes",
+                "the tensor map's shape and strides do not fit the tensor",
             )
-            return None
-        offsets = described.shared_offsets(start) + base
-        return Elements("shared", memory.arena, described.dtype, offsets // described.dtype.itemsize)
+            return None, inside
+    index = np.where(inside, addresses, 0) // step
+    return Elements("global", memory.arena, described.dtype, index), inside
+
+
+def _box(wave: Wave, described: Descriptor, shared: int) -> Elements | None:
+    """Return the elements of a copy in shared memory."""
+    memory = wave.memories["shared"]
+    stride = wave.machine.shared_stride
+    start, base = shared % stride, shared - shared % stride
+    if start + described.bytes > wave.machine.shared_end:
+        wave.mbarriers.misuse(
+            "out-of-bounds",
+            f"a box of {described.bytes} bytes at {memory.describe_offset(shared)} ends past the shared memory",
+            wave.pc,
+            "give the box as much shared memory as it has bytes",
+        )
+        return None
+    offsets = described.shared_offsets(start) + base
+    return Elements("shared", memory.arena, described.dtype, offsets // described.dtype.itemsize)

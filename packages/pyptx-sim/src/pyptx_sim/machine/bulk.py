@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pyptx_sim.machine.atomics import apply
+from pyptx_sim.operation import Array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.groups import GroupKind, Groups
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.operation import Mask
     from pyptx_sim.types import DType
+
+Convert: TypeAlias = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,16 @@ class Elements:
         """The offset of each in bytes."""
         return self.index * self.dtype.itemsize
 
-    def load(self, known: Mask | None, fill: Array) -> Array:
-        """Return the values; those that are not `known` are `fill`."""
+    def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
+        """Return the values, converted; those that are not `known` are `fill`."""
         words = self.arena.data.view(self.dtype)
+        found = words[self.index if known is None else self.index[known]]
+        if convert is not None:
+            found = convert(found)
         if known is None:
-            return words[self.index]
+            return found
         values = np.broadcast_to(fill, self.index.shape).copy()
-        values[known] = words[self.index[known]]
+        values[known] = found
         return values
 
     def store(self, values: Array, update: Update | None) -> None:
@@ -77,7 +84,8 @@ class BulkCopy:
     """One bulk copy: `source` goes to each of `targets`, and each of `barriers` counts `size` bytes.
 
     `known`: elements of the source that exist; in shared memory `fill` stands for the others, to global memory they are
-    not copied. `number` is the thread's group that it belongs to. `update` combines with what is there.
+    not copied. `number` is the thread's group that it belongs to. `update` combines with what is there, `convert`
+    changes values on their way.
     """
 
     wave: Wave
@@ -93,6 +101,7 @@ class BulkCopy:
     fill: Array
     update: Update | None
     group: GroupKind | None
+    convert: Convert | None = None
     values: Array | None = None
     landed: bool = False
     ticket: int = 0
@@ -113,7 +122,7 @@ class BulkCopy:
     def read(self) -> None:
         """Read the source, unless that has happened."""
         if self.values is None:
-            self.values = self.source.load(self.known if self.barriers else None, self.fill)
+            self.values = self.source.load(self.known if self.barriers else None, self.fill, self.convert)
 
     def land(self, which: Mask | None) -> None:
         """Write, then count the bytes."""

@@ -87,6 +87,16 @@ class Observers:
         for observer in self._observers:
             observer.proxy_fence(warps, spaces)
 
+    def map_released(self, warps: IntArray) -> None:
+        """Tell of a release to the proxy of tensor maps."""
+        for observer in self._observers:
+            observer.map_released(warps)
+
+    def map_acquired(self, place: int, warps: IntArray) -> None:
+        """Tell of an acquisition of a tensor map."""
+        for observer in self._observers:
+            observer.map_acquired(place, warps)
+
     def issued(self, work: Work) -> None:
         """Tell that asynchronous work is issued."""
         for observer in self._observers:

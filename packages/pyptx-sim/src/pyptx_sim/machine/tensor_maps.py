@@ -1,160 +1,213 @@
-"""Tensor maps: what a TMA descriptor says, and which elements a box of it names.
+"""Tensor maps as they lie in memory: 128 bytes of our own layout.
 
-A map lies in memory as 128 bytes of our own layout: the driver's is opaque, and programs may only copy it or change it
-with `tensormap.replace`. Manual: "Tensors", "Swizzling Modes"; CUDA driver API: "Tensor Map Object Management".
+The driver's is opaque, and programs may only copy it or change it with `tensormap.replace`.
+Manual: "Tensor-map", "tensormap.replace"; CUDA driver API: "Tensor Map Object Management".
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, cast
-
-import numpy as np
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
 
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_ir.plugins.rows import TensorMap
-    from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.operation import Array, Mask
-    from pyptx_sim.types import DType
 
 SIZE = 128
 ALIGNMENT = 64
 _MAGIC = b"TMAP"
 _RANKS = 5
-# Magic, rank, element type, swizzle, fill; address; extents, strides, box and element strides, the innermost first.
-_LAYOUT = struct.Struct(f"<4s4BQ{_RANKS}I{_RANKS}Q{_RANKS}H{_RANKS}B")
+_SPATIAL = 3
+_MOST_CHANNELS = 256
+_MOST_PIXELS = 1024
+_MOST_STEP = 8
+# Magic; seven modes; address; extents, strides, box and element strides; two corners; channels and pixels.
+_LAYOUT = struct.Struct(f"<4s7Bq{_RANKS}I{_RANKS}Q{_RANKS}I{_RANKS}H{_SPATIAL}h{_SPATIAL}h2H")
+_GROUPS = (_RANKS, _RANKS, _RANKS, _RANKS, _SPATIAL, _SPATIAL, 1, 1)
 
-TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "tf32", "s8", "s16", "b8", "b16", "b32",
-         "b64", "e4m3", "e5m2")  # fmt: skip
-# Of each swizzle, the groups of address bits that change: (how many, from which bit, by the bits from which on).
-SWIZZLES: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "none": (),
-    "32B": ((1, 4, 7),),
-    "64B": ((2, 4, 7),),
-    "128B": ((3, 4, 7),),
-    "128B_atom_32B": ((2, 5, 7),),
-    "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
-    "128B_atom_64B": ((1, 6, 7),),
+# Numbered as `tensormap.replace` numbers them. Manual: "tensormap.replace", table of new values.
+ELEMENTS: Final = (
+    "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
+)  # fmt: skip
+SWIZZLES: Final = ("none", "32B", "64B", "128B")
+ATOMS: Final = ("", "_atom_32B", "_atom_32B_flip_8B", "_atom_64B")
+INTERLEAVES: Final = ("none", "16B", "32B")
+FILLS: Final = ("zeros", "nan")
+_SWIZZLE_BYTES = (0, 32, 64, 128)
+_SLICE_BYTES = (0, 16, 32)
+# Elements of other types move as the bits that they are.
+_AS_BITS = {
+    **dict.fromkeys(("s8", "b8", "e4m3", "e5m2", "ue8m0"), "u8"),
+    **dict.fromkeys(("s16", "b16"), "u16"),
+    "b32": "u32",
+    "b64": "u64",
 }
-_SWIZZLE_NAMES = tuple(SWIZZLES)
-_FILLS = ("zeros", "nan")
-_NANS = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
-
-
-def encode(described: TensorMap, address: int) -> bytes:
-    """Return the bytes of a map of a tensor at `address`; LaunchError for one that no driver encodes."""
-    _check(described)
-
-    def padded(values: tuple[int, ...], blank: int) -> tuple[int, ...]:
-        return (*reversed(values), *[blank] * (_RANKS - len(values)))
-
-    head = (len(described.shape), TYPES.index(described.dtype))
-    modes = (_SWIZZLE_NAMES.index(described.swizzle), _FILLS.index(described.fill))
-    numbers = (
-        *padded(described.shape, 1),
-        *padded(described.strides, 0),
-        *padded(described.box, 1),
-        *padded(described.element_strides, 1),
-    )
-    return _LAYOUT.pack(_MAGIC, *head, *modes, address, *numbers).ljust(SIZE, b"\0")
-
-
-def _check(described: TensorMap) -> None:
-    inner = described.box[-1] * dtype_of(described.dtype).itemsize
-    span = int(described.swizzle.partition("B")[0]) if described.swizzle != "none" else inner
-    for wrong, message, hint in (
-        (described.dtype not in TYPES, f"elements of .{described.dtype}", "use a type that tensor maps have"),
-        (described.interleave != "none", f"interleave {described.interleave}", "the simulator has none"),
-        (described.swizzle not in SWIZZLES, f"swizzle {described.swizzle}", f"one of {', '.join(SWIZZLES)}"),
-        (not 1 <= len(described.shape) <= _RANKS, f"rank {len(described.shape)}", "it must be from 1 to 5"),
-        (not all(1 <= extent <= 256 for extent in described.box), f"box {described.box}", "at most 256 each"),
-        (inner % 16 != 0, f"{inner} bytes along the innermost box", "it must be a multiple of 16"),
-        (inner > span, f"{inner} bytes along a box with swizzle {described.swizzle}", f"at most {span} fit"),
-        (any(step % 16 for step in described.strides[:-1]), f"strides {described.strides}", "multiples of 16 bytes"),
-    ):
-        if wrong:
-            raise LaunchError(f"no tensor map has {message}", hint=hint)
+_SWIZZLE_NAMES = {
+    **{name: (number, 0) for number, name in enumerate(SWIZZLES)},
+    **{SWIZZLES[-1] + atom: (len(SWIZZLES) - 1, number) for number, atom in enumerate(ATOMS)},
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Descriptor:
-    """A map read back; every tuple has the innermost dimension first."""
+class Record:
+    """The fields of a map; every tuple has the innermost dimension first, and an entry for each possible one.
 
-    dtype: DType
-    swizzle: str
-    nan: int | None
+    `columns`: it is one for im2col mode, in which `box` means nothing; otherwise what stands behind `steps` does not.
+    """
+
+    rank: int
+    element: int
+    swizzle: int
+    atom: int
+    interleave: int
+    fill: int
+    columns: int
     address: int
     extents: tuple[int, ...]
     strides: tuple[int, ...]
     box: tuple[int, ...]
     steps: tuple[int, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    channels: int
+    pixels: int
 
     @property
-    def rank(self) -> int:
-        """How many dimensions the tensor has."""
-        return len(self.extents)
+    def type(self) -> str:
+        """The PTX type of the elements."""
+        return ELEMENTS[self.element]
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The elements of a box in shared memory, the innermost dimension first."""
-        return tuple(-(-extent // step) for extent, step in zip(self.box, self.steps, strict=True))
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return int(dtype_of(self.type.partition(".")[0]).itemsize)
 
     @property
-    def bytes(self) -> int:
-        """How many bytes a box has in shared memory, those out of bounds included."""
-        return int(np.prod(self.shape)) * self.dtype.itemsize
+    def swizzle_name(self) -> str:
+        """The swizzle as maps are declared with it."""
+        return SWIZZLES[self.swizzle] + ATOMS[self.atom]
 
     @property
-    def fill(self) -> Array:
-        """What stands for elements out of bounds."""
-        size = self.dtype.itemsize
-        return np.frombuffer((self.nan or 0).to_bytes(size, "little"), self.dtype)
+    def slice_bytes(self) -> int:
+        """The bytes of the channels that lie together in an interleaved tensor; 0 for any other."""
+        return _SLICE_BYTES[self.interleave]
 
-    def global_elements(self, corner: tuple[int, ...]) -> tuple[IntArray, Mask]:
-        """Return the address of each element of the box at `corner`, innermost fastest, and which are in bounds."""
-        address = np.full((1,) * self.rank, self.address, np.int64)
-        inside = np.ones((1,) * self.rank, np.bool_)
-        for axis in range(self.rank):
-            place = corner[axis] + np.arange(self.shape[axis], dtype=np.int64) * self.steps[axis]
-            form = (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
-            address = address + (place * self.strides[axis]).reshape(form)
-            inside = inside & ((place >= 0) & (place < self.extents[axis])).reshape(form)
-        return address.reshape(-1), inside.reshape(-1)
+    def pack(self) -> bytes:
+        """Return the 128 bytes."""
+        numbers: list[int] = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            numbers += value if isinstance(value, tuple) else [value]
+        return _LAYOUT.pack(_MAGIC, *numbers).ljust(SIZE, b"\0")
 
-    def shared_offsets(self, start: int) -> IntArray:
-        """Return the address of each element of a box at `start` in a block's shared memory."""
-        period = 1024  # every swizzle repeats within it
-        return _swizzled(self.swizzle, self.bytes, self.dtype.itemsize, start % period) + (start - start % period)
+    def fault(self) -> tuple[str, str] | None:
+        """Return what no map has, and what to do about it; None for a sound map."""
+        return next(((message, hint) for wrong, message, hint in self._rules() if wrong), None)
+
+    def _rules(self) -> Iterator[tuple[bool, str, str]]:
+        least = 3 if self.columns or self.interleave else 1
+        yield not least <= self.rank <= _RANKS, f"rank {self.rank}", f"it must be from {least} to {_RANKS}"
+        unit = 32 if self.interleave == INTERLEAVES.index("32B") else 16
+        strides, steps = self.strides[1 : self.rank], self.steps[: self.rank]
+        yield any(step % unit for step in strides), f"strides {strides[::-1]}", f"multiples of {unit} bytes"
+        yield self.address % unit != 0, f"address {self.address:#x}", f"it must be a multiple of {unit}"
+        wrong = not all(1 <= step <= _MOST_STEP for step in steps) or steps[0] != 1
+        yield wrong, f"element strides {steps[::-1]}", f"1 for the innermost dimension, at most {_MOST_STEP} for others"
+        yield bool(self.atom) and self.swizzle != SWIZZLES.index("128B"), f"swizzle {self.swizzle_name}", "use 128B"
+        nan = self.fill == FILLS.index("nan") and self.type[0] in "us"
+        yield nan, f"nan to fill up elements of .{self.type}", "only floating-point types have it"
+        yield from self._column_rules() if self.columns else self._box_rules()
+        yield from self._row_rules()
+
+    def _box_rules(self) -> Iterator[tuple[bool, str, str]]:
+        box = self.box[: self.rank]
+        yield not all(1 <= extent <= 256 for extent in box), f"box {box[::-1]}", "from 1 to 256 each"
+
+    def _column_rules(self) -> Iterator[tuple[bool, str, str]]:
+        yield not 1 <= self.channels <= _MOST_CHANNELS, f"{self.channels} channels", f"at most {_MOST_CHANNELS}"
+        yield not 1 <= self.pixels <= _MOST_PIXELS, f"{self.pixels} pixels", f"at most {_MOST_PIXELS}"
+        spatial = range(self.rank - 2)
+        empty = any(self.extents[axis + 1] + self.upper[axis] <= self.lower[axis] for axis in spatial)
+        yield empty, "corners that leave no pixel", "lower may not lie behind the extent plus upper"
+
+    def _row_rules(self) -> Iterator[tuple[bool, str, str]]:
+        """Rules of what lies together in shared memory: the innermost extent of a box, or a pixel's channels."""
+        inner = (self.channels if self.columns else self.box[0]) * self.itemsize
+        yield inner % 16 != 0, f"{inner} bytes along the innermost box", "it must be a multiple of 16"
+        if self.interleave:
+            needs = self.interleave == INTERLEAVES.index("32B") and self.swizzle_name != "32B"
+            yield needs, f"swizzle {self.swizzle_name} with interleave 32B", "use swizzle 32B"
+            # The manual does not say how several slices of one box lie in shared memory.
+            one = inner == self.slice_bytes
+            yield not one, f"{inner} bytes of channels in a box of slices", f"copy one slice: {self.slice_bytes} bytes"
+            return
+        span = _SWIZZLE_BYTES[self.swizzle]
+        yield inner > span > 0, f"{inner} bytes along a box with swizzle {self.swizzle_name}", f"at most {span} fit"
+        # Nor how rows lie that are narrower than the swizzle.
+        yield inner < span, f"{inner} bytes along a box with swizzle {self.swizzle_name}", f"fill its {span} bytes"
 
 
-@lru_cache(maxsize=256)
-def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
-    offsets = np.arange(start, start + size, step, dtype=np.int64)
-    moved = offsets
-    for bits, low, high in SWIZZLES[swizzle]:
-        moved = moved ^ (((offsets >> high) & ((1 << bits) - 1)) << low)
-    moved.flags.writeable = False
-    return moved
-
-
-@lru_cache(maxsize=256)
-def decode(data: bytes) -> Descriptor | None:
-    """Return the map that lies in memory as `data`, or None if it is none."""
-    fields = cast("tuple[bytes, *tuple[int, ...]]", _LAYOUT.unpack_from(data))
-    if fields[0] != _MAGIC:
+def unpack(data: bytes) -> Record | None:
+    """Return the fields of the map that lies in memory as `data`, or None if it is none."""
+    magic, *numbers = _LAYOUT.unpack_from(data)
+    if magic != _MAGIC:
         return None
-    rank, dtype, swizzle, fill, address, *numbers = fields[1:]
-    extents, strides, box, steps = (tuple(numbers[start : start + rank]) for start in range(0, 4 * _RANKS, _RANKS))
-    nan = _NANS.get(TYPES[dtype]) if _FILLS[fill] == "nan" else None
-    bits = np.dtype(f"<u{dtype_of(TYPES[dtype]).itemsize}")
-    return Descriptor(bits, _SWIZZLE_NAMES[swizzle], nan, address, extents, strides, box, steps)
+    modes, rest = numbers[:8], numbers[8:]
+    groups: list[tuple[int, ...]] = []
+    for size in _GROUPS:
+        groups.append(tuple(rest[:size]))
+        rest = rest[size:]
+    return Record(*modes, *groups[:-2], *groups[-2], *groups[-1])
 
 
-def type_of(data: bytes) -> str:
-    """Return the element type of a map in memory."""
-    return TYPES[data[5]]
+def encode(described: TensorMap, address: int) -> bytes:
+    """Return the bytes of a map of a tensor at `address`; LaunchError for one that no driver encodes."""
+    element = _AS_BITS.get(described.dtype, described.dtype)
+    for word, known, what in (
+        (element, ELEMENTS, "elements of ."),
+        (described.swizzle, tuple(_SWIZZLE_NAMES), "swizzle "),
+        (described.interleave, INTERLEAVES, "interleave "),
+        (described.fill, FILLS, "fill "),
+    ):
+        if word not in known:
+            raise LaunchError(f"no tensor map has {what}{word}", hint=f"one of {', '.join(known)}")
+    if not 1 <= len(described.shape) <= _RANKS:
+        raise LaunchError(f"no tensor map has rank {len(described.shape)}", hint=f"it must be from 1 to {_RANKS}")
+    record = _record(described, element, address)
+    fault = record.fault()
+    if fault is not None:
+        raise LaunchError(f"no tensor map has {fault[0]}", hint=fault[1])
+    return record.pack()
+
+
+def _record(described: TensorMap, element: str, address: int) -> Record:
+    columns = described.im2col
+    swizzle, atom = _SWIZZLE_NAMES[described.swizzle]
+    return Record(
+        rank=len(described.shape),
+        element=ELEMENTS.index(element),
+        swizzle=swizzle,
+        atom=atom,
+        interleave=INTERLEAVES.index(described.interleave),
+        fill=FILLS.index(described.fill),
+        columns=columns is not None,
+        address=address,
+        extents=_padded(described.shape, 1),
+        strides=_padded(described.strides, 0),
+        box=_padded(described.box, 1),
+        steps=_padded(described.element_strides, 1),
+        lower=_padded(columns.lower if columns else (), 0, _SPATIAL),
+        upper=_padded(columns.upper if columns else (), 0, _SPATIAL),
+        channels=columns.channels if columns else 0,
+        pixels=columns.pixels if columns else 0,
+    )
+
+
+def _padded(values: tuple[int, ...], blank: int, count: int = _RANKS) -> tuple[int, ...]:
+    """Return values with the innermost first, filled up to `count`."""
+    return (*reversed(values), *[blank] * (count - len(values)))

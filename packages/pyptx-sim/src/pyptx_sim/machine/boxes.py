@@ -1,0 +1,194 @@
+"""Which elements of a tensor a copy names, and where they lie in shared memory.
+
+Manual: "Tensors": "Tiled Mode", "im2col mode", "Interleave layout", "Swizzling Modes".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.atomics import flush_subnormals
+from pyptx_sim.machine.tensor_maps import FILLS, Record, unpack
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.operation import Array, Mask
+    from pyptx_sim.types import DType
+
+# Of each swizzle, the groups of address bits that change: (how many, from which bit, by the bits from which on).
+_SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
+    "none": (),
+    "32B": ((1, 4, 7),),
+    "64B": ((2, 4, 7),),
+    "128B": ((3, 4, 7),),
+    "128B_atom_32B": ((2, 5, 7),),
+    "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
+    "128B_atom_64B": ((1, 6, 7),),
+}
+_PERIOD = 1024  # bytes: every swizzle repeats within it
+# What fills up floats, twice in a word: read off an H100 in a public comparison of a model with the device, which
+# compared bytes; the manual gives the special NaN no value.
+_NAN = b"\xf7\x7f"
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A sound map: what its copies name."""
+
+    map: Record
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the tensor has."""
+        return self.map.rank
+
+    @property
+    def dtype(self) -> DType:
+        """The elements as bits."""
+        return np.dtype(f"<u{self.map.itemsize}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The elements of one copy in shared memory, the innermost dimension first: of columns, channels and pixels."""
+        record = self.map
+        if record.columns:
+            return record.channels, record.pixels
+        pairs = zip(record.box[: record.rank], record.steps, strict=False)
+        return tuple(-(-extent // step) for extent, step in pairs)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes a copy has in shared memory, those out of bounds included."""
+        return int(np.prod(self.shape)) * self.map.itemsize
+
+    @property
+    def fill(self) -> Array:
+        """What stands for elements out of bounds."""
+        size = self.map.itemsize
+        data = bytes(size) if FILLS[self.map.fill] == "zeros" else _NAN * (size // len(_NAN))
+        return np.frombuffer(data, self.dtype)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether a load changes values. See `rounded`."""
+        return self.map.type.startswith("tf32") or self.map.type.endswith(".ftz")
+
+    def rounded(self, bits: Array) -> Array:
+        """Return elements as a load brings them: of `tf32` rounded to nearest, away from zero; of `.ftz` flushed.
+
+        The driver API names the types; that a copy rounds by them is CUTLASS's reason for its choice of types
+        (sm90_mma_tma_gmma).
+        """
+        if self.map.type.endswith(".ftz"):
+            bits = flush_subnormals(bits.view(np.float32)).view(np.uint32)
+        if not self.map.type.startswith("tf32"):
+            return bits
+        finite = (bits & np.uint32(0x7F800000)) != np.uint32(0x7F800000)
+        return np.where(finite, (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000), bits)
+
+    # --- in global memory -----------------------------------------------------------------------
+
+    def misplaced(self, corner: tuple[int, ...]) -> tuple[str, str] | None:
+        """Return what is wrong with the coordinates of a copy, and what to do; None if nothing is."""
+        record = self.map
+        per_slice = record.slice_bytes // record.itemsize
+        if per_slice and corner[0] % per_slice:
+            return f"channel {corner[0]} begins no slice of {per_slice}", "copy whole slices of an interleaved tensor"
+        for axis in range(1, record.rank - 1) if record.columns else ():
+            low, high = self._bounds(axis)
+            if not low <= corner[axis] <= high:
+                message = f"coordinate {axis} is {corner[axis]}, outside of the bounding box from {low} to {high}"
+                return message, "begin inside of the box that the map's corners leave; offsets come on top"
+        return None
+
+    def elements(self, corner: tuple[int, ...], offsets: tuple[int, ...]) -> tuple[IntArray, Mask]:
+        """Return the address of each element of a copy, innermost fastest, and which are in bounds."""
+        return self._columns(corner, offsets) if self.map.columns else self._box(corner)
+
+    def _box(self, corner: tuple[int, ...]) -> tuple[IntArray, Mask]:
+        record = self.map
+        address = np.full((1,) * self.rank, record.address, np.int64)
+        inside = np.ones((1,) * self.rank, np.bool_)
+        for axis, count in enumerate(self.shape):
+            place = corner[axis] + np.arange(count, dtype=np.int64) * record.steps[axis]
+            form = (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
+            address = address + self._distance(axis, place).reshape(form)
+            inside = inside & ((place >= 0) & (place < record.extents[axis])).reshape(form)
+        return address.reshape(-1), inside.reshape(-1)
+
+    def _columns(self, corner: tuple[int, ...], offsets: tuple[int, ...]) -> tuple[IntArray, Mask]:
+        """Walk through the pixels of the bounding box, the innermost dimension first, from image to image."""
+        record, last = self.map, self.rank - 1
+        channel = corner[0] + np.arange(record.channels, dtype=np.int64)
+        address = record.address + self._distance(0, channel)[None, :]
+        inside = ((channel >= 0) & (channel < record.extents[0]))[None, :]
+        turn = np.arange(record.pixels, dtype=np.int64)
+        for axis in range(1, self.rank):
+            if axis == last:
+                place = corner[last] + turn
+            else:
+                place, turn = _walk(turn, corner[axis], self._bounds(axis), record.steps[axis])
+                place = place + (offsets[axis - 1] if offsets else 0)
+            address = address + self._distance(axis, place)[:, None]
+            inside = inside & ((place >= 0) & (place < record.extents[axis]))[:, None]
+        return address.reshape(-1), inside.reshape(-1)
+
+    def _bounds(self, axis: int) -> tuple[int, int]:
+        """Return the first and the last place in the bounding box of columns."""
+        record = self.map
+        return record.lower[axis - 1], record.extents[axis] - 1 + record.upper[axis - 1]
+
+    def _distance(self, axis: int, place: IntArray) -> IntArray:
+        """Return the bytes from the start of the tensor that places along one dimension add."""
+        record = self.map
+        if axis or not record.slice_bytes:
+            return place * record.strides[axis]
+        # Slices lie one behind the other, outside of all dimensions but the batch.
+        number, inside = np.divmod(place, record.slice_bytes // record.itemsize)
+        outer = record.rank - 2
+        distance: IntArray = number * (record.strides[outer] * record.extents[outer]) + inside * record.itemsize
+        return distance
+
+    # --- in shared memory -----------------------------------------------------------------------
+
+    def shared_offsets(self, start: int) -> IntArray:
+        """Return the address of each element of a copy at `start` in a block's shared memory."""
+        phase = start % _PERIOD
+        offsets: IntArray = _swizzled(self.map.swizzle_name, self.bytes, self.map.itemsize, phase) + (start - phase)
+        return offsets
+
+
+def _walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
+    """Return where a walk along one dimension stands at each turn, and how often it has begun anew by then.
+
+    It begins at `start`, goes by `step`, and behind the last place goes on at the first one.
+    """
+    low, high = bounds
+    first, count = len(range(start, high + 1, step)), len(range(low, high + 1, step))
+    later = turn - first
+    place = np.where(later < 0, start + turn * step, low + later % count * step)
+    return place, np.where(later < 0, 0, 1 + later // count)
+
+
+@lru_cache(maxsize=256)
+def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
+    offsets = np.arange(start, start + size, step, dtype=np.int64)
+    moved = offsets
+    for bits, low, high in _SWIZZLED_BITS[swizzle]:
+        moved = moved ^ (((offsets >> high) & ((1 << bits) - 1)) << low)
+    moved.flags.writeable = False
+    return moved
+
+
+@lru_cache(maxsize=256)
+def decode(data: bytes) -> Descriptor | tuple[str, str]:
+    """Return what copies of the map in memory as `data` name; of no sound map, what it is and what to do."""
+    record = unpack(data)
+    if record is None:
+        return "no tensor map", "pass the map of this tensor"
+    fault = record.fault()
+    return Descriptor(record) if fault is None else (f"a tensor map with {fault[0]}", fault[1])
