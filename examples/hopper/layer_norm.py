@@ -1,98 +1,99 @@
-"""Layer norm: `Y[b, i] = (X[b, i] - mean) / sqrt(variance + eps) * W[i] + Bias[i]`.
+"""Layer norm: `Y[b, i] = (X[b, i] - mean) / sqrt(variance + eps) * W[i] + Bias[i]`, for any rows, in f32 and bf16.
 
-One block per row, the row in registers. The variance is computed from the deviations in a second pass over the
-registers, not as a difference of two large sums, so it loses nothing when the mean is far from zero.
+The variance is computed from the deviations in a second pass over the row, not as a difference of two large sums: it
+loses nothing when the mean is far from zero. Memory sees one pass: `rows.py` says where a row waits for the next.
+
+`layer_norm` gives each row a block of 128 threads. `layer_norm_for(N, dtype)` has a kernel for rows of that length:
+short ones are several to a block, long ones have a cluster.
 
     python examples/hopper/layer_norm.py
 """
 
 from __future__ import annotations
 
+import functools
+import sys
+from pathlib import Path
+
+import ml_dtypes
 import numpy as np
 
-from pyptx import Tile, kernel, ptx, reg, smem
-from pyptx.types import f32, u32
+from pyptx import Kernel, Tile, kernel, ptx, reg
+from pyptx.types import PtxType, bf16, f32
 
-THREADS = 128
-WARPS = THREADS // 32
-VECTOR = 4  # floats per load: 16 bytes, the widest ordinary access
-CHUNK = THREADS * VECTOR  # floats that the block loads in one step
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.rows import Plan, Row
 
 
-def block_sum(value, partials, tid):
-    """Emit the sum of `value` over the block: a butterfly, one store per warp, a barrier, and WARPS loads and adds."""
-    ptx.warp.reduce_sum(value)
-    with ptx.if_((tid & 31) == 0):
-        partials[tid >> 5, 0] = value
-    ptx.bar.sync(0)
-    total = reg.scalar(f32, init=0.0)
-    for w in range(WARPS):
-        ptx.inst.add.f32(total, total, partials[w, 0])
-    return total
+def normalise(plan: Plan, X, W, Bias, Y, eps: float) -> None:
+    """Emit the kernel, for one plan."""
+    row = Row(plan, X.shape[0], exchanges=2)
+    (x,) = row.hold(X)
+    w, bias, y = row.columns(W), row.columns(Bias), row.pointer(Y)
+
+    mean = reg.scalar(f32, init=0.0)
+    for _, values in row.each(x):
+        for value in values:
+            ptx.inst.add.f32(mean, mean, value)
+    row.sum(mean, slot=0)
+    ptx.inst.mul.f32(mean, mean, 1.0 / plan.columns)
+
+    squares = reg.scalar(f32, init=0.0)
+    for place, values in row.each(x):
+        for value in values:
+            deviation = value - mean
+            ptx.inst.fma.rn.f32(squares, deviation, deviation, squares, pred=place.inside)
+    row.sum(squares, slot=1)
+    rstd = reg.scalar(f32)
+    ptx.inst.fma.rn.f32(rstd, squares, 1.0 / plan.columns, eps)
+    ptx.inst.rsqrt.approx.f32(rstd, rstd)
+
+    for place, values, weights, biases in row.each(x, w, bias):
+        results = [(value - mean) * rstd for value in values]
+        for result, weight, shift in zip(results, weights, biases, strict=True):
+            ptx.inst.fma.rn.f32(result, result, weight, shift)
+        row.store(y, place, results)
+    ptx.ret()
 
 
 @kernel(
     in_specs=(Tile("B", "N", f32), Tile("N", f32), Tile("N", f32)),
     out_specs=(Tile("B", "N", f32),),
-    grid=lambda B, N: (B, 1, 1),
-    block=(THREADS, 1, 1),
+    grid=lambda B, N: B,
+    block=128,
     arch="sm_90a",
 )
 def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5):
-    """Normalise each row of `X` to mean 0 and variance 1, then scale and shift; N must be a multiple of 512."""
-    N = X.shape[1]
-    if N % CHUNK:
-        raise ValueError(f"layer_norm needs N to be a multiple of {CHUNK}, not {N}")
+    """Normalise each row of `X` to mean 0 and variance 1, scale and shift; N is a multiple of 4, up to 57,344."""
+    normalise(Plan.block(X.shape[1]), X, W, Bias, Y, eps)
 
-    sums = smem.alloc(f32, (WARPS, 1))
-    squares = smem.alloc(f32, (WARPS, 1))  # of its own, so that no barrier is needed between the two reductions
-    px, pw, pb, py = ptx.global_ptrs(X, W, Bias, Y)
-    tid = reg.from_(ptx.special.tid.x(), u32)
-    row = reg.from_(ptx.special.ctaid.x(), u32)
-    px += row * (N * 4)
-    py += row * (N * 4)
 
-    x = reg.array(f32, N // THREADS)
-    partial = reg.scalar(f32, init=0.0)
-    for j in range(N // CHUNK):
-        quad = x[j * VECTOR : (j + 1) * VECTOR]
-        ptx.inst.ld.global_.v4.f32(quad, ptx.addr(px + ((tid << 4) + j * (CHUNK * 4))))
-        for value in quad:
-            ptx.inst.add.f32(partial, partial, value)
-    mean = block_sum(partial, sums, tid)
-    ptx.inst.mul.f32(mean, mean, 1.0 / N)
+@functools.cache
+def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
+    """Return the kernel `layer_norm(X, W, Bias, *, eps=1e-5)` for rows of N elements, by the plan for that length.
 
-    deviation = reg.scalar(f32, init=0.0)
-    for value in x:
-        ptx.inst.sub.f32(value, value, mean)
-        ptx.inst.fma.rn.f32(deviation, value, value, deviation)
-    rstd = block_sum(deviation, squares, tid)
-    ptx.inst.fma.rn.f32(rstd, rstd, 1.0 / N, eps)
-    ptx.inst.rsqrt.approx.f32(rstd, rstd)
+    N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB. Sums are in f32: squares must not overflow.
+    """
+    chosen = plan or Plan.of(N, dtype)
+    row, vector = Tile("B", N, dtype), Tile(N, dtype)
 
-    w = reg.array(f32, VECTOR)
-    b = reg.array(f32, VECTOR)
-    for j in range(N // CHUNK):
-        quad = x[j * VECTOR : (j + 1) * VECTOR]
-        offset = (tid << 4) + j * (CHUNK * 4)
-        ptx.inst.ld.global_.v4.f32(w, ptx.addr(pw + offset))
-        ptx.inst.ld.global_.v4.f32(b, ptx.addr(pb + offset))
-        for value, weight, bias in zip(quad, w, b, strict=True):
-            ptx.inst.mul.f32(value, value, rstd)
-            ptx.inst.fma.rn.f32(value, value, weight, bias)
-        ptx.inst.st.global_.v4.f32(ptx.addr(py + offset), quad)
-    ptx.ret()
+    @kernel(in_specs=(row, vector, vector), out_specs=(row,), **chosen.launch)
+    def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5) -> None:
+        normalise(chosen, X, W, Bias, Y, eps)
+
+    return layer_norm
 
 
 def reference(x: np.ndarray, w: np.ndarray, bias: np.ndarray, eps: float = 1e-5) -> np.ndarray:
     """Compute the same in float64."""
-    x64 = x.astype(np.float64)
+    x64, w64, bias64 = (array.astype(np.float64) for array in (x, w, bias))
     centred = x64 - x64.mean(axis=1, keepdims=True)
-    return centred / np.sqrt(np.mean(centred * centred, axis=1, keepdims=True) + eps) * w + bias
+    return centred / np.sqrt(np.mean(centred * centred, axis=1, keepdims=True) + eps) * w64 + bias64
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run on the simulator and print the largest errors against float64."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((256, 4096), dtype=np.float32) + 3
     w = rng.standard_normal(4096, dtype=np.float32)
@@ -100,6 +101,11 @@ def main() -> None:
     expected = reference(x, w, bias)
     error = np.abs(layer_norm(x, w, bias) - expected).max() / np.abs(expected).max()
     print(f"layer_norm 256x4096: largest relative error {error:.2e}")
+
+    arrays = [rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((4, 131_072), 131_072, 131_072)]
+    expected = reference(*arrays)
+    result = layer_norm_for(131_072, bf16)(*arrays).astype(np.float64)
+    print(f"bf16, a cluster to each of 4x131072: {np.abs(result - expected).max() / np.abs(expected).max():.2e}")
 
 
 if __name__ == "__main__":

@@ -1,96 +1,99 @@
-"""RMS norm: `Y[b, i] = X[b, i] * W[i] / sqrt(mean(X[b, :]**2) + eps)`.
+"""RMS norm: `Y[b, i] = X[b, i] * W[i] / sqrt(mean(X[b, :]**2) + eps)`, for any rows, in f32 and bf16.
 
-One block per row. Every thread loads its share of the row once, four floats at a time, keeps it in registers, and
-writes it back scaled: the row crosses the memory bus once each way. In between stand one sum per thread, a butterfly
-over the lanes of a warp, and one exchange of the warps' sums through shared memory.
+A row crosses the memory bus once each way: it is summed when it comes, and scaled where it waits. `rows.py` says where
+that is, and how the sums of threads, warps and blocks find each other.
+
+`rms_norm` gives each row a block of 128 threads. `rms_norm_for(N, dtype)` has a kernel for rows of that length: short
+ones are several to a block, long ones have a cluster.
 
     python examples/hopper/rms_norm.py
 """
 
 from __future__ import annotations
 
+import functools
+import sys
+from pathlib import Path
+
+import ml_dtypes
 import numpy as np
 
-from pyptx import Tile, kernel, ptx, reg, smem
-from pyptx.types import f32, u32
+from pyptx import Kernel, Tile, kernel, ptx, reg
+from pyptx.types import PtxType, bf16, f32
 
-THREADS = 128
-WARPS = THREADS // 32
-VECTOR = 4  # floats per load: 16 bytes, the widest ordinary access
-CHUNK = THREADS * VECTOR  # floats that the block loads in one step
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.rows import Plan, Row
+
+
+def normalise(plan: Plan, X, W, Y, eps: float) -> None:
+    """Emit the kernel, for one plan."""
+    row = Row(plan, X.shape[0])
+    (x,) = row.hold(X)
+    w, y = row.columns(W), row.pointer(Y)
+
+    total = reg.scalar(f32, init=0.0)
+    for _, values in row.each(x):
+        for value in values:
+            ptx.inst.fma.rn.f32(total, value, value, total)
+    row.sum(total)
+
+    rstd = reg.scalar(f32)  # the reciprocal of the root mean square
+    ptx.inst.fma.rn.f32(rstd, total, 1.0 / plan.columns, eps)
+    ptx.inst.rsqrt.approx.f32(rstd, rstd)
+
+    for place, values, weights in row.each(x, w):
+        row.store(y, place, [value * rstd * weight for value, weight in zip(values, weights, strict=True)])
+    ptx.ret()
 
 
 @kernel(
     in_specs=(Tile("B", "N", f32), Tile("N", f32)),
     out_specs=(Tile("B", "N", f32),),
-    grid=lambda B, N: (B, 1, 1),
-    block=(THREADS, 1, 1),
+    grid=lambda B, N: B,
+    block=128,
     arch="sm_90a",
 )
 def rms_norm(X, W, Y, *, eps: float = 1e-6):
-    """Normalise each row of `X` by its root mean square and scale it by `W`; N must be a multiple of 512."""
-    N = X.shape[1]
-    if N % CHUNK:
-        raise ValueError(f"rms_norm needs N to be a multiple of {CHUNK}, not {N}")
+    """Normalise each row of `X` by its root mean square and scale it by `W`; N is a multiple of 4, up to 57,344."""
+    normalise(Plan.block(X.shape[1]), X, W, Y, eps)
 
-    partials = smem.alloc(f32, (WARPS, 1))
-    px, pw, py = ptx.global_ptrs(X, W, Y)
-    tid = reg.from_(ptx.special.tid.x(), u32)
-    row = reg.from_(ptx.special.ctaid.x(), u32)
-    px += row * (N * 4)
-    py += row * (N * 4)
 
-    # The thread's slice of the row, and the sum of its squares.
-    x = reg.array(f32, N // THREADS)
-    sum_sq = reg.scalar(f32, init=0.0)
-    for j in range(N // CHUNK):
-        quad = x[j * VECTOR : (j + 1) * VECTOR]
-        offset = (tid << 4) + j * (CHUNK * 4)
-        ptx.inst.ld.global_.v4.f32(quad, ptx.addr(px + offset))
-        for value in quad:
-            ptx.inst.fma.rn.f32(sum_sq, value, value, sum_sq)
+@functools.cache
+def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
+    """Return the kernel `rms_norm(X, W, *, eps=1e-6)` for rows of N elements, by the plan made for that length.
 
-    # Lanes, then warps.
-    ptx.warp.reduce_sum(sum_sq)
-    lane = tid & 31
-    with ptx.if_(lane == 0):
-        partials[tid >> 5, 0] = sum_sq
-    ptx.bar.sync(0)
-    total = reg.scalar(f32, init=0.0)
-    for w in range(WARPS):
-        ptx.inst.add.f32(total, total, partials[w, 0])
+    N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB. Sums are in f32: squares must not overflow.
+    """
+    chosen = plan or Plan.of(N, dtype)
 
-    # The reciprocal of the row's root mean square.
-    rstd = reg.scalar(f32)
-    ptx.inst.fma.rn.f32(rstd, total, 1.0 / N, eps)
-    ptx.inst.rsqrt.approx.f32(rstd, rstd)
+    @kernel(in_specs=(Tile("B", N, dtype), Tile(N, dtype)), out_specs=(Tile("B", N, dtype),), **chosen.launch)
+    def rms_norm(X, W, Y, *, eps: float = 1e-6) -> None:
+        normalise(chosen, X, W, Y, eps)
 
-    w = reg.array(f32, VECTOR)
-    for j in range(N // CHUNK):
-        quad = x[j * VECTOR : (j + 1) * VECTOR]
-        offset = (tid << 4) + j * (CHUNK * 4)
-        ptx.inst.ld.global_.v4.f32(w, ptx.addr(pw + offset))
-        for value, weight in zip(quad, w, strict=True):
-            ptx.inst.mul.f32(value, value, rstd)
-            ptx.inst.mul.f32(value, value, weight)
-        ptx.inst.st.global_.v4.f32(ptx.addr(py + offset), quad)
-    ptx.ret()
+    return rms_norm
 
 
 def reference(x: np.ndarray, w: np.ndarray, eps: float = 1e-6) -> np.ndarray:
     """Compute the same in float64."""
     x64 = x.astype(np.float64)
-    return x64 / np.sqrt(np.mean(x64 * x64, axis=1, keepdims=True) + eps) * w
+    return x64 / np.sqrt(np.mean(x64 * x64, axis=1, keepdims=True) + eps) * w.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run on the simulator and print the largest errors against float64."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((256, 4096), dtype=np.float32)
     w = rng.standard_normal(4096, dtype=np.float32)
     expected = reference(x, w)
     error = np.abs(rms_norm(x, w) - expected).max() / np.abs(expected).max()
     print(f"rms_norm 256x4096: largest relative error {error:.2e}")
+
+    x = rng.standard_normal((4, 131_072)).astype(ml_dtypes.bfloat16)
+    w = rng.standard_normal(131_072).astype(ml_dtypes.bfloat16)
+    expected = reference(x, w)
+    result = rms_norm_for(131_072, bf16)(x, w).astype(np.float64)
+    print(f"bf16, a cluster to each of 4x131072: {np.abs(result - expected).max() / np.abs(expected).max():.2e}")
 
 
 if __name__ == "__main__":

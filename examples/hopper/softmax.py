@@ -1,87 +1,102 @@
-"""Softmax over rows: `Y[b, i] = exp(X[b, i] - max) / sum(exp(X[b, :] - max))`.
+"""Softmax over rows: `Y[b, i] = exp(X[b, i] - max) / sum(exp(X[b, :] - max))`, for any rows, in f32 and bf16.
 
-One block per row, the row in registers: one reduction for the maximum, one for the sum. The exponential is `ex2.approx`
-on an argument scaled by log2(e); the scaling and the subtraction of the maximum are one `fma`.
+Each thread takes the largest of its own elements, and the sum of exponentials relative to that. Two such pairs make
+one: the sum whose maximum is smaller is scaled down. So lanes, warps and blocks meet only once, not first for the
+maximum and again for the sum. Memory sees one pass: `rows.py` says where a row waits for the next.
+
+The maximum is subtracted before the product with log2(e), not by one `fma` with it: where numbers are large, the
+rounding error of that product would be one of the exponents. Rows may hold -inf, as masks do; a row of nothing else
+gives NaN.
+
+`softmax` gives each row a block of 128 threads. `softmax_for(N, dtype)` has a kernel for rows of that length: short
+ones are several to a block, long ones have a cluster.
 
     python examples/hopper/softmax.py
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import sys
+from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
-from pyptx import Tile, kernel, ptx, reg, smem
-from pyptx.types import f32, u32
+from pyptx import Kernel, Tile, kernel, ptx, reg
+from pyptx.types import PtxType, bf16, f32
 
-THREADS = 128
-WARPS = THREADS // 32
-VECTOR = 4  # floats per load: 16 bytes, the widest ordinary access
-CHUNK = THREADS * VECTOR  # floats that the block loads in one step
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.rows import Plan, Row
+
 LOG2_E = math.log2(math.e)
+LOWEST = float(np.finfo(np.float32).min)  # not -inf, for -inf minus itself is NaN: a thread may see nothing else
 
 
-def exchange(value, partials, tid):
-    """Store each warp's `value` in shared memory, pass the barrier, and load all of them back."""
-    with ptx.if_((tid & 31) == 0):
-        partials[tid >> 5, 0] = value
-    ptx.bar.sync(0)
-    return [partials[w, 0] for w in range(WARPS)]
+def exponential(value, peak):
+    """Return `exp(value - peak)`, by three instructions."""
+    power = (value - peak) * LOG2_E
+    ptx.inst.ex2.approx.f32(power, power)
+    return power
+
+
+def normalise(plan: Plan, X, Y) -> None:
+    """Emit the kernel, for one plan."""
+    row = Row(plan, X.shape[0])
+    (x,) = row.hold(X, fill=-math.inf)
+    y = row.pointer(Y)
+
+    peak, total = reg.scalar(f32, init=LOWEST), reg.scalar(f32, init=0.0)
+    for _, values in row.each(x):
+        for value in values:
+            ptx.inst.max.f32(peak, peak, value)
+    for _, values in row.each(x):
+        for value in values:
+            ptx.inst.add.f32(total, total, exponential(value, peak))
+
+    def merge(width: int) -> None:
+        """Combine the pairs of every `width` lanes."""
+        top = reg.from_(peak, f32)
+        ptx.warp.reduce_max(top, width=width)
+        ptx.inst.mul.f32(total, total, exponential(peak, top))
+        ptx.warp.reduce_sum(total, width=width)
+        ptx.mov(f32, peak, top)
+
+    row.reduce([peak, total], merge)
+    scale = reg.scalar(f32)
+    ptx.inst.rcp.approx.f32(scale, total)
+    for place, values in row.each(x):
+        row.store(y, place, [exponential(value, peak) * scale for value in values])
+    ptx.ret()
 
 
 @kernel(
     in_specs=(Tile("B", "N", f32),),
     out_specs=(Tile("B", "N", f32),),
-    grid=lambda B, N: (B, 1, 1),
-    block=(THREADS, 1, 1),
+    grid=lambda B, N: B,
+    block=128,
     arch="sm_90a",
 )
 def softmax(X, Y):
-    """Turn each row of `X` into probabilities; N must be a multiple of 512."""
-    N = X.shape[1]
-    if N % CHUNK:
-        raise ValueError(f"softmax needs N to be a multiple of {CHUNK}, not {N}")
+    """Turn each row of `X` into probabilities; N is a multiple of 4, up to 57,344."""
+    normalise(Plan.block(X.shape[1]), X, Y)
 
-    maxima = smem.alloc(f32, (WARPS, 1))
-    sums = smem.alloc(f32, (WARPS, 1))
-    px, py = ptx.global_ptrs(X, Y)
-    tid = reg.from_(ptx.special.tid.x(), u32)
-    row = reg.from_(ptx.special.ctaid.x(), u32)
-    px += row * (N * 4)
-    py += row * (N * 4)
 
-    x = reg.array(f32, N // THREADS)
-    peak = reg.scalar(f32, init=-math.inf)
-    for j in range(N // CHUNK):
-        quad = x[j * VECTOR : (j + 1) * VECTOR]
-        ptx.inst.ld.global_.v4.f32(quad, ptx.addr(px + ((tid << 4) + j * (CHUNK * 4))))
-        for value in quad:
-            ptx.inst.max.f32(peak, peak, value)
-    ptx.warp.reduce_max(peak)
-    for other in exchange(peak, maxima, tid):
-        ptx.inst.max.f32(peak, peak, other)
+@functools.cache
+def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
+    """Return the kernel `softmax(X)` for rows of N elements, by the plan made for that length.
 
-    # exp(x - peak) = 2 ** (x * log2(e) - peak * log2(e))
-    shift = reg.scalar(f32)
-    ptx.inst.mul.f32(shift, peak, -LOG2_E)
-    total = reg.scalar(f32, init=0.0)
-    for value in x:
-        ptx.inst.fma.rn.f32(value, value, LOG2_E, shift)
-        ptx.inst.ex2.approx.f32(value, value)
-        ptx.inst.add.f32(total, total, value)
-    ptx.warp.reduce_sum(total)
-    scale = reg.scalar(f32, init=0.0)
-    for other in exchange(total, sums, tid):
-        ptx.inst.add.f32(scale, scale, other)
-    ptx.inst.rcp.approx.f32(scale, scale)
+    N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB.
+    """
+    chosen = plan or Plan.of(N, dtype)
 
-    for j in range(N // CHUNK):
-        quad = x[j * VECTOR : (j + 1) * VECTOR]
-        for value in quad:
-            ptx.inst.mul.f32(value, value, scale)
-        ptx.inst.st.global_.v4.f32(ptx.addr(py + ((tid << 4) + j * (CHUNK * 4))), quad)
-    ptx.ret()
+    @kernel(in_specs=(Tile("B", N, dtype),), out_specs=(Tile("B", N, dtype),), **chosen.launch)
+    def softmax(X, Y) -> None:
+        normalise(chosen, X, Y)
+
+    return softmax
 
 
 def reference(x: np.ndarray) -> np.ndarray:
@@ -92,11 +107,17 @@ def reference(x: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
-    x = np.random.default_rng(0).standard_normal((256, 4096), dtype=np.float32) * 4
+    """Run on the simulator and print the largest errors against float64."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((256, 4096), dtype=np.float32) * 4
     expected = reference(x)
     error = (np.abs(softmax(x) - expected) / expected).max()
     print(f"softmax 256x4096: largest relative error {error:.2e}")
+
+    x = (rng.standard_normal((4, 131_072)) * 4).astype(ml_dtypes.bfloat16)
+    expected = reference(x)
+    error = (np.abs(softmax_for(131_072, bf16)(x).astype(np.float64) - expected) / expected).max()
+    print(f"bf16, a cluster to each of 4x131072: {error:.2e}")
 
 
 if __name__ == "__main__":

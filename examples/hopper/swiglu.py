@@ -1,7 +1,8 @@
-"""SwiGLU: `Y = G * sigmoid(G) * U`, elementwise over two matrices.
+"""SwiGLU: `Y = G * sigmoid(G) * U`, elementwise over two matrices, in f32 (`swiglu`) and bf16 (`swiglu_bf16`).
 
-A grid of one block per 2048 elements of a row: sixteen per thread in four 16-byte loads of each input, all of them
-issued before the first is used, so that the memory system has eight loads per thread to overlap.
+Rows mean nothing here: the matrices are arrays of 16-byte vectors, four of each to a thread, 512 to a block. All loads
+are issued before the first is used, so that the memory system has eight per thread to overlap, 128 bytes: with the 1024
+threads and more that an SM holds, five times what keeps the memory busy (`rows.py` has the reasoning).
 
     python examples/hopper/swiglu.py
 """
@@ -9,77 +10,101 @@ issued before the first is used, so that the memory system has eight loads per t
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg
-from pyptx.types import f32, u32
+from pyptx.types import PtxType, bf16, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.vectors import BYTES, load, store
 
 THREADS = 128
-VECTOR = 4  # floats per load: 16 bytes, the widest ordinary access
 STEPS = 4  # loads in flight per input
-CHUNK = THREADS * VECTOR * STEPS
+CHUNK = THREADS * STEPS  # vectors of a block
 LOG2_E = math.log2(math.e)
+
+
+def blocks(elements: int, dtype: PtxType) -> int:
+    """Return how many blocks that many elements take."""
+    return -(-elements * dtype.bytes // (BYTES * CHUNK))
+
+
+def silu(value):
+    """Return `value / (1 + exp(-value))`, by five instructions."""
+    sigmoid = value * -LOG2_E
+    ptx.inst.ex2.approx.f32(sigmoid, sigmoid)
+    ptx.inst.add.f32(sigmoid, sigmoid, 1.0)
+    ptx.inst.rcp.approx.f32(sigmoid, sigmoid)
+    return value * sigmoid
+
+
+def multiply(dtype: PtxType, Gate, Up, Y) -> None:
+    """Emit the kernel for one element type."""
+    elements = math.prod(Gate.shape)
+    vectors, rest = divmod(elements * dtype.bytes, BYTES)
+    if rest:
+        raise ValueError(f"swiglu of {elements} {dtype}: a multiple of {BYTES // dtype.bytes} is needed")
+
+    first = reg.from_(ptx.special.ctaid.x(), u32) * CHUNK + reg.from_(ptx.special.tid.x(), u32)
+    gate, up, y = (pointer + first * BYTES for pointer in ptx.global_ptrs(Gate, Up, Y))
+    steps = range(0, CHUNK, THREADS)
+    inside = [first + step < vectors if vectors % CHUNK else None for step in steps]
+    gates, ups = (
+        [
+            load(dtype, ptx.addr(pointer, step * BYTES), inside=fits, evict_l1="no_allocate")
+            for step, fits in zip(steps, inside, strict=True)
+        ]
+        for pointer in (gate, up)
+    )
+    for step, fits, g, u in zip(steps, inside, gates, ups, strict=True):
+        products = [silu(one) * other for one, other in zip(g, u, strict=True)]
+        store(dtype, ptx.addr(y, step * BYTES), products, inside=fits)
+    ptx.ret()
 
 
 @kernel(
     in_specs=(Tile("M", "F", f32), Tile("M", "F", f32)),
     out_specs=(Tile("M", "F", f32),),
-    grid=lambda M, F: (F // CHUNK, M, 1),
-    block=(THREADS, 1, 1),
+    grid=lambda M, F: blocks(M * F, f32),
+    block=THREADS,
     arch="sm_90a",
 )
 def swiglu(Gate, Up, Y):
-    """Multiply `Up` by the SiLU of `Gate`; F must be a multiple of 2048."""
-    F = Gate.shape[1]
-    if F % CHUNK:
-        raise ValueError(f"swiglu needs F to be a multiple of {CHUNK}, not {F}")
+    """Multiply `Up` by the SiLU of `Gate`; M * F must be a multiple of 4."""
+    multiply(f32, Gate, Up, Y)
 
-    pg, pu, py = ptx.global_ptrs(Gate, Up, Y)
-    tid = reg.from_(ptx.special.tid.x(), u32)
-    row = reg.from_(ptx.special.ctaid.y(), u32)
-    chunk = reg.from_(ptx.special.ctaid.x(), u32)
-    start = row * (F * 4)  # in bytes, here and below
-    chunk_start = chunk * (CHUNK * 4)
-    thread_start = tid << 4
-    pg, pu, py = (pointer + start + chunk_start + thread_start for pointer in (pg, pu, py))
 
-    gate = reg.array(f32, VECTOR * STEPS)
-    up = reg.array(f32, VECTOR * STEPS)
-    for source, values in ((pg, gate), (pu, up)):
-        for j in range(STEPS):
-            quad = values[j * VECTOR : (j + 1) * VECTOR]
-            ptx.inst.ld.global_.v4.f32(quad, ptx.addr(source, j * (THREADS * VECTOR * 4)))
-
-    sigmoid = reg.scalar(f32)
-    for g, u in zip(gate, up, strict=True):
-        ptx.inst.mul.f32(sigmoid, g, -LOG2_E)
-        ptx.inst.ex2.approx.f32(sigmoid, sigmoid)
-        ptx.inst.add.f32(sigmoid, sigmoid, 1.0)
-        ptx.inst.rcp.approx.f32(sigmoid, sigmoid)
-        ptx.inst.mul.f32(g, g, sigmoid)
-        ptx.inst.mul.f32(g, g, u)
-
-    for j in range(STEPS):
-        quad = gate[j * VECTOR : (j + 1) * VECTOR]
-        ptx.inst.st.global_.v4.f32(ptx.addr(py, j * (THREADS * VECTOR * 4)), quad)
-    ptx.ret()
+@kernel(
+    in_specs=(Tile("M", "F", bf16), Tile("M", "F", bf16)),
+    out_specs=(Tile("M", "F", bf16),),
+    grid=lambda M, F: blocks(M * F, bf16),
+    block=THREADS,
+    arch="sm_90a",
+)
+def swiglu_bf16(Gate, Up, Y):
+    """Multiply `Up` by the SiLU of `Gate`; M * F must be a multiple of 8."""
+    multiply(bf16, Gate, Up, Y)
 
 
 def reference(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
     """Compute the same in float64."""
     g = gate.astype(np.float64)
-    return g / (1 + np.exp(-g)) * up
+    return g / (1 + np.exp(-g)) * up.astype(np.float64)
 
 
 def main() -> None:
-    """Run on the simulator and print the largest error against float64."""
+    """Run on the simulator and print the largest errors against float64."""
     rng = np.random.default_rng(0)
-    gate = rng.standard_normal((256, 4096), dtype=np.float32)
-    up = rng.standard_normal((256, 4096), dtype=np.float32)
-    expected = reference(gate, up)
-    error = np.abs(swiglu(gate, up) - expected).max() / np.abs(expected).max()
-    print(f"swiglu 256x4096: largest relative error {error:.2e}")
+    for function, dtype in ((swiglu, np.float32), (swiglu_bf16, ml_dtypes.bfloat16)):
+        gate, up = (rng.standard_normal((256, 4096), dtype=np.float32).astype(dtype) for _ in range(2))
+        expected = reference(gate, up)
+        error = np.abs(function(gate, up).astype(np.float64) - expected).max() / np.abs(expected).max()
+        print(f"{function.name} 256x4096: largest relative error {error:.2e}")
 
 
 if __name__ == "__main__":
