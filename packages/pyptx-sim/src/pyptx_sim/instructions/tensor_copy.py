@@ -15,7 +15,7 @@ from pyptx_sim.instructions.mbarriers import ACCESS
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.atomics import UPDATES
-from pyptx_sim.machine.boxes import Descriptor, decode
+from pyptx_sim.machine.boxes import Descriptor, decode, dtype_of_unit
 from pyptx_sim.machine.bulk import Elements
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE
@@ -175,27 +175,28 @@ class _Boxes:
         described = self._descriptor(wave, thread)
         if described is None:
             return
-        tensor, inside = _tensor(wave, described, thread)
+        unit = described.map.itemsize if self._operation is not None else described.unit(thread.corner)
+        tensor, inside = _tensor(wave, described, thread, unit)
         if tensor is None:
             return
-        box = _box(wave, described, thread.shared)
+        box = _box(wave, described, thread.shared, unit)
         if box is None:
             return
         known = None if inside.all() else inside
+        fill = described.fill(unit)
         if thread.barrier is None:
             if self._operation is not None:
                 dtype = dtype_of(described.map.type)
                 box, tensor = (Elements(side.space, side.arena, dtype, side.index) for side in (box, tensor))
             update = None if self._operation is None else update_of(self._operation, described.map.type, "global")
-            bulk.issue(box, (tensor,), (), described.bytes, known, described.fill, update, map_at=thread.map_at)
+            bulk.issue(box, (tensor,), (), described.bytes, known, fill, update, map_at=thread.map_at)
             return
-        step = described.dtype.itemsize
         shifts = aims(wave, bulk.warp, thread.mask)
-        targets = tuple(Elements("shared", box.arena, box.dtype, box.index + shift // step) for shift in shifts)
+        targets = tuple(Elements("shared", box.arena, box.dtype, box.index + shift // unit) for shift in shifts)
         barriers = tuple(thread.barrier + shift for shift in shifts)
         convert = described.rounded if described.rounds else None
         bulk.issue(
-            tensor, targets, barriers, described.bytes, known, described.fill, None, map_at=thread.map_at,
+            tensor, targets, barriers, described.bytes, known, fill, None, map_at=thread.map_at,
             convert=convert,
         )  # fmt: skip
 
@@ -230,10 +231,10 @@ def _misuse(wave: Wave, message: str, hint: str) -> None:
     wave.mbarriers.misuse("tensor-map", message, wave.pc, hint)
 
 
-def _tensor(wave: Wave, described: Descriptor, thread: _Thread) -> tuple[Elements | None, Mask]:
-    """Return the elements of a copy in the tensor, and which of them are in bounds."""
-    addresses, inside = described.elements(thread.corner, thread.offsets)
-    memory, step = wave.memories["global"], described.dtype.itemsize
+def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask]:
+    """Return each `step` bytes of a copy in the tensor, and which of them are in bounds."""
+    addresses, inside = described.units(thread.corner, thread.offsets, step)
+    memory = wave.memories["global"]
     sound = addresses[inside]
     if len(sound) and not memory.holds(int(sound.min()), int(sound.max()) + step):
         outside = memory.outside(sound, step)
@@ -247,11 +248,11 @@ def _tensor(wave: Wave, described: Descriptor, thread: _Thread) -> tuple[Element
             )
             return None, inside
     index = np.where(inside, addresses, 0) // step
-    return Elements("global", memory.arena, described.dtype, index), inside
+    return Elements("global", memory.arena, dtype_of_unit(step), index), inside
 
 
-def _box(wave: Wave, described: Descriptor, shared: int) -> Elements | None:
-    """Return the elements of a copy in shared memory."""
+def _box(wave: Wave, described: Descriptor, shared: int, step: int) -> Elements | None:
+    """Return each `step` bytes of a copy in shared memory."""
     memory = wave.memories["shared"]
     stride = wave.machine.shared_stride
     start, base = shared % stride, shared - shared % stride
@@ -263,5 +264,5 @@ def _box(wave: Wave, described: Descriptor, shared: int) -> Elements | None:
             "give the box as much shared memory as it has bytes",
         )
         return None
-    offsets = described.shared_offsets(start) + base
-    return Elements("shared", memory.arena, described.dtype, offsets // described.dtype.itemsize)
+    offsets = described.shared_offsets(start, step) + base
+    return Elements("shared", memory.arena, dtype_of_unit(step), offsets // step)

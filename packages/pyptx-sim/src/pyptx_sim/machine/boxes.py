@@ -5,6 +5,7 @@ Manual: "Tensors": "Tiled Mode", "im2col mode", "Interleave layout", "Swizzling 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
     "128B_atom_64B": ((1, 6, 7),),
 }
+_CHUNK = 16  # bytes that every other swizzle leaves together
+_SMALLER = ("128B_atom_32B_flip_8B",)
 _PERIOD = 1024  # bytes: every swizzle repeats within it
 # What fills up floats, twice in a word: read off an H100 in a public comparison of a model with the device, which
 # compared bytes; the manual gives the special NaN no value.
@@ -46,10 +49,12 @@ class Descriptor:
         """How many dimensions the tensor has."""
         return self.map.rank
 
-    @property
-    def dtype(self) -> DType:
-        """The elements as bits."""
-        return np.dtype(f"<u{self.map.itemsize}")
+    def unit(self, corner: tuple[int, ...]) -> int:
+        """Return the bytes that a copy from `corner` can move as one: 16 where rows allow, or an element's."""
+        record, size = self.map, self.map.itemsize
+        aligned = corner[0] * size % _CHUNK == 0 and record.extents[0] * size % _CHUNK == 0
+        plain = not (record.columns or record.interleave or self.rounds or record.swizzle_name in _SMALLER)
+        return _CHUNK if aligned and plain else size
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,14 +68,12 @@ class Descriptor:
     @property
     def bytes(self) -> int:
         """How many bytes a copy has in shared memory, those out of bounds included."""
-        return int(np.prod(self.shape)) * self.map.itemsize
+        return math.prod(self.shape) * self.map.itemsize
 
-    @property
-    def fill(self) -> Array:
-        """What stands for elements out of bounds."""
-        size = self.map.itemsize
-        data = bytes(size) if FILLS[self.map.fill] == "zeros" else _NAN * (size // len(_NAN))
-        return np.frombuffer(data, self.dtype)
+    def fill(self, unit: int) -> Array:
+        """Return what stands for `unit` bytes out of bounds."""
+        data = bytes(unit) if FILLS[self.map.fill] == "zeros" else _NAN * (unit // len(_NAN))
+        return np.frombuffer(data, dtype_of_unit(unit))
 
     @property
     def rounds(self) -> bool:
@@ -105,16 +108,18 @@ class Descriptor:
                 return message, "begin inside of the box that the map's corners leave; offsets come on top"
         return None
 
-    def elements(self, corner: tuple[int, ...], offsets: tuple[int, ...]) -> tuple[IntArray, Mask]:
-        """Return the address of each element of a copy, innermost fastest, and which are in bounds."""
-        return self._columns(corner, offsets) if self.map.columns else self._box(corner)
+    def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask]:
+        """Return the address of each `unit` bytes of a copy, innermost fastest, and which are in bounds."""
+        return self._columns(corner, offsets) if self.map.columns else self._box(corner, unit // self.map.itemsize)
 
-    def _box(self, corner: tuple[int, ...]) -> tuple[IntArray, Mask]:
+    def _box(self, corner: tuple[int, ...], together: int) -> tuple[IntArray, Mask]:
+        """Return the places of `together` elements each."""
         record = self.map
         address = np.full((1,) * self.rank, record.address, np.int64)
         inside = np.ones((1,) * self.rank, np.bool_)
         for axis, count in enumerate(self.shape):
-            place = corner[axis] + np.arange(count, dtype=np.int64) * record.steps[axis]
+            step = record.steps[axis] if axis else together
+            place = np.arange(corner[axis], corner[axis] + count * record.steps[axis], step, dtype=np.int64)
             form = (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
             address = address + self._distance(axis, place).reshape(form)
             inside = inside & ((place >= 0) & (place < record.extents[axis])).reshape(form)
@@ -155,11 +160,16 @@ class Descriptor:
 
     # --- in shared memory -----------------------------------------------------------------------
 
-    def shared_offsets(self, start: int) -> IntArray:
-        """Return the address of each element of a copy at `start` in a block's shared memory."""
+    def shared_offsets(self, start: int, unit: int) -> IntArray:
+        """Return the address of each `unit` bytes of a copy at `start` in a block's shared memory."""
         phase = start % _PERIOD
-        offsets: IntArray = _swizzled(self.map.swizzle_name, self.bytes, self.map.itemsize, phase) + (start - phase)
+        offsets: IntArray = _swizzled(self.map.swizzle_name, self.bytes, unit, phase) + (start - phase)
         return offsets
+
+
+def dtype_of_unit(size: int) -> DType:
+    """Return the dtype that moves `size` bytes as they are; `complex128` is merely a name for sixteen."""
+    return np.dtype(np.complex128 if size == _CHUNK else f"<u{size}")
 
 
 def _walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
