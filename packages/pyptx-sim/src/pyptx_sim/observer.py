@@ -67,6 +67,11 @@ class Work:
     groups: Offsets
     touches: tuple[Touch, ...]
 
+    @property
+    def together(self) -> int:
+        """How many warps issue an operation as one, from `warps[i]` on."""
+        return WARPGROUP if self.kind == "wgmma" else 1
+
 
 class RunView(Protocol):
     """What a checker may ask of the run that it watches."""

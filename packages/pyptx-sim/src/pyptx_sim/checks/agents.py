@@ -66,7 +66,7 @@ class Agents:
         return column
 
     def enter(self, work: Work, touch: Touch) -> tuple[Offsets, NDArray[np.int32]]:
-        """Return the column and the clock of the agent of each of a touch's entries, for work that is issued now."""
+        """Return the column and the clock of the agent of each operation, for work that is issued now."""
         agents = np.empty(len(work.warps), np.int64)
         if touch.barriers is not None:
             for place in np.unique(touch.barriers).tolist():
@@ -81,7 +81,7 @@ class Agents:
                 agents[here] = column
                 self._grouped(work, column, here)
         times = np.array([self._now[column] for column in agents.tolist()], np.int32)
-        return agents[touch.owners], times[touch.owners]
+        return agents, times
 
     def _told(self, work: Work, column: int) -> int:
         waiting = self._landing.setdefault(column, [])

@@ -3,7 +3,8 @@
 Work happens any time between its issue and the moment at which somebody has waited for it; so it is judged at its issue
 against what went before, and entered for what comes behind. It never matters when it landed.
 
-Granules are words of four bytes here: two bytes of one word count as the same place.
+Granules are as wide as the narrowest piece of work so far, from 16 bytes down to 4, which no work goes below. So a warp
+that touches a part of a granule always touches what work has touched.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.checks.agents import Agents
-from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table
+from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.clocks import WarpClocks
     from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Touch, Work
 
-GRANULE = 4
+_WIDEST = 16
 # Reads of so many agents are kept for each granule.
 READERS = 4
 
@@ -34,7 +35,7 @@ Report: TypeAlias = Callable[[str, str, int, int], None]
 class Entries:
     """Accesses of granules: `at[i]` by `warps[i]` (of asynchronous work: the warp that issued it).
 
-    Atomic ones may meet each other.
+    `together`: that warp and so many more do it as one. Atomic ones may meet each other.
     """
 
     space: Space
@@ -42,6 +43,7 @@ class Entries:
     warps: NDArray[np.int64]
     pc: int
     atomic: bool = False
+    together: int = 1
 
 
 class _Marks:
@@ -51,9 +53,26 @@ class _Marks:
     """
 
     def __init__(self, size: int) -> None:
-        granules = -(-size // GRANULE)
+        self.granule = _WIDEST
+        granules = -(-size // self.granule)
         self.write = Table(granules)
         self.reads = [Table(granules) for _ in range(READERS)]
+
+    def granules(self, offsets: Offsets, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the granules of accesses of `size` bytes, and which access each belongs to."""
+        first = offsets // self.granule
+        count = max(size // self.granule, 1)
+        owners = np.arange(len(offsets))
+        if count == 1:
+            return first, owners
+        return (first[:, None] + np.arange(count)).reshape(-1), np.repeat(owners, count)
+
+    def fit(self, touch: Touch) -> None:
+        """Split all granules until none is wider than a piece of `touch`."""
+        granule = fitting(self.granule, touch.offsets, touch.size)
+        factor, self.granule = self.granule // granule, granule
+        for table in (self.write, *self.reads) if factor > 1 else ():
+            table.split(factor)
 
 
 class AsyncRaces:
@@ -79,35 +98,36 @@ class AsyncRaces:
         self, space: Space, offsets: Offsets, size: int, warps: Offsets, pc: int, kind: AccessKind
     ) -> None:
         """Judge accesses of warps against asynchronous work."""
-        if space in self._marks:
-            at, owners = granules_of(offsets, size)
+        marks = self._marks.get(space)
+        if marks is not None:
+            at, owners = marks.granules(offsets, size)
             writes = kind in {"write", "atomic"}
             entries = Entries(space, at, warps[owners], pc, kind == "atomic")
-            self._against(entries, "writes" if writes else "reads", writes=writes)
+            self._against(marks, entries, "writes" if writes else "reads", writes=writes)
 
-    def _against(self, entries: Entries, does: str, *, writes: bool) -> None:
-        marks = self._marks.get(entries.space)
-        if marks is None:
-            return
-        self._compare(entries, marks.write, "read-before-wait", f"{does} {{}}, which asynchronous work writes")
+    def _against(self, marks: _Marks, entries: Entries, does: str, *, writes: bool) -> None:
+        message = f"{does} {{}}, which asynchronous work"
+        self._compare(marks.granule, entries, marks.write, "read-before-wait", f"{message} writes")
         if writes:
             for table in marks.reads:
-                self._compare(entries, table, "early-reuse", f"{does} {{}}, which asynchronous work still reads")
+                self._compare(marks.granule, entries, table, "early-reuse", f"{message} still reads")
 
-    def _compare(self, entries: Entries, table: Table, rule: str, message: str) -> None:
+    def _compare(self, granule: int, entries: Entries, table: Table, rule: str, message: str) -> None:
         last = table.touched(entries.at)
         if last is None:
             return
-        judged = last[:, WARP] != NOBODY
+        heads = _heads(last, entries.warps)
+        rows = last[heads]
+        judged = rows[:, WARP] != NOBODY
         if entries.atomic:
-            judged &= last[:, LANE] == 0
-        touched = np.flatnonzero(judged)
-        rows = last[touched]
-        known = self._clocks.known[entries.warps[touched], rows[:, WARP] - 1]
-        bad = touched[known < rows[:, TIME]]
+            judged &= rows[:, LANE] == 0
+        heads, rows = heads[judged], rows[judged]
+        warps = entries.warps[heads, None] + np.arange(entries.together)
+        known = self._clocks.known[warps, rows[:, WARP, None] - 1].min(axis=1)
+        bad = heads[known < rows[:, TIME]]
         if len(bad):
             first = int(bad[0])
-            where = self._view.describe(entries.space, int(entries.at[first]) * GRANULE)
+            where = self._view.describe(entries.space, int(entries.at[first]) * granule)
             who = name_of(self._view, int(entries.warps[first]))
             told = f"{who} {message.format(where)}, and nothing has waited for it"
             self._report(rule, told, entries.pc, int(last[first, PC]))
@@ -139,38 +159,42 @@ class AsyncRaces:
         """Judge work against earlier work, then enter it."""
         entered = [(touch, *self.agents.enter(work, touch)) for touch in work.touches]
         for touch, agents, times in entered:
-            at, owners = granules_of(touch.offsets, touch.size)
-            entries = Entries(touch.space, at, work.warps[touch.owners][owners], work.pc, touch.atomic)
+            if not len(touch.offsets):
+                continue
+            marks = self._marks.get(touch.space)
+            if marks is None:
+                marks = self._marks[touch.space] = _Marks(self._view.arena_size(touch.space))
+            marks.fit(touch)
+            at, pieces = marks.granules(touch.offsets, touch.size)
+            owners = touch.owners[pieces]
+            entries = Entries(touch.space, at, work.warps[owners], work.pc, touch.atomic, work.together)
             does = "issues work that writes" if touch.writes else "issues work that reads"
-            self._against(entries, does, writes=touch.writes)
-            self._enter(touch, entries, agents[owners], times[owners])
-
-    def _enter(self, touch: Touch, entries: Entries, agents: Offsets, times: NDArray[np.int32]) -> None:
-        marks = self._marks.get(touch.space)
-        if marks is None:
-            marks = self._marks[touch.space] = _Marks(self._view.arena_size(touch.space))
-        rows = np.empty((len(agents), COLUMNS), np.int32)
-        rows[:, WARP], rows[:, LANE] = agents + 1, touch.atomic
-        rows[:, TIME], rows[:, PC] = times, entries.pc
-        if touch.writes:
-            marks.write.put(entries.at, rows)
-            return
-        slots = agents % READERS
-        for slot, table in enumerate(marks.reads):
-            here = slots == slot
-            if here.any():
-                table.put(entries.at[here], rows[here])
+            self._against(marks, entries, does, writes=touch.writes)
+            rows = np.empty((len(agents), COLUMNS), np.int32)
+            rows[:, WARP], rows[:, LANE] = agents + 1, touch.atomic
+            rows[:, TIME], rows[:, PC] = times, work.pc
+            _enter(marks, at, rows, owners, writes=touch.writes)
 
 
-def granules_of(offsets: Offsets, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the granules of accesses of `size` bytes, and which access each belongs to."""
-    first = offsets // GRANULE
-    count = max(size // GRANULE, 1)
-    owners = np.arange(len(offsets))
-    if count == 1:
-        return first, owners
-    owners = np.repeat(owners, count)
-    return (first[:, None] + np.arange(count)).reshape(-1), owners
+def _enter(
+    marks: _Marks, at: NDArray[np.int64], rows: NDArray[np.int32], owners: NDArray[np.int64], *, writes: bool
+) -> None:
+    """Enter row `owners[i]` at granule `at[i]`."""
+    if writes:
+        marks.write.fill(at, rows, owners)
+        return
+    slots = (rows[:, WARP] % READERS)[owners]
+    for slot in np.unique(slots).tolist():
+        here = slots == slot
+        marks.reads[slot].fill(at[here], rows, owners[here])
+
+
+def _heads(last: NDArray[np.int32], warps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where rows, or the warps that meet them, differ from those before: one place of each run of equal ones."""
+    words = last.view(np.int64)
+    differs = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1]) | (warps[1:] != warps[:-1])
+    heads: NDArray[np.int64] = np.concatenate([[0], np.flatnonzero(differs) + 1])
+    return heads
 
 
 def name_of(view: RunView, warp: int) -> str:

@@ -46,7 +46,8 @@ class Crossings:
         owners = np.repeat(touch.owners, granules.shape[1])
         at, warps = granules.reshape(-1), work.warps[owners]
         does = "writes" if touch.writes else "reads"
-        self._against_writes(work, touch, shadow, at, warps, ordered, first_warp)
+        for further in range(work.together):
+            self._against_writes(work, touch, shadow, at, warps + further, ordered, first_warp)
         if not touch.writes:
             return
         message = f"issues work that {does} {{}}, which a warp may still read"

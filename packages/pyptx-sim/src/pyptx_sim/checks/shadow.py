@@ -46,6 +46,12 @@ class Table:
         """Tell at a glance that nobody has touched any of the granules `at`; False says nothing."""
         return self._high < 0 or bool(at.max() < self._low) or bool(at.min() > self._high)
 
+    def fill(self, at: NDArray[np.int64], entries: NDArray[np.int32], owners: NDArray[np.int64]) -> None:
+        """Set the row of granule `at[i]` to entry `owners[i]`."""
+        rows = entries.view(np.complex128)[:, 0]
+        self._rows[at] = rows[0] if len(rows) == 1 else rows.take(owners)
+        self._low, self._high = min(self._low, int(at.min())), max(self._high, int(at.max()))
+
     def get(self, at: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the rows of the granules `at`, `[n, COLUMNS]`."""
         return self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
@@ -112,9 +118,7 @@ class Shadow:
 
     def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
         """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
-        fit = self.granule
-        while fit > size or (fit > 1 and np.any(offsets & (fit - 1))):
-            fit //= 2
+        fit = fitting(self.granule, offsets, size)
         if fit != self.granule:
             self._split(self.granule // fit)
             self.granule = fit
@@ -131,3 +135,10 @@ class Shadow:
         self.atomic = np.repeat(self.atomic, factor)
         self.reader_time = np.repeat(self.reader_time, factor, axis=0)
         self.reader_pc = np.repeat(self.reader_pc, factor, axis=0)
+
+
+def fitting(granule: int, offsets: Offsets, size: int) -> int:
+    """Return the widest granule, at most as wide as `granule`, that accesses of `size` bytes fill."""
+    while granule > size or (granule > 1 and np.any(offsets & (granule - 1))):
+        granule //= 2
+    return granule

@@ -254,6 +254,8 @@ def _ordering(
         known = wave.register_order(watched)
         sums, read = (np.array([known.rows[slot] for slot in some], np.int64) for some in (slots, factors))
         known.issue(sums, read, issuers.warps.reshape(-1), np.repeat(numbers, issuers.warps.shape[1]), shape)
+        if not known.first_use(slots, issuers.warps):
+            return
         for slot, name in zip(slots, names, strict=True):
             if wave.registers[slot] is None or slot in wave.partial:
                 if adds.all():

@@ -10,6 +10,8 @@ from pyptx_sim.machine.autopsy import describe_wait, describe_warpgroup
 from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_sim.machine.code import Code
     from pyptx_sim.machine.wave import Wave
 
@@ -57,7 +59,7 @@ def _describe(wave: Wave, code: Code, strand: int) -> str:
     strands, program = wave.strands, wave.machine.program
     warp = wave.geometry.warp_name(int(strands.warp[strand]))
     lanes = int(strands.mask[strand].sum())
-    reasons = {
+    reasons: dict[State, Callable[[int], str]] = {
         State.BARRIER: wave.barriers.describe,
         State.CLUSTER: wave.clusters.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),

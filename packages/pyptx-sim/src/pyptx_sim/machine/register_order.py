@@ -45,6 +45,14 @@ class RegisterOrder:
         self._use: IntArray = np.zeros(shape, np.int64)
         self._fenced: IntArray = np.zeros(wave.height, np.int64)
         self._now = 1
+        self._used: set[tuple[tuple[int, ...], bytes]] = set()
+
+    def first_use(self, slots: tuple[int, ...], warps: IntArray) -> bool:
+        """Tell whether these warps issue a product with the sums in `slots` for the first time, and note it."""
+        use = slots, warps.tobytes()
+        seen = use in self._used
+        self._used.add(use)
+        return not seen
 
     def fence(self, lanes: Lanes) -> None:
         """Note a fence."""

@@ -95,7 +95,7 @@ class Products:
         bank = accumulators.bank(self.plan.slots, product.d, product.columns)
         groups, adds = self.warpgroups[chosen], self.adds[chosen]
         c = _NOTHING if not adds.any() else bank.sums(groups)
-        addend = self.plan.widen[0](c.view(_BITS[product.types[0]]))
+        addend = self.plan.widen[0](c.view(f"<u{product.d.bits // 8}"))
         if not adds.all():
             addend = np.where(adds[:, None, None], addend, addend.dtype.type(0))
         sums = self._multiply(chosen, addend)
@@ -106,8 +106,8 @@ class Products:
         """Return the sums of some products, those that share a matrix b computed as one."""
         b, owners = self._b(chosen)
         a = self._a(chosen)
-        if self.plan.select is not None:
-            return self._sparse(a, b[owners], addend, chosen)
+        if self.plan.select is not None and self.metadata is not None:
+            return self._sparse(a, self.plan.select, self.metadata[chosen], b[owners], addend)
         count, columns = len(b), self.plan.product.columns
         together = len(chosen) // count
         if together * count != len(chosen) or (owners != np.repeat(np.arange(count), together)).any():
@@ -115,14 +115,13 @@ class Products:
         addend = np.broadcast_to(addend, (len(chosen), a.shape[1], columns))
         return self.plan.total(a.reshape(count, -1, a.shape[2]), b, addend.reshape(count, -1, columns))
 
-    def _sparse(self, a: Array, b: Array, addend: Array, chosen: IntArray) -> Array:
+    def _sparse(
+        self, a: Array, select: Callable[[Array, Array], Array], metadata: Array, b: Array, addend: Array
+    ) -> Array:
         """Return the sums with a sparse a, warp by warp: each row meets elements of b of its own."""
-        assert self.metadata is not None  # noqa: S101
-        assert self.plan.select is not None  # noqa: S101
         n, rows, stored = a.shape
         warps, columns = n * WARPGROUP, self.plan.product.columns
-        metadata = self.metadata[chosen].reshape(warps, WARP)
-        met = self.plan.select(metadata, np.repeat(b, WARPGROUP, axis=0)[:, None])
+        met = select(metadata.reshape(warps, WARP), np.repeat(b, WARPGROUP, axis=0)[:, None])
         addend = np.broadcast_to(addend, (n, rows, columns)).reshape(warps, 1, -1, columns)
         return self.plan.total(a.reshape(warps, 1, -1, stored), met, addend)
 
@@ -132,8 +131,8 @@ class Products:
         if plan.collect is not None:
             bits = plan.collect([register[chosen] for register in self.registers])[:, 0]
         else:
-            assert self.a is not None  # noqa: S101
-            bits = self._load([self.a[position] for position in chosen.tolist()], plan.a)
+            matrices = self.a or []
+            bits = self._load([matrices[position] for position in chosen.tolist()], plan.a)
         numbers = plan.widen[1](bits)
         return -numbers if plan.product.negates[0] else numbers
 
@@ -158,5 +157,4 @@ class Products:
         self.b = [self.b[position] for position in left.tolist()]
 
 
-_BITS = {"f32": np.dtype("<u4"), "s32": np.dtype("<u4"), "f16": np.dtype("<u2")}
 _NOTHING: Array = np.zeros((1, 1, 1), np.uint32)
