@@ -67,7 +67,13 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="session")
+def forget_examples() -> None:
+    """Forget whichever `examples` were imported: the repository's own, or the wheel's."""
+    for name in [name for name in sys.modules if name == "examples" or name.startswith("examples.")]:
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Fetch the wheel and make its `examples` folder importable as `examples`."""
     folder = tmp_path_factory.mktemp("published")
@@ -80,11 +86,11 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     root = folder / "pyptx"
     (root / "examples" / "__init__.py").touch()
     sys.path.insert(0, str(root))
+    forget_examples()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     yield
     sys.path.remove(str(root))
-    for name in [name for name in sys.modules if name == "examples" or name.startswith("examples.")]:
-        del sys.modules[name]
+    forget_examples()
 
 
 def build(module: str, builder: str, shape: tuple[int, ...]) -> Any:
