@@ -1,0 +1,168 @@
+"""The matrix products for Hopper: right at every edge and under every schedule, and as lean as they look.
+
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from .machine_code import kinds, loop_with
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+pytestmark = pytest.mark.hopper
+
+EVERY = os.environ.get("PYPTX_KERNELS") == "all"
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
+HIGHPERF, FP8 = "gemm_highperf_hopper", "gemm_fp8_hopper"
+# In a loop of products: the products and their barriers, descriptors on their way to uniform registers, and counting.
+COUNTING = {
+    *("BRA", "IADD3", "IMAD", "ISETP", "LEA", "LOP3", "MOV", "NOP", "PLOP3", "R2UR", "S2R", "S2UR", "SEL", "SHF"),
+    *("UIADD3", "UISETP", "ULEA", "ULOP3", "UMOV", "UPLOP3", "USEL", "USHF", "VIADD", "VOTEU", "WARPSYNC"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A kernel: its file, how it is built, the shapes (M, N, K) at its edges, and the loop that does the work."""
+
+    file: str
+    sizes: Mapping[str, Any]
+    shapes: tuple[tuple[int, int, int], ...]
+    products: int = 4
+    copies: int | None = None
+    opcode: str = "HGMMA"
+
+    def __str__(self) -> str:
+        return "-".join([self.file, *(f"{name}={value}" for name, value in self.sizes.items())])
+
+    def kernel(self) -> Any:
+        """Build it."""
+        module = import_module(f"examples.hopper.{self.file}")
+        return module.build_gemm(**self.sizes) if self.sizes else module.gemm
+
+    def inputs(self, shape: tuple[int, int, int], seed: int = 0) -> tuple[np.ndarray[Any, Any], ...]:
+        """Draw the factors, and scales where there are some."""
+        (m, n, k), rng = shape, np.random.default_rng(seed)
+        dtype = ml_dtypes.float8_e4m3fn if self.file == FP8 else ml_dtypes.bfloat16
+        turned = self.file == FP8 or self.sizes.get("b_major") == "K"
+        a, b = (rng.standard_normal(size).astype(dtype) for size in ((m, k), (n, k) if turned else (k, n)))
+        scales = np.exp(rng.standard_normal((2, 1))).astype(np.float32)
+        return (a, b, *scales) if self.file == FP8 else (a, b)
+
+    def expected(self, inputs: tuple[np.ndarray[Any, Any], ...]) -> np.ndarray[Any, Any]:
+        """Compute the product in float64."""
+        if self.sizes.get("b_major") == "K":
+            inputs = (inputs[0], inputs[1].T)
+        return np.asarray(import_module(f"examples.hopper.{self.file}").reference(*inputs))
+
+
+# One tile and less; edges in every dimension; K shorter than a stage, no multiple of it, longer than the ring.
+SMALL = {"block_n": 64, "stages": 3, "cluster": 2, "blocks": 4, "band": 2}
+PRODUCTS = (
+    Product("gemm_simple_hopper", {}, ((72, 72, 136), (1, 8, 8), (64, 64, 64), (130, 200, 264)), copies=2),
+    Product("gemm_pipelined_hopper", {}, ((136, 136, 328), (1, 8, 8), (128, 128, 64), (260, 264, 200)), copies=3),
+    Product("gemm_warp_specialised", {}, ((136, 264, 328), (1, 8, 8), (128, 256, 64), (260, 520, 200)), copies=5),
+    Product(HIGHPERF, {}, ((300, 264, 72), (1, 8, 8), (256, 512, 320), (600, 520, 328)), copies=3),
+    Product(HIGHPERF, SMALL, ((700, 264, 200), (1, 8, 8), (1100, 136, 72)), copies=2),
+    Product(HIGHPERF, {**SMALL, "b_major": "K"}, ((700, 264, 200), (300, 72, 8)), copies=2),
+    Product(HIGHPERF, {**SMALL, "cluster": 1, "block_m": 64}, ((200, 264, 200), (40, 72, 8)), copies=2),
+    Product(HIGHPERF, {**SMALL, "cluster": 4, "block_n": 256, "blocks": 8}, ((700, 520, 72), (1, 8, 8)), copies=2),
+    Product(HIGHPERF, {"block_n": 192, "cluster": 1, "blocks": 3}, ((300, 400, 136),), copies=4),
+    Product(FP8, {}, ((300, 136, 272), (1, 8, 16), (256, 128, 128)), copies=2, opcode="QGMMA"),
+    Product(FP8, {"cluster": 1, "stages": 2, "blocks": 2}, ((300, 264, 656),), copies=2, opcode="QGMMA"),
+)
+DEFAULT = (*PRODUCTS[:4], PRODUCTS[9])
+RUNS = [
+    (product, shape, schedule)
+    for product in (PRODUCTS if EVERY else DEFAULT)
+    for shape in (product.shapes if EVERY else product.shapes[:1])
+    for schedule in (SCHEDULES if EVERY else SCHEDULES[:1])
+]
+each_product = pytest.mark.parametrize("product", PRODUCTS if EVERY else DEFAULT, ids=str)
+
+
+def name_of(value: object) -> str:
+    """Name a parameter of a run."""
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@pytest.mark.parametrize(("product", "shape", "schedule"), RUNS, ids=name_of)
+def test_a_product_equals_its_float64_reference_and_gives_nothing_to_find(
+    product: Product, shape: tuple[int, int, int], schedule: Mapping[str, Any]
+) -> None:
+    inputs = product.inputs(shape)
+    expected = product.expected(inputs)
+    result = product.kernel().simulate(*inputs, checks="all", **schedule)
+    assert [str(finding) for finding in result.findings] == []
+    actual = result.outputs[0].astype(np.float64)
+    # Half a unit in the last place of bf16, and what sums in f32 lose.
+    assert (np.abs(actual - expected) <= 2.0**-8 * np.abs(expected) + 2.0**-14 * np.abs(expected).max()).all()
+
+
+@each_product
+def test_the_text_does_not_grow_with_the_problem(product: Product) -> None:
+    kernel = product.kernel()
+    shapes = ((256, 256, 128), (8192, 8192, 8192), (16, 24, 8192))
+    lengths = {kernel.ptx(M=m, N=n, K=k).count("\n") for m, n, k in shapes}
+    assert len(lengths) == 1
+
+
+@each_product
+@pytest.mark.ptxas
+def test_registers_suffice_and_ptxas_has_no_advice(product: Product) -> None:
+    resources = product.kernel().resources(M=4096, N=4096, K=4096)  # an advisory would be a warning, which is an error
+    assert resources.spill_stores == resources.spill_loads == resources.stack == 0
+
+
+@each_product
+@pytest.mark.ptxas
+def test_the_main_loop_is_what_the_hand_sees(product: Product) -> None:
+    sass = product.kernel().sass(M=4096, N=4096, K=4096)
+    loop = kinds(loop_with(sass, product.opcode))
+    assert loop[product.opcode] == product.products
+    sums = {"FADD"} if product.file == FP8 else set()
+    copies = {"UTMALDG", "BSSY", "BSYNC"} if product.file in {"gemm_simple_hopper", "gemm_pipelined_hopper"} else set()
+    more = {"BAR", *copies} if product.file == "gemm_simple_hopper" else copies
+    assert loop.keys() - COUNTING == {product.opcode, "WARPGROUP", "SYNCS", *sums, *more}
+    assert loop["SYNCS"] <= 2 + 2 * bool(copies)
+    assert loop.total() - loop["FADD"] <= (110 if copies else 75)
+
+
+@each_product
+@pytest.mark.ptxas
+def test_the_loop_of_the_producer_only_waits_and_copies(product: Product) -> None:
+    loop = kinds(loop_with(product.kernel().sass(M=4096, N=4096, K=4096), "UTMALDG"))
+    assert loop["UTMALDG"] == product.copies
+    if product.opcode not in loop:
+        assert loop.keys() - COUNTING == {"UTMALDG", "SYNCS"}
+        assert loop["SYNCS"] == 2
+
+
+@pytest.mark.ptxas
+def test_stages_that_do_not_fit_are_refused() -> None:
+    from pyptx_dsl.errors import SharedMemoryError
+
+    with pytest.raises(SharedMemoryError, match="use fewer stages or smaller tiles"):
+        import_module(f"examples.hopper.{HIGHPERF}").build_gemm(stages=6).ptx(M=256, N=256, K=256)
+
+
+def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
+    """Sums of 128 products are added in f32: with exact tensor cores, a long K loses no more than a short one."""
+    kernel, k = import_module(f"examples.hopper.{FP8}").build_gemm(cluster=1, stages=2), 2048
+    a, b = np.full((1, k), 0.0625, np.float32), np.ones((8, k), np.float32)
+    a[0, 0] = 448.0
+    inputs = (*(each.astype(ml_dtypes.float8_e4m3fn) for each in (a, b)), *np.ones((2, 1), np.float32))
+    result = kernel.simulate(*inputs, checks="none", numerics="exact").outputs[0].astype(np.float64)
+    expected = import_module(f"examples.hopper.{FP8}").reference(*inputs)
+    lost = 128 * 0.0625  # beside 448, the first 128 may lose all of their small ones
+    assert (np.abs(result - expected) <= lost + 2.0**-8 * expected).all()
