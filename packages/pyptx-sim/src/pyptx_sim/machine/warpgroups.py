@@ -17,6 +17,7 @@ from pyptx_sim.observer import WARPGROUP
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from pyptx_sim.machine.engine import Item
     from pyptx_sim.machine.groups import GroupKind, Groups
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
@@ -87,13 +88,18 @@ class Products:
         """Do nothing: nobody waits for the reads alone."""
 
     def land(self, which: Mask | None) -> None:
-        """Multiply."""
+        """Let the products land that the same warpgroups issued before, then multiply."""
         chosen = np.arange(len(self)) if which is None else np.flatnonzero(which)
         if not len(chosen):
             return
         accumulators, product = self.wave.accumulators, self.plan.product
         bank = accumulators.bank(self.plan.slots, product.d, product.columns)
         groups, adds = self.warpgroups[chosen], self.adds[chosen]
+
+        def theirs(item: Item) -> Mask | None:
+            return np.isin(item.warpgroups, groups) if isinstance(item, Products) and len(item) else None
+
+        self.wave.engine.land_before(self, theirs)
         c = _NOTHING if not adds.any() else bank.sums(groups)
         addend = self.plan.widen[0](c.view(f"<u{product.d.bits // 8}"))
         if not adds.all():
