@@ -1,0 +1,270 @@
+"""The product of two matrices, as fast as mma.sync goes: the last step of the ladder.
+
+    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32
+
+Beyond `gemm_pipelined.py`, where copies run ahead of the tensor cores through a ring of tiles, this kernel
+
+- gives a block a larger tile (128 x 256 for eight warps) and each warp 64 x 64 of it, so that an element that ldmatrix
+  brings to registers is used 64 times, and one that a copy brings to shared memory 128 or 256 times;
+- holds the fragments of two steps: while the tensor cores multiply one, ldmatrix loads the next, and neither waits;
+- takes tiles in groups of eight rows of tiles, column by column, so that the blocks that run at the same time share few
+  rows of A and few columns of B, and find them in L2. The order is computed in the kernel;
+- sends the sums through shared memory (the ring, which nobody needs any more) and stores rows of them, 16 bytes a lane.
+
+Shared memory is swizzled (`SharedTile`): the eight rows that one ldmatrix reads lie in different banks, and so do those
+that the epilogue writes. A copy beyond the matrix reads nothing and writes zeros (the source size of cp.async), a store
+beyond it is left out. Rows are moved in chunks of 16 bytes, so K and N must be multiples of 8 and the matrices aligned
+to 16 bytes; M is any.
+
+    python examples/ampere/gemm_highperf_ampere.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
+
+SHAPE = (16, 8, 16)  # of one mma.sync
+CHUNK = 8  # elements of 16 bytes: what a copy, a row of ldmatrix and a store move
+WARP_TILE = 64  # rows and columns of C that a warp holds: 128 registers of sums in each lane
+GROUP = 8  # rows of tiles that are taken together
+PACKED = {bf16: bf16x2, f16: f16x2}
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the work is cut: a block's tile of C, the columns of A (rows of B) in a stage of the ring, and the stages.
+
+    ValueError unless `m` is a multiple of 128, `n` of 64 and `k` of 32, and the stages of B together have `m` rows, where
+    the epilogue puts the tile of C.
+    """
+
+    m: int = 128
+    n: int = 256
+    k: int = 32
+    stages: int = 4
+
+    def __post_init__(self) -> None:
+        """Refuse what the kernel cannot cut."""
+        if self.m % (2 * WARP_TILE) or self.n % WARP_TILE or self.k % (2 * SHAPE[2]):
+            raise ValueError(f"{self} has tiles that are no multiples of 128 x 64 x 32")
+        if self.stages < 2 or self.stages * self.k < self.m:
+            raise ValueError(f"{self} needs {max(2, -(-self.m // self.k))} stages or more")
+
+    @property
+    def warps(self) -> int:
+        """A warp for each 64 x 64 of the tile."""
+        return self.m // WARP_TILE * (self.n // WARP_TILE)
+
+
+class Ring:
+    """Stages of a tile in shared memory, and this thread's share of them in a row-major matrix.
+
+    A thread copies a chunk of every `step`-th row. `source` is its first chunk of the next tile; `rows` and `columns`
+    count what is left of the matrix from there on.
+    """
+
+    def __init__(self, layout, thread, threads, pointer, shape, origin) -> None:
+        """Allocate the ring; the first tile begins at `origin`, a row and a column, of the matrix at `pointer`."""
+        self.layout, self.tile = layout, smem.tile(layout)
+        across = layout.shape[1] // CHUNK
+        self.step, self.pitch = threads // across, shape[1] * 2
+        row, column = thread // across, thread % across * CHUNK
+        self.target = self.address(row, column)
+        row, column = origin[0] + row, origin[1] + column
+        self.source = pointer + (row * shape[1] + column) * 2
+        self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
+
+    def address(self, row, column, stage=0):
+        """Return the address of an element: in its panel, if rows are wider than the swizzle, and swizzled."""
+        place = (stage, row, column)
+        if self.layout.panels > 1:
+            width = self.layout.panel_columns
+            place = (stage, column // width, row, column % width)
+        return reg.from_(self.tile.address(*place), u32)
+
+    def fill(self, stage, *, rows=0, columns=0):
+        """Copy this thread's chunks of a tile to a stage, zeros beyond the matrix; then move on by rows or columns."""
+        target = self.target + stage * self.layout.stage_bytes
+        inside = self.columns > 0
+        for row in range(0, self.layout.shape[0], self.step):
+            size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
+            to, source = row * self.layout.panel_width, row * self.pitch
+            ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size)
+        self.source += rows * self.pitch + columns * 2
+        self.rows -= rows
+        self.columns -= columns
+
+
+class Warp:
+    """A warp's 64 x 64 of the tile: where its lanes find fragments, the fragments of two steps, and the sums."""
+
+    def __init__(self, a, b, dtype, thread) -> None:
+        """Find the rows that this lane names for ldmatrix.x4, which loads a block of 16 x 16.
+
+        Lanes 0 to 15 name the left halves of its rows, lanes 16 to 31 the right halves. The four registers then hold
+        its quarters as mma.sync takes them: of A one fragment; of B, transposed on the way, those of two neighbours of
+        eight columns.
+        """
+        self.rings, self.dtype, self.lane = (a, b), dtype, thread % 32
+        across = b.layout.mn // WARP_TILE
+        self.row, self.column = thread // 32 // across * WARP_TILE, thread // 32 % across * WARP_TILE
+        row, chunk = self.lane % 16, self.lane // 16 * CHUNK
+        self.a_rows = [a.address(self.row + row, k + chunk) for k in range(0, a.layout.k, 16)]
+        self.b_rows = [b.address(row, self.column + (n + chunk)) for n in range(0, WARP_TILE, 16)]
+        blocks = range(WARP_TILE // 16)
+        self.a, self.b = ([[reg.array(b32, 4) for _ in blocks] for _ in range(2)] for _ in range(2))
+        self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP_TILE // 8)] for _ in blocks]
+
+    def load(self, k, stage):
+        """Load the fragments of columns `k` to `k + 15` of A and rows of B in a stage: eight ldmatrix.x4."""
+        (a, b), step = (ring.layout for ring in self.rings), k // 16
+        source = self.a_rows[step] + stage * a.stage_bytes
+        for block, fragment in enumerate(self.a[step % 2]):
+            ptx.ldmatrix(dst=fragment, src=ptx.addr(source, a.offset(mn=16 * block)))
+        offset = stage * b.stage_bytes
+        for source, fragment in zip(self.b_rows, self.b[step % 2], strict=True):
+            ptx.ldmatrix(dst=fragment, src=ptx.addr(source + offset, b.offset(k=k)), trans=True)
+
+    def multiply(self, k):
+        """Add the product of the fragments of a step to the sums: 32 mma.sync."""
+        types = {"dtype_d": f32, "dtype_a": self.dtype, "dtype_b": self.dtype, "dtype_c": f32}
+        step = k // 16 % 2
+        for a, sums in zip(self.a[step], self.sums, strict=True):
+            for column, c in enumerate(sums):
+                left = column % 2 * 2
+                b = list(self.b[step][column // 2])[left : left + 2]
+                ptx.mma.sync(shape=SHAPE, **types, d=c, a=a, b=b, c=c)
+
+    def park(self):
+        """Round the sums and write them to the ring of B, whose stages are one matrix as wide as the tile."""
+        ring, depth = self.rings[1], self.rings[1].layout.k
+        place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
+        row, column = self.row + place.row(self.lane, 0), self.column + place.column(self.lane, 0)
+        for block in range(WARP_TILE // 8):
+            target = ring.address(row % depth, column + 8 * block, row // depth)
+            for index, sums in enumerate(self.sums):
+                for first in (0, 2):  # a lane holds two neighbours of one row, and the same of a row below
+                    below = 16 * index + place.row(0, first)
+                    at = below // depth * ring.layout.stage_bytes + ring.layout.offset(k=below % depth)
+                    low, high = sums[block][first : first + 2]
+                    pair = ptx.cvt(PACKED[self.dtype], f32, reg.scalar(b32), high, low, rounding="rn")
+                    ptx.st(b32, ptx.addr(target, at), pair, space="shared")
+
+
+def choose_tile(block, rows, columns):
+    """Return the row and column of a block's tile: groups of GROUP rows of tiles, each column by column."""
+    group, inside = block // (GROUP * columns), block % (GROUP * columns)
+    height = (rows - group * GROUP).min(GROUP)  # the last group may be lower
+    return group * GROUP + inside % height, inside // height
+
+
+def store_tile(ring, thread, threads, pointer, shape, origin, rows):
+    """Store what `Warp.park` wrote, a chunk a lane and whole rows by neighbours, but for what lies beyond C."""
+    layout = ring.layout
+    across = layout.mn // CHUNK
+    step = threads // across
+    row, column = thread // across, thread % across * CHUNK
+    source = ring.address(row, column)
+    row, column = origin[0] + row, origin[1] + column
+    target, left = pointer + (row * shape[1] + column) * 2, shape[0] - reg.from_(row, s32)
+    inside, chunk = column < shape[1], reg.array(b32, 4)
+    for first in range(0, rows, step):
+        at = first // layout.k * layout.stage_bytes + layout.offset(k=first % layout.k)
+        ptx.ld(b32, chunk, ptx.addr(source, at), space="shared")
+        ptx.st(b32, ptx.addr(target, first * shape[1] * 2), chunk, pred=inside & (left > first))
+
+
+@cache
+def build_gemm_highperf(dtype=bf16, config=None, arch="sm_80"):
+    """Return the kernel for bf16 or f16 matrices; a smaller `config` suits small products."""
+    cut = config or Config()
+    a_layout = SharedTile(dtype, (cut.m, cut.k), stages=cut.stages)
+    b_layout = SharedTile(dtype, (cut.k, cut.n), major="MN", stages=cut.stages)
+    threads = cut.warps * 32
+
+    @kernel(
+        in_specs=(Tile("M", "K", dtype), Tile("K", "N", dtype)),
+        out_specs=(Tile("M", "N", dtype),),
+        grid=lambda M, N, K: -(-M // cut.m) * -(-N // cut.n),
+        block=threads,
+        arch=arch,
+    )
+    def gemm_highperf(A, B, C) -> None:
+        (M, K), N = A.shape, B.shape[1]
+        if K % CHUNK or N % CHUNK:
+            raise ValueError(f"gemm_highperf needs multiples of {CHUNK} for K and N, not {K} and {N}: see gemm_simple")
+        pa, pb, pc = ptx.global_ptrs(A, B, C)
+        thread, block = reg.from_(ptx.special.tid.x(), u32), reg.from_(ptx.special.ctaid.x(), u32)
+        tile_row, tile_column = choose_tile(block, -(-M // cut.m), -(-N // cut.n))
+        top, left = tile_row * cut.m, tile_column * cut.n
+        a = Ring(a_layout, thread, threads, pa, (M, K), (top, 0))
+        b = Ring(b_layout, thread, threads, pb, (K, N), (0, left))
+        warp = Warp(a, b, dtype, thread)
+
+        def fill(stage) -> None:
+            a.fill(stage, columns=cut.k)
+            b.fill(stage, rows=cut.k)
+            ptx.cp.async_.commit_group()
+
+        def await_next() -> None:  # all groups but the newest have landed, and every thread knows
+            ptx.cp.async_.wait_group(cut.stages - 2)
+            ptx.bar.sync(0)
+
+        for stage in range(cut.stages - 1):
+            fill(stage)
+        await_next()
+        reading, filling = reg.scalar(u32, init=0), reg.scalar(u32, init=cut.stages - 1)
+        warp.load(0, reading)
+        for _ in ptx.range_(-(-K // cut.k)):
+            for k in range(0, cut.k, 16):
+                if k + 16 == cut.k:  # the next step is the first of the next stage
+                    await_next()
+                    advance(reading, cut.stages)
+                warp.load((k + 16) % cut.k, reading)
+                if k == 0:  # every warp has passed await_next since it read the stage that is filled now
+                    fill(filling)
+                    advance(filling, cut.stages)
+                warp.multiply(k)
+        ptx.cp.async_.wait_all()
+        ptx.bar.sync(0)
+        warp.park()
+        ptx.bar.sync(0)
+        store_tile(b, thread, threads, pc, (M, N), (top, left), cut.m)
+        ptx.ret()
+
+    return gemm_highperf
+
+
+def advance(stage, stages):
+    """Move on to the next stage of a ring, in place."""
+    stage += 1
+    ptx.selp(u32, stage, 0, stage, stage == stages)
+
+
+gemm_highperf = build_gemm_highperf()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the product in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((320, 264), (264, 392)))
+    expected = reference(a, b)
+    error = np.abs(gemm_highperf(a, b).astype(np.float64) - expected).max() / np.abs(expected).max()
+    print(f"gemm_highperf 320x392x264: largest error {error:.1e} of the largest element")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""The product of two matrices with copies that run ahead of the tensor cores: the second step of the ladder.
+
+    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32
+
+In `gemm_simple.py` loads and products wait for each other. Here shared memory holds a ring of STAGES tiles of A and B.
+cp.async brings data from global to shared memory past the registers, and the thread goes on: while the tensor cores
+multiply one tile, the copies of the next STAGES - 1 are under way. Each step waits for the oldest of them
+(cp.async.wait_group), meets the other threads, refills the stage that all have just left, and multiplies.
+
+Rows have no padding here. `SharedTile` swizzles them instead: the chunks of 16 bytes of a row change places by the
+row's number (print `tiles(bf16)[0].picture()`), so that the eight rows that one ldmatrix reads lie in different banks,
+and nothing is wasted. A copy beyond the matrix reads nothing and writes zeros: cp.async takes the number of bytes to
+read. Chunks are 16 bytes, so K and N must be multiples of 8 and the matrices aligned to 16 bytes; M is any.
+
+What is slow here: a warp loads fragments and multiplies by turns, the sums go to C in pieces of 4 bytes, and blocks
+that run together take tiles of one row of C. `gemm_highperf_ampere.py` does better.
+
+    python examples/ampere/gemm_pipelined.py
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
+
+SHAPE = (16, 8, 16)  # of one mma.sync
+CHUNK = 8  # elements of 16 bytes: what a copy and a row of ldmatrix move
+TILE, STEP, STAGES = 128, 32, 4  # rows and columns of C in a block; columns of A and rows of B in a stage
+WARP = 64  # rows and columns of C in a warp
+THREADS = (TILE // WARP) ** 2 * 32
+PACKED = {bf16: bf16x2, f16: f16x2}
+
+
+def tiles(dtype):
+    """Return how the tiles of A and of B lie in shared memory; rows of B are two panels of the swizzle's 128 bytes."""
+    return SharedTile(dtype, (TILE, STEP), stages=STAGES), SharedTile(dtype, (STEP, TILE), major="MN", stages=STAGES)
+
+
+class Ring:
+    """Stages of a tile in shared memory, and this thread's share of them in a row-major matrix.
+
+    A thread copies a chunk of every `step`-th row. `source` is its first chunk of the next tile; `rows` and `columns`
+    count what is left of the matrix from there on.
+    """
+
+    def __init__(self, layout, thread, pointer, shape, origin) -> None:
+        """Allocate the ring; the first tile begins at `origin`, a row and a column, of the matrix at `pointer`."""
+        self.layout, self.tile = layout, smem.tile(layout)
+        across = layout.shape[1] // CHUNK
+        self.step, self.pitch = THREADS // across, shape[1] * 2
+        row, column = thread // across, thread % across * CHUNK
+        self.target = self.address(row, column)
+        row, column = origin[0] + row, origin[1] + column
+        self.source = pointer + (row * shape[1] + column) * 2
+        self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
+
+    def address(self, row, column, stage=0):
+        """Return the address of an element: in its panel, if rows are wider than the swizzle, and swizzled."""
+        place = (stage, row, column)
+        if self.layout.panels > 1:
+            width = self.layout.panel_columns
+            place = (stage, column // width, row, column % width)
+        return reg.from_(self.tile.address(*place), u32)
+
+    def fill(self, stage, *, rows=0, columns=0):
+        """Copy this thread's chunks of a tile to a stage, zeros beyond the matrix; then move on by rows or columns."""
+        target = self.target + stage * self.layout.stage_bytes
+        inside = self.columns > 0
+        for row in range(0, self.layout.shape[0], self.step):
+            size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
+            to, source = row * self.layout.panel_width, row * self.pitch
+            ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size)
+        self.source += rows * self.pitch + columns * 2
+        self.rows -= rows
+        self.columns -= columns
+
+
+def load_fragments(ring, stage, rows, columns, lane, *, trans=False):
+    """Load blocks of 16 x 16 of a stage: of their rows, lanes 0 to 15 name the left halves and 16 to 31 the right."""
+    offset = stage * ring.layout.stage_bytes
+    fragments = []
+    for row, column in ((row, column) for row in rows for column in columns):
+        fragments.append(reg.array(b32, 4))
+        source = ring.address(row + lane % 16, column + lane // 16 * CHUNK) + offset
+        ptx.ldmatrix(dst=fragments[-1], src=source, trans=trans)
+    return fragments
+
+
+def store(pointer, shape, origin, sums, lane, dtype):
+    """Round a warp's sums and store those that lie inside C: a lane holds two neighbours of a row, 4 bytes."""
+    place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
+    row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
+    target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
+    for i, blocks in enumerate(sums):
+        for j, block in enumerate(blocks):
+            for first in (0, 2):
+                down, right = i * 16 + place.row(0, first), j * 8
+                ptx.cvt(PACKED[dtype], f32, pair, block[first + 1], block[first], rounding="rn")
+                inside = (row + down < shape[0]) & (column + right < shape[1])
+                ptx.st(b32, ptx.addr(target, (down * shape[1] + right) * 2), pair, pred=inside)
+
+
+def advance(stage):
+    """Move on to the next stage of the ring, in place."""
+    stage += 1
+    ptx.selp(u32, stage, 0, stage, stage == STAGES)
+
+
+@cache
+def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
+    """Return the kernel for bf16 or f16 matrices."""
+
+    @kernel(
+        in_specs=(Tile("M", "K", dtype), Tile("K", "N", dtype)),
+        out_specs=(Tile("M", "N", dtype),),
+        grid=lambda M, N, K: (-(-N // TILE), -(-M // TILE)),
+        block=THREADS,
+        arch=arch,
+    )
+    def gemm_pipelined(A, B, C) -> None:
+        (M, K), N = A.shape, B.shape[1]
+        if K % CHUNK or N % CHUNK:
+            raise ValueError(f"gemm_pipelined needs multiples of {CHUNK} for K and N, not {K} and {N}: see gemm_simple")
+        pa, pb, pc = ptx.global_ptrs(A, B, C)
+        thread = reg.from_(ptx.special.tid.x(), u32)
+        lane, warp = thread % 32, thread // 32
+        top, left = reg.from_(ptx.special.ctaid.y(), u32) * TILE, reg.from_(ptx.special.ctaid.x(), u32) * TILE
+        row, column = warp // (TILE // WARP) * WARP, warp % (TILE // WARP) * WARP
+        a_tiles, b_tiles = tiles(dtype)
+        a_ring = Ring(a_tiles, thread, pa, (M, K), (top, 0))
+        b_ring = Ring(b_tiles, thread, pb, (K, N), (0, left))
+        sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
+        types = {"dtype_d": f32, "dtype_a": dtype, "dtype_b": dtype, "dtype_c": f32}
+
+        def fill(stage) -> None:
+            a_ring.fill(stage, columns=STEP)
+            b_ring.fill(stage, rows=STEP)
+            ptx.cp.async_.commit_group()
+
+        for stage in range(STAGES - 1):
+            fill(stage)
+        reading, filling = reg.scalar(u32, init=0), reg.scalar(u32, init=STAGES - 1)
+        for _ in ptx.range_(-(-K // STEP)):
+            ptx.cp.async_.wait_group(STAGES - 2)  # all but the newest: the copies of the stage that is read now
+            ptx.bar.sync(0)
+            fill(filling)
+            advance(filling)
+            for step in range(0, STEP, 16):
+                a = load_fragments(a_ring, reading, [row + i for i in range(0, WARP, 16)], [step], lane)
+                columns = [column + j for j in range(0, WARP, 16)]
+                # Transposed on the way, and of 16 columns: the fragments of two neighbours of eight.
+                pairs = load_fragments(b_ring, reading, [step], columns, lane, trans=True)
+                b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
+                for blocks, left_factor in zip(sums, a, strict=True):
+                    for c, right_factor in zip(blocks, b, strict=True):
+                        ptx.mma.sync(shape=SHAPE, **types, d=c, a=left_factor, b=right_factor, c=c)
+            advance(reading)
+        ptx.cp.async_.wait_all()
+        store(pc, (M, N), (top + row, left + column), sums, lane, dtype)
+        ptx.ret()
+
+    return gemm_pipelined
+
+
+gemm_pipelined = build_gemm_pipelined()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the product in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((190, 264), (264, 136)))
+    expected = reference(a, b)
+    error = np.abs(gemm_pipelined(a, b).astype(np.float64) - expected).max() / np.abs(expected).max()
+    print(f"gemm_pipelined 190x136x264: largest error {error:.1e} of the largest element")
+
+
+if __name__ == "__main__":
+    main()

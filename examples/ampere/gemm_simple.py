@@ -1,0 +1,137 @@
+"""The product of two matrices on the tensor cores of Ampere: the first step of the ladder.
+
+    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32, any sizes
+
+A block of four warps computes 64 x 64 of C, each warp 32 x 32. It goes through K in steps of 32: its threads load a
+tile of A and one of B and store them to shared memory, and when all have, ldmatrix brings them to registers in the
+layout that mma.sync wants (print `ptx.mma.fragment(shape=SHAPE, operand="a", dtype=bf16)` to see it), and mma.sync
+multiplies.
+
+ldmatrix reads eight rows of 16 bytes at once. Rows in shared memory are 16 bytes longer than the tile's, so that these
+lie in different banks.
+
+What is slow here: the tensor cores wait while tiles are loaded, and the loads wait while they multiply. The next step,
+`gemm_pipelined.py`, does both at once.
+
+    python examples/ampere/gemm_simple.py
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import gcd
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.types import b16, b32, bf16, f32, u32
+
+SHAPE = (16, 8, 16)  # of one mma.sync
+TILE, STEP = 64, 32  # rows and columns of C in a block; columns of A and rows of B in one step
+WARP = 32  # rows and columns of C in a warp
+THREADS = (TILE // WARP) ** 2 * 32
+PADDING = 8  # elements behind each row in shared memory: 16 bytes
+
+
+def load(thread, pointer, shape, origin, tile):
+    """Copy the part of a matrix that begins at `origin` to a tile in shared memory, zeros where the matrix has ended.
+
+    A thread moves 16 bytes at a time, or as many as divide the rows of the matrix.
+    """
+    rows, width = tile.shape[0], tile.shape[1] - PADDING
+    vector = gcd(shape[1], 8)
+    across = width // vector
+    down = THREADS // across
+    row, column = thread // across, thread % across * vector
+    source = pointer + ((origin[0] + row) * shape[1] + (origin[1] + column)) * 2
+    inside = origin[1] + column < shape[1]
+    target = reg.from_(tile.address(row, column), u32)
+    part = b32 if vector > 1 else b16
+    chunks = [[reg.scalar(part, init=0) for _ in range(max(vector // 2, 1))] for _ in range(0, rows, down)]
+    for first, chunk in zip(range(0, rows, down), chunks, strict=True):
+        ptx.ld(part, chunk, ptx.addr(source, first * shape[1] * 2), pred=inside & (origin[0] + row + first < shape[0]))
+    for first, chunk in zip(range(0, rows, down), chunks, strict=True):
+        ptx.st(part, ptx.addr(target, first * (width + PADDING) * 2), chunk, space="shared")
+
+
+def load_fragment(tile, row, column, lane, *, trans=False):
+    """Load 16 x 16 elements of a tile: of its rows, lanes 0 to 15 name the left halves and lanes 16 to 31 the right."""
+    fragment = reg.array(b32, 4)
+    ptx.ldmatrix(dst=fragment, src=tile.address(row + lane % 16, column + lane // 16 * 8), trans=trans)
+    return fragment
+
+
+def store(pointer, shape, origin, sums, lane, dtype):
+    """Round a warp's sums and store those that lie inside C, each where its fragment says."""
+    place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
+    row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
+    target, rounded = pointer + (row * shape[1] + column) * 2, reg.scalar(b16)
+    for i, blocks in enumerate(sums):
+        for j, block in enumerate(blocks):
+            for element, value in enumerate(block):
+                down, right = i * 16 + place.row(0, element), j * 8 + place.column(0, element)
+                ptx.cvt(dtype, f32, rounded, value, rounding="rn")
+                inside = (row + down < shape[0]) & (column + right < shape[1])
+                ptx.st(b16, ptx.addr(target, (down * shape[1] + right) * 2), rounded, pred=inside)
+
+
+@cache
+def build_gemm(dtype=bf16, arch="sm_80"):
+    """Return the kernel for bf16 or f16 matrices."""
+
+    @kernel(
+        in_specs=(Tile("M", "K", dtype), Tile("K", "N", dtype)),
+        out_specs=(Tile("M", "N", dtype),),
+        grid=lambda M, N, K: (-(-N // TILE), -(-M // TILE)),
+        block=THREADS,
+        arch=arch,
+    )
+    def gemm(A, B, C) -> None:
+        (M, K), N = A.shape, B.shape[1]
+        pa, pb, pc = ptx.global_ptrs(A, B, C)
+        a_tile, b_tile = smem.alloc(dtype, (TILE, STEP + PADDING)), smem.alloc(dtype, (STEP, TILE + PADDING))
+        thread = reg.from_(ptx.special.tid.x(), u32)
+        lane, warp = thread % 32, thread // 32
+        top, left = reg.from_(ptx.special.ctaid.y(), u32) * TILE, reg.from_(ptx.special.ctaid.x(), u32) * TILE
+        row, column = warp // (TILE // WARP) * WARP, warp % (TILE // WARP) * WARP
+        sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
+        types = {"dtype_d": f32, "dtype_a": dtype, "dtype_b": dtype, "dtype_c": f32}
+        for k in ptx.range_(reg.scalar(u32, init=0), K, STEP):
+            load(thread, pa, (M, K), (top, k), a_tile)
+            load(thread, pb, (K, N), (k, left), b_tile)
+            ptx.bar.sync(0)
+            for step in range(0, STEP, 16):
+                a = [load_fragment(a_tile, row + i, step, lane) for i in range(0, WARP, 16)]
+                # Transposed on the way, and of 16 columns: the fragments of two neighbours of eight.
+                pairs = [load_fragment(b_tile, step, column + j, lane, trans=True) for j in range(0, WARP, 16)]
+                b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
+                for blocks, left_factor in zip(sums, a, strict=True):
+                    for c, right_factor in zip(blocks, b, strict=True):
+                        ptx.mma.sync(shape=SHAPE, **types, d=c, a=left_factor, b=right_factor, c=c)
+            ptx.bar.sync(0)
+        store(pc, (M, N), (top + row, left + column), sums, lane, dtype)
+        ptx.ret()
+
+    return gemm
+
+
+gemm = build_gemm()
+
+
+def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the product in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((130, 95), (95, 77)))
+    expected = reference(a, b)
+    error = np.abs(gemm(a, b).astype(np.float64) - expected).max() / np.abs(expected).max()
+    print(f"gemm 130x77x95: largest error {error:.1e} of the largest element")
+
+
+if __name__ == "__main__":
+    main()
