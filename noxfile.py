@@ -46,6 +46,7 @@ WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
+RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
 
@@ -299,6 +300,19 @@ def oracle(session: nox.Session) -> None:
         found += map(str, folder.glob("nvidia/*/bin/ptxas"))
     session.run("python", "-m", "tests.oracle", "--ptxas", *found, *session.posargs)
     session.run("pytest", "-q", "tests/oracle/test_by_hand.py", env={"PYPTX_ORACLE": "all"})
+
+
+@nox.session
+def kernels(session: nox.Session) -> None:
+    """Run every example kernel over all its sizes and schedules, and hold its costs against one release of ptxas."""
+    install_for_tests(session, frameworks=True)
+    folder = temporary(session, "ptxas")
+    wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
+    session.run("python", "-m", "pip", "install", "--quiet", *wanted, silent=True)
+    (ptxas,) = folder.glob("nvidia/*/bin/ptxas")
+    path = os.pathsep.join([str(ptxas.parent), *session.bin_paths, os.environ["PATH"]])
+    session.run("python", "-m", "tools.kernel_resources", "--verify", env={"PATH": path})
+    session.run("pytest", *PARALLEL, "tests/kernels", *session.posargs, env={"PATH": path, "PYPTX_KERNELS": "all"})
 
 
 @nox.session

@@ -1,0 +1,163 @@
+"""The loops of a kernel's machine code, out of what nvdisasm prints.
+
+A loop is a natural loop of the control flow: a branch goes back to a block that every way into the branch has passed;
+the loop's body is what reaches the branch without leaving through that block. The *main* loop is the one in which the
+work is done: of the loops that hold matrix products, without a loop inside that holds some too, the one that holds
+most; in a kernel without matrix products, the same for accesses of memory. A loop that only waits is never the main
+one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+_LABEL = re.compile(r"^\s*(\.L[\w.]*|\$[\w.$]+|[A-Za-z_][\w.$]*):\s*$")
+_INSTRUCTION = re.compile(
+    r"^\s*/\*[0-9a-f]+\*/\s+(?P<guard>@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)\s*(?P<operands>[^;]*);"
+)
+_TARGET = re.compile(r"`\((?P<label>[^)]+)\)")
+_ENDS = frozenset({"EXIT", "RET", "KILL", "BPT"})
+MATRIX = re.compile(r"\w*MMA(\.|$)")  # HMMA, HGMMA, UTCHMMA, …
+MEMORY = re.compile(r"(LD|LDG|LDS|LDGSTS|ST|STG|STS|ATOM\w*|RED\w*|UBLKCP|UTMA\w+)(\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction: its opcode with modifiers, the label that it branches to, and whether others may follow it."""
+
+    opcode: str
+    target: str | None
+    falls_through: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop: the instructions of its body, in the order of the code."""
+
+    opcodes: tuple[str, ...]
+
+    def count(self, pattern: re.Pattern[str]) -> int:
+        """Return how many opcodes begin like that."""
+        return sum(bool(pattern.match(opcode)) for opcode in self.opcodes)
+
+    @property
+    def histogram(self) -> Counter[str]:
+        """How often each instruction occurs, without its modifiers."""
+        return Counter(opcode.partition(".")[0] for opcode in self.opcodes)
+
+
+@dataclass(slots=True)
+class _Block:
+    label: str | None
+    instructions: list[Instruction]
+
+
+def instructions(sass: str) -> list[Instruction]:
+    """Return the instructions, without the padding at the end."""
+    found = [each for block in _blocks(sass) for each in block.instructions]
+    while found and found[-1].opcode == "NOP":
+        found.pop()
+    return found
+
+
+def loops(sass: str) -> list[Loop]:
+    """Return every loop, inner ones and those around them."""
+    return [Loop(_opcodes(blocks, body)) for blocks, body in _bodies(sass)]
+
+
+def main_loop(sass: str) -> Loop | None:
+    """Return the loop in which the work is done, None in straight code."""
+    found = _bodies(sass)
+    for work in (MATRIX, MEMORY):
+        working = [(body, Loop(_opcodes(blocks, body))) for blocks, body in found]
+        working = [(body, loop) for body, loop in working if loop.count(work)]
+        innermost = [loop for body, loop in working if not any(other < body for other, _ in working)]
+        if innermost:
+            return max(innermost, key=lambda loop: (loop.count(work), len(loop.opcodes)))
+    return None
+
+
+def _opcodes(blocks: list[_Block], body: frozenset[int]) -> tuple[str, ...]:
+    return tuple(each.opcode for index in sorted(body) for each in blocks[index].instructions)
+
+
+def _blocks(sass: str) -> list[_Block]:
+    """Cut the listing at labels and behind branches."""
+    blocks = [_Block(None, [])]
+    for line in sass.splitlines():
+        if label := _LABEL.match(line):
+            blocks.append(_Block(label[1], []))
+        elif found := _INSTRUCTION.match(line):
+            target = _TARGET.search(found["operands"]) if found["opcode"].startswith(("BRA", "JMP")) else None
+            always = found["guard"] is None and "P" not in found["operands"].partition("`")[0]
+            leaves = found["opcode"].partition(".")[0] in _ENDS or (target is not None and "DIV" not in found["opcode"])
+            blocks[-1].instructions.append(
+                Instruction(found["opcode"], target["label"] if target else None, not (leaves and always))
+            )
+            if target or leaves:
+                blocks.append(_Block(None, []))
+    return [block for block in blocks if block.label or block.instructions]
+
+
+def _successors(blocks: list[_Block]) -> list[set[int]]:
+    places = {block.label: index for index, block in enumerate(blocks) if block.label}
+    found: list[set[int]] = []
+    for index, block in enumerate(blocks):
+        last = block.instructions[-1] if block.instructions else None
+        after: set[int] = set()
+        if last is not None and last.target is not None and last.target in places:
+            after.add(places[last.target])
+        if (last is None or last.falls_through) and index + 1 < len(blocks):
+            after.add(index + 1)
+        found.append(after)
+    return found
+
+
+def _bodies(sass: str) -> list[tuple[list[_Block], frozenset[int]]]:
+    """Return the blocks, and of each loop the numbers of its blocks; loops with one head are one loop."""
+    blocks = _blocks(sass)
+    after = _successors(blocks)
+    before: list[set[int]] = [set() for _ in blocks]
+    for index, targets in enumerate(after):
+        for target in targets:
+            before[target].add(index)
+    dominators = _dominators(after, before)
+    bodies: dict[int, set[int]] = {}
+    for index, targets in enumerate(after):
+        for head in targets & dominators[index]:
+            bodies.setdefault(head, {head}).update(_reaching(index, head, before))
+    return [(blocks, frozenset(body)) for body in bodies.values()]
+
+
+def _dominators(after: list[set[int]], before: list[set[int]]) -> list[set[int]]:
+    """Return for each block those that every way from the entry passes; none for a block that no way leads to."""
+    reached, front = {0}, [0]
+    while front:
+        new = after[front.pop()] - reached
+        reached |= new
+        front += new
+    found = [set(reached) if index in reached else set[int]() for index in range(len(after))]
+    found[0] = {0}
+    changed = True
+    while changed:
+        changed = False
+        for index in sorted(reached - {0}):
+            now = {index}.union(set.intersection(*(found[each] for each in before[index] & reached)))
+            changed |= now != found[index]
+            found[index] = now
+    return found
+
+
+def _reaching(start: int, head: int, before: list[set[int]]) -> set[int]:
+    """Return the blocks from which `start` can be reached without passing `head`."""
+    found, front = {start}, [start]
+    while front:
+        index = front.pop()
+        if index == head:
+            continue
+        new = before[index] - found
+        found |= new
+        front += new
+    return found
