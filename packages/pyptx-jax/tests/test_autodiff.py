@@ -90,6 +90,21 @@ def test_the_first_inputs_alone_may_have_gradients() -> None:
     np.testing.assert_array_equal(dw, jnp.zeros(64))
 
 
+def test_the_gradients_may_come_from_a_function_that_calls_several_kernels() -> None:
+    def gradients(x: jax.Array, w: jax.Array, dy: jax.Array, *, scale: float = 1.0) -> tuple[jax.Array, jax.Array]:
+        dx, dw = product_gradients(x, w, dy, scale=scale)
+        return double(dx), double(dw)
+
+    function = differentiable_kernel(product, gradients, save_for_backward=[0, 1])
+    for transform in (lambda f: f, jax.jit):
+        dx, dw = transform(jax.grad(lambda x, w: function(x, w, scale=3.0).sum(), (0, 1)))(X, W)
+        np.testing.assert_allclose(dx, 6 * W, rtol=1e-6)
+        np.testing.assert_allclose(dw, 6 * X, rtol=1e-6)
+    one = differentiable_kernel(product, gradients, num_grad_inputs=1)
+    with pytest.raises(ArgumentCountError, match="gradients returns 2 gradients; 1 inputs have one"):
+        jax.grad(lambda x: one(x, W).sum())(X)
+
+
 def test_an_input_of_integers_has_no_gradient() -> None:
     chosen = differentiable_kernel(pick, pick_gradients, save_for_backward=[1])
     at = jnp.arange(64, dtype=jnp.int32)[::-1]

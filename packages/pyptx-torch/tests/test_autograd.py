@@ -211,6 +211,42 @@ def test_kernels_that_do_not_fit_are_an_error(keywords, words):
         differentiable_kernel(product_kernel, product_gradients, **keywords)(*pair())
 
 
+def through_two_kernels(x, w, gradient):
+    """The same gradients, of a product with ones and of a product with each input."""
+    gradient, _ = product_gradients(torch.ones_like(x), w, gradient)
+    return product_gradients(x, w, gradient / w)
+
+
+@pytest.mark.parametrize("backend", [None, "aot_eager"])
+def test_the_gradients_may_come_from_a_function_that_calls_several_kernels(backend):
+    function = differentiable_kernel(product_kernel, through_two_kernels, save_for_backward=[0, 1])
+    assert repr(function) == "differentiable_kernel(product, through_two_kernels)"
+    x, w = pair()
+    run = torch.compile(function, fullgraph=True, backend=backend) if backend else function
+    weights = torch.arange(64, dtype=torch.float64)[::2]
+    (run(x, w) * weights).sum().backward()
+    assert torch.allclose(x.grad, w * weights)
+    assert torch.allclose(w.grad, x * weights)
+
+
+def test_a_function_of_gradients_gets_the_keywords_that_it_names_and_must_return_as_many_as_inputs_have_one():
+    def scaled(x, w, gradient, *, factor=1.0):
+        return w * gradient * factor, x * gradient * factor
+
+    @kernel(in_specs=(Tile(32, f32), Tile(32, f32)), out_specs=(Tile(32, f32),), grid=1, block=LANES)
+    def scaled_product(X, W, Y, *, factor=1.0, more=0.0):
+        px, pw, py = ptx.global_ptrs(X, W, Y)
+        store(py, index(), load(px, index(), f32) * load(pw, index(), f32) * factor + more, f32)
+        ptx.ret()
+
+    x, w = (tensor.detach().float().requires_grad_() for tensor in pair())
+    differentiable_kernel(scaled_product, scaled)(x, w, factor=3.0, more=1.0).sum().backward()
+    assert torch.equal(x.grad, 3 * w)
+    one = differentiable_kernel(scaled_product, scaled, num_grad_inputs=1)
+    with pytest.raises(ArgumentCountError, match="scaled returns 2 gradients; 1 inputs have one"):
+        one(x, w).sum().backward()
+
+
 def test_a_kernel_that_writes_to_its_inputs_cannot_be_differentiated():
     with pytest.raises(KernelError, match="writes to its inputs"):
         differentiable_kernel(scale_, product_gradients)(*pair())

@@ -1,9 +1,12 @@
-"""`differentiable_kernel`: a kernel and the kernel of its gradients as one differentiable function."""
+"""`differentiable_kernel`: a kernel and the kernel of its gradients as one differentiable function.
+
+Gradients that take more than one kernel come from a function of arrays that calls them.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Generic, overload
+from typing import TYPE_CHECKING, Generic, cast, overload
 
 from pyptx_dsl import runtimes
 from pyptx_dsl.errors import point_at_call
@@ -12,17 +15,21 @@ from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
+    from pyptx_dsl.declaration import Declaration
     from pyptx_dsl.kernel import Kernel
     from pyptx_dsl.results import Array, Kind, NoOutput, OneOutput, SeveralOutputs, Specs
     from pyptx_ir.plugins.rows import Runtime
+
+    Backward: TypeAlias = Kernel[Specs] | Callable[..., object]
 
 
 class DifferentiableKernel(Generic[OutSpecs_co]):
     """A kernel and the kernel of its gradients; call it like the first."""
 
     def __init__(
-        self, forward_kernel: Kernel[OutSpecs_co], backward_kernel: Kernel[Specs], keywords: Mapping[str, object]
+        self, forward_kernel: Kernel[OutSpecs_co], backward_kernel: Backward, keywords: Mapping[str, object]
     ) -> None:
         """Keep both; nothing is traced before a call."""
         self.forward_kernel = forward_kernel
@@ -33,7 +40,7 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
 
     def __repr__(self) -> str:
         """Return the names of both kernels."""
-        return f"differentiable_kernel({self.forward_kernel.name}, {self.backward_kernel.name})"
+        return f"differentiable_kernel({self.forward_kernel.name}, {name_of(self.backward_kernel)})"
 
     @overload
     def __call__(self: DifferentiableKernel[NoOutput], /, *arrays: Array[object], **keywords: object) -> None: ...
@@ -82,13 +89,37 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
         return True
 
 
+def name_of(backward: Backward) -> str:
+    """Return the name of a backward kernel or function, for messages."""
+    return str(getattr(backward, "__name__", backward))
+
+
+def declaration_of(backward: Backward) -> Declaration | None:
+    """Return what a backward kernel declares, and None for a function."""
+    from pyptx_dsl.kernel import Kernel
+
+    return cast("Kernel", backward).declaration if isinstance(backward, Kernel) else None
+
+
+def keywords_of(backward: Backward) -> frozenset[str]:
+    """Return the keywords that a backward kernel takes; of a function, the names of its keyword-only parameters."""
+    declaration = declaration_of(backward)
+    if declaration is not None:
+        return frozenset([*declaration.dimensions, *declaration.templates, *(row.name for row in declaration.raw)])
+    from inspect import Parameter, signature
+
+    rows = signature(cast("Callable[..., object]", backward)).parameters.values()
+    return frozenset(row.name for row in rows if row.kind is Parameter.KEYWORD_ONLY)
+
+
 def differentiable_kernel(
-    forward_kernel: Kernel[OutSpecs_co], backward_kernel: Kernel[Specs], **kwargs: object
+    forward_kernel: Kernel[OutSpecs_co], backward_kernel: Backward, **kwargs: object
 ) -> DifferentiableKernel[OutSpecs_co]:
     """Join a forward and a backward kernel into one differentiable function.
 
-    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input.
-    Keywords go to the arrays' runtime: `save_for_backward=[0, 1]` names the inputs to save (all of them by default),
-    `num_grad_inputs=2` how many of the inputs have gradients.
+    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input. It
+    may be a function that calls several kernels; from the keywords of a call it gets those that are its keyword-only
+    parameters. Keywords here go to the arrays' runtime: `save_for_backward=[0, 1]` names the inputs to save (all of
+    them by default), `num_grad_inputs=2` how many of the inputs have gradients.
     """
     return DifferentiableKernel(forward_kernel, backward_kernel, kwargs)

@@ -8,33 +8,36 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import jax
 import jax.numpy as jnp
 
+from pyptx_dsl.differentiable import declaration_of, keywords_of, name_of
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, ShapeError
 from pyptx_dsl.operands import as_count, as_items
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import specialized
 from pyptx_jax.failures import answer
 from pyptx_jax.framework import agreeing, compiled, differentiable, is_traced, zeros
-from pyptx_jax.keywords import constants, known_to
+from pyptx_jax.keywords import constants
 from pyptx_jax.wrappers import Wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pyptx_dsl.differentiable import Backward
     from pyptx_dsl.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
 
 Gradients = tuple["jax.Array | None", ...]
 
 
-def join(forward: Launchable, backward: Launchable, keywords: Mapping[str, object]) -> Callable[..., object]:
+def join(forward: Launchable, backward: Backward, keywords: Mapping[str, object]) -> Callable[..., object]:
     """Return a function of jax arrays that runs `forward`, and whose gradients are what `backward` returns.
 
-    `backward` takes the saved inputs, the saved outputs, then the gradient of each output, and returns the gradients of
-    the first `num_grad_inputs` inputs, all by default. `save_for_backward` are the indices of the inputs to save, all
-    by default; `save_outputs` those of the outputs, none by default. Keywords of a call go to `forward`, and to
-    `backward` those that it knows. Raise the KernelError or ArgumentCountError of two kernels that don't fit.
+    `backward`, a kernel or a function that calls several, takes the saved inputs, the saved outputs, then the gradient
+    of each output, and returns the gradients of the first `num_grad_inputs` inputs, all by default. `save_for_backward`
+    are the indices of the inputs to save, all by default; `save_outputs` those of the outputs, none by default.
+    Keywords of a call go to `forward`, and to `backward` those that it knows. Raise the KernelError or
+    ArgumentCountError of two kernels that don't fit.
     """
-    pair = _pair(cast("Kernel", forward), cast("Kernel", backward), keywords)
+    pair = _pair(cast("Kernel", forward), backward, keywords)
     pair.check()
     first = pair.forward
     functions = Wrappers(pair.function)
@@ -54,7 +57,7 @@ def join(forward: Launchable, backward: Launchable, keywords: Mapping[str, objec
 _WORDS: Final = ("save_for_backward", "save_outputs", "num_grad_inputs")
 
 
-def _pair(forward: Kernel, backward: Kernel, keywords: Mapping[str, object]) -> Pair:
+def _pair(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) -> Pair:
     """Return the pair for the keywords of `differentiable_kernel`; raise KeywordError for what means nothing."""
     count = len(forward.declaration.tensors) - len(forward.declaration.out_specs)
     given, number = keywords.get("save_for_backward"), keywords.get("num_grad_inputs")
@@ -95,15 +98,15 @@ class Pair:
     """A kernel, the kernel of its gradients, what that one takes, and of how many inputs it returns gradients."""
 
     forward: Kernel
-    backward: Kernel
+    backward: Backward
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     gradients: int
 
     def check(self) -> None:
         """Raise the KernelError or ArgumentCountError of two kernels that don't fit each other."""
-        forward, backward = self.forward.declaration, self.backward.declaration
-        for declaration in (forward, backward):
+        forward, backward = self.forward.declaration, declaration_of(self.backward)
+        for declaration in (forward, backward) if backward else (forward,):
             if declaration.mutated:
                 raise KernelError(
                     f"{declaration.name} writes to its inputs, and what is differentiated must not",
@@ -117,6 +120,8 @@ class Pair:
                 f"{forward.name} has {inputs} inputs and {outputs} outputs, which save_for_backward="
                 f"{list(self.inputs)}, save_outputs={list(self.outputs)} and num_grad_inputs={self.gradients} don't fit"
             )
+        if backward is None:
+            return
         saved = len(self.inputs) + len(self.outputs)
         takes, returns = saved + outputs, len(backward.out_specs)
         if takes != len(backward.in_specs) or returns != self.gradients:
@@ -129,7 +134,7 @@ class Pair:
 
     def function(self, keywords: Mapping[str, object]) -> Callable[..., object]:
         """Return the function of arrays that jax differentiates, for fixed keywords."""
-        shared = {name: value for name, value in keywords.items() if name in known_to(self.backward)}
+        shared = {name: value for name, value in keywords.items() if name in keywords_of(self.backward)}
 
         def primal(*arrays: jax.Array) -> object:
             return self.forward(*arrays, **keywords)
@@ -144,13 +149,19 @@ class Pair:
         def backwards(kept: tuple[Like, list[jax.Array]], given: object) -> Gradients:
             like, saved = kept
             gradients = [_numbers(each, row) for each, row in zip(_tuple(given), like.outputs, strict=True)]
-            return self._fitting(_tuple(self.backward(*saved, *gradients, **shared)), like)
+            run = cast("Callable[..., object]", self.backward)
+            return self._fitting(_tuple(run(*saved, *gradients, **shared)), like)
 
         joined = differentiable(primal, forwards, backwards)
         return joined
 
     def _fitting(self, results: tuple[jax.Array, ...], like: Like) -> Gradients:
         """Return a gradient for each input, None for one that has none; raise ShapeError for one that does not fit."""
+        if len(results) != self.gradients:
+            raise ArgumentCountError(
+                f"{name_of(self.backward)} returns {len(results)} gradients; {self.gradients} inputs have one",
+                hint="num_grad_inputs says how many inputs have gradients",
+            )
         found = list[jax.Array | None]()
         for index, (shape, dtype) in enumerate(like.inputs):
             if index >= self.gradients or not jnp.issubdtype(dtype, jnp.floating):
@@ -159,7 +170,7 @@ class Pair:
             result = results[index]
             if (result.shape, result.dtype) != (shape, dtype):
                 raise ShapeError(
-                    f"{self.backward.name} returns {result.dtype}{list(result.shape)} for the gradient of "
+                    f"{name_of(self.backward)} returns {result.dtype}{list(result.shape)} for the gradient of "
                     f"{self.forward.declaration.tensors[index]}, which is {dtype}{list(shape)}"
                 )
             found.append(result)

@@ -15,6 +15,8 @@ from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pyptx_dsl.differentiable import Backward
+
 PRIORITY: Final = 100  # ahead of the simulator
 
 
@@ -49,7 +51,7 @@ def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., o
     return launcher_of(kernel, miss)
 
 
-def differentiable(forward: Launchable, backward: Launchable, **keywords: object) -> Callable[..., object]:
+def differentiable(forward: Launchable, backward: Backward, **keywords: object) -> Callable[..., object]:
     """Join a kernel and the kernel of its gradients."""
     from pyptx_jax.autodiff import join
 

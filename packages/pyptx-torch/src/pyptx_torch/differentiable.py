@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
+from pyptx_dsl.differentiable import declaration_of, keywords_of, name_of
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
 from pyptx_torch.internals import apply
 from pyptx_torch.layouts import dense
@@ -15,6 +16,7 @@ from pyptx_torch.outputs import as_tuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pyptx_dsl.differentiable import Backward
     from pyptx_dsl.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 def join(
     forward: Launchable,
-    backward: Launchable,
+    backward: Backward,
     *,
     save_for_backward: Sequence[int] | None = None,
     save_outputs: Sequence[int] = (),
@@ -31,16 +33,18 @@ def join(
 ) -> Callable[..., object]:
     """Return a function of tensors that runs `forward`, and whose gradients are what `backward` returns.
 
-    `backward` takes the saved inputs, the saved outputs, then the gradient of each output, and returns the gradients of
-    the first `num_grad_inputs` inputs, all by default. `save_for_backward` are the indices of the inputs to save, all
-    by default; `save_outputs` those of the outputs, none by default. Keywords of a call go to `forward`, and to
-    `backward` those that it knows. Raise the KernelError or ArgumentCountError of two kernels that don't fit.
+    `backward`, a kernel or a function that calls several, takes the saved inputs, the saved outputs, then the gradient
+    of each output, and returns the gradients of the first `num_grad_inputs` inputs, all by default. `save_for_backward`
+    are the indices of the inputs to save, all by default; `save_outputs` those of the outputs, none by default.
+    Keywords of a call go to `forward`, and to `backward` those that it knows. Raise the KernelError or
+    ArgumentCountError of two kernels that don't fit.
     """
-    first, second = cast("Kernel", forward), cast("Kernel", backward)
+    first = cast("Kernel", forward)
     inputs = len(first.declaration.tensors) - len(first.declaration.out_specs)
     pair = Pair(
         first,
-        second,
+        backward,
+        keywords_of(backward),
         tuple(range(inputs)) if save_for_backward is None else tuple(save_for_backward),
         tuple(save_outputs),
         inputs if num_grad_inputs is None else num_grad_inputs,
@@ -64,15 +68,16 @@ class Pair:
     """A kernel, the kernel of its gradients, what that one takes, and of how many inputs it returns gradients."""
 
     forward: Kernel
-    backward: Kernel
+    backward: Backward
+    keywords: frozenset[str]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     gradients: int
 
     def check(self, inputs: int) -> None:
         """Raise an error for two kernels that don't fit each other."""
-        forward, backward = self.forward.declaration, self.backward.declaration
-        for declaration in (forward, backward):
+        forward, backward = self.forward.declaration, declaration_of(self.backward)
+        for declaration in (forward, backward) if backward else (forward,):
             if declaration.mutated:
                 raise KernelError(
                     f"{declaration.name} writes to its inputs, and what is differentiated must not",
@@ -85,6 +90,8 @@ class Pair:
                 f"{forward.name} has {inputs} inputs and {outputs} outputs, which save_for_backward="
                 f"{list(self.inputs)}, save_outputs={list(self.outputs)} and num_grad_inputs={self.gradients} don't fit"
             )
+        if backward is None:
+            return
         saved = len(self.inputs) + len(self.outputs)
         takes, returns = saved + outputs, len(backward.out_specs)
         if takes != len(backward.in_specs) or returns != self.gradients:
@@ -103,14 +110,18 @@ class Pair:
         needed: Sequence[bool],
     ) -> tuple[Gradient, ...]:
         """Run the backward kernel; return a gradient for each input, None for one that needs none."""
-        backward = self.backward.declaration
-        known = {*backward.templates, *backward.dimensions, *(row.name for row in backward.raw)}
-        tiles = backward.in_specs[len(saved) :]
+        backward = declaration_of(self.backward)
+        tiles = [None] * len(gradients) if backward is None else backward.in_specs[len(saved) :]
         # A gradient may be one number for all elements (of a sum), or a view of a larger one.
         given = [dense(gradient, tile) for gradient, tile in zip(gradients, tiles, strict=True)]
-        own = {name: value for name, value in keywords.items() if name in known}
+        own = {name: value for name, value in keywords.items() if name in self.keywords}
         run = cast("Callable[..., object]", self.backward)
         results = as_tuple(run(*saved, *given, **own))
+        if len(results) != self.gradients:
+            raise ArgumentCountError(
+                f"{name_of(self.backward)} returns {len(results)} gradients; {self.gradients} inputs have one",
+                hint="num_grad_inputs says how many inputs have gradients",
+            )
         padded: list[Gradient] = [*results, *(None for _ in needed[len(results) :])]
         return tuple(result if wanted else None for result, wanted in zip(padded, needed, strict=True))
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.specs import Tile
 
 
-def dense(tensor: torch.Tensor, tile: Tile) -> torch.Tensor:
-    """Return the tensor itself if it is dense as `tile` says, else a copy that is."""
-    if tile.layout is not Layout.COL:
+def dense(tensor: torch.Tensor, tile: Tile | None) -> torch.Tensor:
+    """Return the tensor itself if it is dense as `tile` says (by rows, without one), else a copy that is."""
+    if tile is None or tile.layout is not Layout.COL:
         return tensor.contiguous()
     backwards = tuple(range(tile.rank - 1, -1, -1))
     return tensor.permute(backwards).contiguous().permute(backwards)

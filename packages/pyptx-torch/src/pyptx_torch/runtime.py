@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pyptx_dsl.differentiable import Backward
+
 PRIORITY: Final = 100  # ahead of the simulator, which claims CPU tensors too
 
 
@@ -53,7 +55,7 @@ def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., o
     return launcher_of(kernel, miss)
 
 
-def differentiable(forward: Launchable, backward: Launchable, **keywords: Any) -> Callable[..., object]:  # noqa: ANN401  join's
+def differentiable(forward: Launchable, backward: Backward, **keywords: Any) -> Callable[..., object]:  # noqa: ANN401  join's
     """Join a kernel and the kernel of its gradients."""
     from pyptx_torch.differentiable import join
 
