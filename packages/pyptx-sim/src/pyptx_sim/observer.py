@@ -110,12 +110,14 @@ class RunView(Protocol):
         ...
 
 
-class Observer(Protocol):
-    """A checker. Every method is called in execution order; arrays must not be kept without a copy."""
+class Observer:
+    """A checker, which overrides what it wants to hear of.
+
+    Every method is called in execution order; arrays must not be kept without a copy.
+    """
 
     def wave_started(self) -> None:
         """Forget: new CTAs run on the same warps, with fresh shared and local memory."""
-        ...
 
     def access(
         self,
@@ -128,22 +130,18 @@ class Observer(Protocol):
         pc: int,
     ) -> None:
         """See `size` bytes accessed at each of `offsets`, all in bounds; entry i by lane `lanes[i]` of `warps[i]`."""
-        ...
 
     def barrier(self, warps: Offsets, pc: int) -> None:
         """See that all of `warps` have met at one barrier: what each did before is visible to each of them.
 
         Warps that only arrived (`bar.arrive`) are among them. Many CTAs may pass at once; each is told by itself.
         """
-        ...
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
         """See that in each of `warps` the lanes of its row in `masks`, bool `[n, 32]`, have synchronised."""
-        ...
 
     def fence(self, warps: Offsets, scope: str, pc: int) -> None:
         """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed by `warps`."""
-        ...
 
     def signal(self, place: int, phase: int, warps: Offsets, pc: int, *, relaxed: bool = False) -> None:
         """See `warps` arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
@@ -151,27 +149,21 @@ class Observer(Protocol):
         A negative `place` is the barrier of a cluster: -1 the first one's. `relaxed`: nothing but what
         `fence.mbarrier_init` covers.
         """
-        ...
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """See `warps` find that phase complete: what was released to it is visible to them."""
-        ...
 
     def barrier_made(self, place: int, warp: int, pc: int) -> None:
         """See an mbarrier initialised."""
-        ...
 
     def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
         """See `warps` use an mbarrier, or issue work that will."""
-        ...
 
     def init_fence(self, warps: Offsets) -> None:
         """See `fence.mbarrier_init` executed by `warps`."""
-        ...
 
     def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
         """See a fence between the generic and the async proxy executed by `warps`."""
-        ...
 
     def map_released(self, warps: Offsets) -> None:
         """See `warps` release what they know to the proxy of tensor maps."""
@@ -183,23 +175,18 @@ class Observer(Protocol):
 
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""
-        ...
 
     def follows(self, ticket: int, warps: Offsets) -> None:
         """See arrivals issued that come once the earlier copies (cp.async) of `warps` have landed."""
-        ...
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """See work (or arrivals) named `ticket` complete, told to an mbarrier in a phase."""
-        ...
 
     def waited(self, kind: GroupKind, warps: Offsets, done: Offsets, read: Offsets) -> None:
         """See `warps` wait for the groups below `done`, and for what those below `read` read; each `[warps, 32]`."""
-        ...
 
     def wave_ended(self) -> None:
         """See that every thread of the wave has exited."""
-        ...
 
 
 ObserverFactory: TypeAlias = Callable[[RunView], Observer]

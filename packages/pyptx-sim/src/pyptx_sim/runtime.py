@@ -6,13 +6,13 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from pyptx_ir.plugins.rows import Launchable, Runtime
 from pyptx_sim.arguments import Mapped, Uninitialised
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
-from pyptx_sim.simulator import STEP_LIMIT, run
+from pyptx_sim.simulator import run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +26,21 @@ if TYPE_CHECKING:
 
 PRIORITY: Final = -100  # behind every runtime that has hardware
 
+
+class _Options(TypedDict, total=False):
+    """Keywords of `simulate` that `pyptx_sim.run` takes as they are."""
+
+    checks: Checks
+    seed: int
+    late: bool
+    step_limit: int | None
+    numerics: str
+    trace: str | os.PathLike[str] | None
+    trace_blocks: int | None
+
+
 # Keywords of `simulate` itself; all others are the kernel's.
-_OWN: Final = frozenset({"checks", "seed", "late", "step_limit", "numerics", "out"})
+_OWN: Final = _Options.__optional_keys__ | {"out"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +72,7 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
     if any(is_tensor(argument) for argument in arguments):
         _announce(kernel.name)
     own = {name: value for name, value in keywords.items() if name != "out"}
-    outputs, result = _launch(kernel, arguments, own, "none", out=keywords.get("out"))
+    outputs, result = _launch(kernel, arguments, own, {"checks": "none"}, keywords.get("out"))
     if result.printed:
         sys.stdout.write(result.printed)
     return outputs[0] if len(outputs) == 1 else outputs or None
@@ -68,21 +81,12 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
 def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> SimulationResult:
     """Run a kernel with checks; faults become findings.
 
-    `checks` ("all", "none" or names of rules), `seed`, `late`, `step_limit`, `numerics` ("fast" or "exact") and `out`
-    are taken from the keywords, the rest is the kernel's.
+    `checks` ("all", "none" or names of rules), `seed`, `late`, `step_limit`, `numerics` ("fast" or "exact"), `trace`,
+    `trace_blocks` and `out` are taken from the keywords, the rest is the kernel's.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
-    outputs, result = _launch(
-        kernel,
-        arguments,
-        own,
-        cast("Checks", keywords.get("checks", "all")),
-        seed=cast("int", keywords.get("seed", 0)),
-        late=bool(keywords.get("late", False)),
-        step_limit=cast("int | None", keywords.get("step_limit", STEP_LIMIT)),
-        numerics=cast("str", keywords.get("numerics", "fast")),
-        out=keywords.get("out"),
-    )
+    options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
+    outputs, result = _launch(kernel, arguments, own, options, keywords.get("out"))
     return SimulationResult(outputs, result.findings, result.statistics, result.printed)
 
 
@@ -90,13 +94,8 @@ def _launch(
     kernel: Launchable,
     arguments: Sequence[object],
     keywords: Mapping[str, object],
-    checks: Checks,
-    *,
-    seed: int = 0,
-    late: bool = False,
-    step_limit: int | None = STEP_LIMIT,
-    numerics: str = "fast",
-    out: object = None,
+    options: _Options,
+    out: object,
 ) -> tuple[tuple[object, ...], Result]:
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
     outputs = _outputs(kernel, special, arguments, out)
@@ -110,13 +109,9 @@ def _launch(
         cluster=special.cluster,
         shared_bytes=special.shared_bytes,
         args=[_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters],
-        checks=checks,
-        seed=seed,
-        late=late,
-        step_limit=step_limit,
-        numerics=numerics,
         origins=special.origins,
         names=[parameter.name for parameter in special.parameters],
+        **options,
     )
     return outputs, result
 

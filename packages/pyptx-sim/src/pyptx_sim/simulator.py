@@ -19,8 +19,10 @@ from pyptx_sim.machine.view import View
 from pyptx_sim.origins import point_at
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.result import Result, Statistics
+from pyptx_sim.timeline import Recording
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Frame
@@ -51,6 +53,8 @@ def run(
     numerics: str = "fast",
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     names: Sequence[str] = (),
+    trace: str | os.PathLike[str] | None = None,
+    trace_blocks: int | None = None,
 ) -> Result:
     """Run one entry of a module over a grid, and return what was found and counted.
 
@@ -63,6 +67,9 @@ def run(
     sums products of matrices as the target does, "fast" within a bound (docs/fragments.md). `origins` maps PTX lines to
     the user's frames, and `names` are the user's names of the arguments; both are for messages only.
 
+    `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
+    blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
+
     Raises PtxSyntaxError for text, ProgramError (MissingSemantics) for a module that cannot be run, LaunchError for
     arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
@@ -71,6 +78,7 @@ def run(
     program = lower(module, entry)
     rules = _rules(checks)
     code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics))
+    recording = None if trace is None else Recording(trace, trace_blocks)
     launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
     check_limits(program, launch)
 
@@ -79,9 +87,11 @@ def run(
         log = FindingLog(program.line, origins or {}, rules.__contains__)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late = step_limit, late
-        if not rules.isdisjoint(RULES):
-            machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
-        _run(machine, packed, seed)
+        observers = [] if rules.isdisjoint(RULES) else [make(View(machine)) for make in OBSERVERS]
+        machine.observers = Observers(observers)
+        if recording is not None:
+            recording.attach(machine, origins or {}, observers)
+        _run(machine, packed, seed, recording)
         return machine, packed
 
     machine, packed = attempt(WAVE_WARPS)
@@ -106,13 +116,18 @@ def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, che
         raise
 
 
-def _run(machine: Machine, packed: Arguments, seed: int) -> None:
-    """Run; a kernel that stops with an error leaves what it has written, as on a GPU."""
+def _run(machine: Machine, packed: Arguments, seed: int, recording: Recording | None) -> None:
+    """Run; a kernel that stops with an error leaves what it has written, as on a GPU, and its timeline."""
+    error = None
     try:
         machine.run(seed)
-    except SimulationError:
+    except SimulationError as stopped:
+        error = stopped.message
         packed.copy_back()
         raise
+    finally:
+        if recording is not None:
+            recording.write(error)
 
 
 def _result(machine: Machine) -> Result:

@@ -23,6 +23,7 @@ from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
+from pyptx_sim.observer import Observer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +52,7 @@ class _Step:
     pc: int
 
 
-class RaceChecker:
+class RaceChecker(Observer):
     """Reports `shared-race`, `global-race` and `lane-race`."""
 
     def __init__(self, view: RunView) -> None:

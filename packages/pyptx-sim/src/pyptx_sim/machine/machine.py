@@ -24,10 +24,11 @@ from pyptx_sim.origins import point_at
 from pyptx_sim.program.layout import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyptx_sim.findings import FindingLog
     from pyptx_sim.machine.code import Block, Code, Group
+    from pyptx_sim.machine.engine import Timing
     from pyptx_sim.machine.geometry import Launch
     from pyptx_sim.machine.heap import Heap
     from pyptx_sim.machine.memory import Memory
@@ -77,6 +78,7 @@ class Machine:
         self.instructions = 0
         self.step_limit: int | None = None
         self.late = False
+        self.make_engine: Callable[[Timing, np.random.Generator | None], Engine] = Engine
         self.shared_end = program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
         self.shared_stride = aligned(self.shared_end, 128)
         self.starved = False
@@ -132,7 +134,7 @@ class Machine:
         )
         memories["local"] = LocalMemory(self._local, program.local_size, geometry.height)
         barriers, clusters = Barriers(ctas), ClusterBarriers(ctas // size, geometry.height)
-        engine = Engine("late" if self.late else "random" if random is not None else "ordered", random)
+        engine = self.make_engine("late" if self.late else "random" if random is not None else "ordered", random)
         wave = Wave(self, geometry, memories, Frames(), barriers, clusters, engine)
         for part in (barriers, clusters, engine, wave.mbarriers):
             part.attach(wave)

@@ -1,0 +1,118 @@
+"""Timelines as Chrome's trace events, in the object format, which Perfetto and chrome://tracing open.
+
+One tick stands for one microsecond. Blocks are processes; warps, and what engines do at the same time, are threads.
+Format: "Trace Event Format", the document of the Chrome project.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyptx_sim.timeline.model import Arrow, Count, Mark, Point, Span, Timeline, Track
+    from pyptx_sim.timeline.places import Places
+
+
+def chrome_trace(timeline: Timeline, places: Places) -> str:
+    """Return the text of the file: one event a line, the same for the same timeline."""
+    lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in _Events(timeline, places))
+    other = {
+        "kernel": timeline.entry,
+        "time": "1 us = 1 instruction that the simulator executes for some warps: an order, no GPU's time",
+        "ticks": timeline.stop,
+        "spans dropped": timeline.dropped,
+        "error": timeline.error,
+    }
+    return f'{{"displayTimeUnit":"ms","otherData":{json.dumps(other)},"traceEvents":[\n{lines}\n]}}\n'
+
+
+class _Events:
+    """The events of a timeline, in order of time behind the names of tracks."""
+
+    def __init__(self, timeline: Timeline, places: Places) -> None:
+        self._timeline = timeline
+        self._tracks = {track: number for number, track in enumerate(timeline.tracks(), 1)}
+        self._sources: dict[int, Mapping[str, object]] = {}
+        self._places = places
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        yield from self._names()
+        timed = [
+            *map(self._span, self._timeline.spans),
+            *map(self._mark, self._timeline.marks),
+            *map(self._count, self._timeline.counts),
+        ]
+        for number, arrow in enumerate(self._timeline.arrows):
+            timed.extend(self._arrow(number, arrow))
+        timed.sort(key=_time)
+        yield from timed
+
+    def _names(self) -> Iterator[dict[str, object]]:
+        for cta, name in sorted(self._timeline.ctas.items()):
+            yield {"ph": "M", "name": "process_name", "pid": cta + 1, "args": {"name": name}}
+            yield {"ph": "M", "name": "process_sort_index", "pid": cta + 1, "args": {"sort_index": cta}}
+        for track in self._tracks:
+            where = self._where(track)
+            yield {"ph": "M", "name": "thread_name", **where, "args": {"name": track.name}}
+            yield {"ph": "M", "name": "thread_sort_index", **where, "args": {"sort_index": where["tid"]}}
+
+    def _where(self, track: Track) -> dict[str, int]:
+        return {"pid": track.cta + 1, "tid": self._tracks[track]}
+
+    def _source(self, pc: int) -> Mapping[str, object]:
+        known = self._sources.get(pc)
+        if known is None:
+            known = self._sources[pc] = self._places.source(pc)
+        return known
+
+    def _span(self, span: Span) -> dict[str, object]:
+        never = {} if span.ended else {"ended": False}
+        return {
+            "ph": "X",
+            "name": span.name if span.ended else f"{span.name} (never ends)",
+            "cat": span.kind,
+            "ts": span.start,
+            "dur": span.end - span.start,
+            **self._where(span.track),
+            "args": {**span.details, **never, **self._source(span.pc)},
+        }
+
+    def _mark(self, mark: Mark) -> dict[str, object]:
+        return {
+            "ph": "i",
+            "name": mark.name,
+            "cat": mark.kind,
+            "s": "t",
+            "ts": mark.at.tick,
+            **self._where(mark.at.track),
+            "args": self._source(mark.pc),
+        }
+
+    def _count(self, count: Count) -> dict[str, object]:
+        pending = {"pending arrivals": count.arrivals, "pending bytes": count.bytes}
+        return {
+            "ph": "C",
+            "name": count.name,
+            "cat": "mbarrier",
+            "ts": count.tick,
+            "pid": count.cta + 1,
+            "args": pending,
+        }
+
+    def _arrow(self, number: int, arrow: Arrow) -> Iterator[dict[str, object]]:
+        """Yield both ends of an arrow, unless a span that it needs was dropped."""
+        if arrow.start.track in self._tracks and arrow.end.track in self._tracks:
+            yield {"ph": "s", **self._end(number, arrow.name, arrow.start)}
+            yield {"ph": "f", "bp": "e", **self._end(number, arrow.name, arrow.end)}
+
+    def _end(self, number: int, name: str, point: Point) -> dict[str, object]:
+        return {"id": number, "name": name, "cat": "flow", "ts": point.tick, **self._where(point.track)}
+
+
+def _time(event: dict[str, object]) -> int:
+    tick = event["ts"]
+    assert isinstance(tick, int)  # noqa: S101 - as written above
+    return tick

@@ -1,0 +1,111 @@
+"""Machines that tell a recorder what they do. One that records nothing is not touched by any of this.
+
+The code of a program is rewritten: what each basic block does first and last is wrapped. Instructions are neither added
+nor counted twice, so that a run goes exactly as it does without a recorder, by the same schedule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyptx_sim.findings import FindingLog
+from pyptx_sim.machine.engine import Engine
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pyptx_sim.machine.code import Block, Code, Group, Step, Terminator
+    from pyptx_sim.machine.engine import Item, Timing
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+    from pyptx_sim.timeline.recorder import Recorder
+
+
+def watched(code: Code, recorder: Recorder) -> Code:
+    """Return code that tells a recorder of the beginning and the end of each basic block."""
+    return tuple(_closing(_opening(block, recorder), recorder) for block in code)
+
+
+def _opening(block: Block, recorder: Recorder) -> Block:
+    if block.steps:
+        (pc, first), *others = block.steps
+
+        def step(wave: Wave, lanes: Lanes) -> None:
+            recorder.begin(wave, block, lanes)
+            first(wave, lanes)
+
+        return replace(block, steps=((pc, step), *others))
+    assert block.terminator is not None  # noqa: S101 - a block has an instruction
+    end: Terminator = block.terminator
+
+    def terminator(wave: Wave, group: Group) -> int | None:
+        recorder.begin(wave, block, group.lanes)
+        return end(wave, group)
+
+    return replace(block, terminator=terminator)
+
+
+def _closing(block: Block, recorder: Recorder) -> Block:
+    if block.terminator is not None:
+        end: Terminator = block.terminator
+
+        def terminator(wave: Wave, group: Group) -> int | None:
+            target = end(wave, group)
+            recorder.end()
+            return target
+
+        return replace(block, terminator=terminator)
+    *others, (pc, last) = block.steps
+    inner: Step = last
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        inner(wave, lanes)
+        recorder.end()
+
+    return replace(block, steps=(*others, (pc, step)))
+
+
+class WatchedEngine(Engine):
+    """An engine that tells a recorder what is issued and what lands."""
+
+    __slots__ = ("_recorder",)
+
+    def __init__(self, recorder: Recorder, timing: Timing, random: np.random.Generator | None) -> None:
+        """Tell `recorder`; the rest as for every engine."""
+        super().__init__(timing, random)
+        self._recorder = recorder
+
+    def issue(self, item: Item) -> int:
+        """Take on an item, and tell of it."""
+        ticket = super().issue(item)
+        self._recorder.issue(item)
+        return ticket
+
+    def _land(self, item: Item, which: Mask | None) -> None:
+        before = len(item)
+        super()._land(item, which)
+        self._recorder.land(item, which, before)
+
+
+class WatchedLog(FindingLog):
+    """A log of findings that tells a recorder of each new one."""
+
+    recorder: Recorder
+
+    @classmethod
+    def of(cls, log: FindingLog, recorder: Recorder) -> WatchedLog:
+        """Return a log like `log` that tells `recorder`."""
+        made = cls(log.line_of, log.origins, log.enabled)
+        made.recorder = recorder
+        return made
+
+    def report(
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
+    ) -> None:
+        """Record a finding, and tell of it if it is the first of its rule at these instructions."""
+        known = len(self._found)
+        super().report(rule, message, pc, other_pc=other_pc, hint=hint, count=count)
+        if len(self._found) > known:
+            self.recorder.found(rule, message, pc)

@@ -1,0 +1,96 @@
+"""What a reader calls an instruction: its Python line, or the label in front of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import positions
+from pyptx_ir.syntax.nodes import Function, Instruction, Label
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_ir.plugins.rows import Frame
+    from pyptx_sim.program.program import Program
+
+# Words of an opcode that begin to say where from and where to; what stands before them says what it does.
+_WHERE = ("shared", "global", "sync")
+
+
+class Places:
+    """The instructions of a program in the words of its user."""
+
+    def __init__(self, program: Program, origins: Mapping[int, tuple[Frame, ...]]) -> None:
+        """Look up pcs of `program`; `origins` maps PTX lines to frames of Python."""
+        self._program = program
+        self._origins = origins
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        """The label in front of each instruction of the module in reading order; before any, its function's name."""
+        found: list[str] = []
+        label = ""
+        for node, _ in positions(self._program.module):
+            if isinstance(node, Function | Label):
+                label = node.name
+            elif isinstance(node, Instruction):
+                found.append(label)
+        return found
+
+    def frames(self, pc: int) -> tuple[Frame, ...]:
+        """Return the frames of Python that wrote an instruction, innermost first."""
+        return self._origins.get(self._program.line(pc) or 0, ())
+
+    def label(self, pc: int) -> str:
+        """Return the label in front of an instruction, or its function's name."""
+        site = self._program.sites[pc]
+        return self._labels[site.ordinal] if site.ordinal >= 0 else site.function
+
+    def title(self, pc: int) -> str:
+        """Return `file.py:12` of an instruction that Python wrote, else the label in front of it."""
+        frames = self.frames(pc)
+        return f"{PurePath(frames[0].file).name}:{frames[0].line}" if frames else self.label(pc)
+
+    def source(self, pc: int) -> dict[str, object]:
+        """Return where an instruction stands: its spelling, its PTX line, its label, its Python lines."""
+        described: dict[str, object] = {
+            "ptx": self._program.spell(pc),
+            "ptx line": self._program.line(pc),
+            "label": self.label(pc),
+        }
+        frames = self.frames(pc)
+        if frames:
+            described["python"] = [f"{frame.file}:{frame.line} in {frame.function}" for frame in frames]
+        return described
+
+    def opcode(self, pc: int) -> tuple[str, ...]:
+        """Return the words of an instruction's opcode."""
+        return self._program.sites[pc].instruction.opcode
+
+    def operation(self, pc: int) -> str:
+        """Return what an asynchronous instruction does, in the first words of its opcode: `cp.async.bulk.tensor.2d`."""
+        words = self.opcode(pc)
+        cut = next((i for i, word in enumerate(words) if word.partition("::")[0] in _WHERE), len(words))
+        return ".".join(words[: max(cut, 2)])
+
+    def engine(self, pc: int) -> str:
+        """Return what carries an asynchronous instruction out."""
+        words = self.opcode(pc)
+        if "bulk" not in words:
+            return ".".join(words[:2]) if words[1:2] == ("async",) else words[0]
+        into = next((word for word in words if word.startswith(("shared", "global"))), "global")
+        does = "reductions" if words[1] == "reduce" else "loads" if into.startswith("shared") else "stores"
+        return f"TMA {does}" if "tensor" in words else f"bulk {does}"
+
+
+def ranges(numbers: list[int]) -> str:
+    """Return ascending numbers with runs put together: `0-3, 7`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)

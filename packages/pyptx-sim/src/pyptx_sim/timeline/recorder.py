@@ -1,0 +1,196 @@
+"""The recorder: hears what a machine does, and keeps it as a timeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_sim.observer import Observer
+from pyptx_sim.timeline.flights import Flights
+from pyptx_sim.timeline.model import Arrow, Clock, Count, Mark, Point, Timeline
+from pyptx_sim.timeline.strips import Strips
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.code import Block
+    from pyptx_sim.machine.engine import Item
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.observer import Offsets, Work
+    from pyptx_sim.operation import Mask
+    from pyptx_sim.timeline.places import Places
+
+
+@dataclass(slots=True)
+class _Causes:
+    """What came to a phase of an mbarrier: the landings, and the last arrival if nothing landed behind it."""
+
+    landings: list[Point] = field(default_factory=list[Point])
+    arrival: Point | None = None
+
+
+class Recorder(Observer):
+    """Records the blocks below number `ctas` in launch order.
+
+    `machine/` knows nothing of it: the code that the machine runs calls `begin` and `end` around each basic block, and
+    its engine calls `issue` and `land` (see `instrument`). The rest comes to it as to every observer.
+    """
+
+    def __init__(self, entry: str, places: Places, ctas: int) -> None:
+        """Begin with an empty timeline."""
+        self.timeline = Timeline(entry)
+        self._places = places
+        self._ctas = ctas
+        self._clock = Clock()
+        self._strips: Strips | None = None
+        self._flights: Flights
+        self._block: Block
+        self._causes: dict[tuple[int, int], _Causes] = {}
+        self._pending: dict[int, tuple[int, int, int]] = {}
+
+    # --- basic blocks -------------------------------------------------------------------------------
+
+    def begin(self, wave: Wave, block: Block, lanes: Lanes) -> None:
+        """Hear that lanes begin to execute a basic block."""
+        strips = self._strips_of(wave)
+        self._clock.settle()
+        self._look(strips)
+        self._block = block
+        if strips.begin(block, lanes, self._clock.now):
+            self._clock.begin(block.first, len(block.steps) + (block.terminator is not None))
+
+    def end(self) -> None:
+        """Hear that the block has been executed."""
+        strips = self._strips
+        if strips is None or not strips.current:
+            return
+        self._clock.end()
+        self._look(strips)
+        strips.end(self._block, self._clock.now)
+        self._flights.settle()
+        strips.current = {}
+
+    def _strips_of(self, wave: Wave) -> Strips:
+        strips = self._strips
+        if strips is not None and strips.wave is wave:
+            return strips
+        self._close()
+        geometry = wave.geometry
+        recorded = min(max(self._ctas - geometry.first, 0), geometry.ctas)
+        strips = Strips(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
+        self._strips, self._flights = strips, Flights(strips, self.timeline, self._places)
+        x, y, z = geometry.ctaid
+        for slot in range(recorded):
+            row = slot * geometry.launch.warps_per_cta
+            self.timeline.ctas[geometry.first + slot] = f"CTA ({x[row]}, {y[row]}, {z[row]})"
+        return strips
+
+    def _look(self, strips: Strips) -> None:
+        """Look at what has changed with nobody telling: who waits, and what is pending at mbarriers."""
+        now, wave = self._clock.now, strips.wave
+        strips.look(now)
+        stride, first = wave.machine.shared_stride, wave.geometry.first
+        for offset, known in wave.mbarriers.objects():
+            pending = known.phase, known.pending, known.bytes
+            if self._pending.get(offset) == pending:
+                continue
+            self._pending[offset] = pending
+            if first + offset // stride < self._ctas:
+                name = wave.mbarriers.name(offset)
+                self.timeline.counts.append(Count(first + offset // stride, name, now, *pending))
+
+    # --- asynchronous work --------------------------------------------------------------------------
+
+    def issue(self, item: Item) -> None:
+        """Hear that an item of work is issued."""
+        if self._strips is not None:
+            self._flights.issue(item, self._now())
+
+    def land(self, item: Item, which: Mask | None, before: int) -> None:
+        """Hear that operations of an item, which had `before`, have landed."""
+        if self._strips is not None and self._flights.land(item, which, before, self._now()):
+            self._clock.stir()
+
+    def issued(self, work: Work) -> None:
+        """Hear what an item consists of."""
+        self._flights.describe(work)
+
+    def follows(self, ticket: int, warps: Offsets) -> None:
+        """Hear whose arrivals an item consists of."""
+        self._flights.follow(ticket, warps)
+
+    def waited(self, kind: str, warps: Offsets, done: Offsets, read: Offsets) -> None:
+        """Hear for which groups warps have waited."""
+        del read
+        self._flights.wait(kind, warps, done, self._here)
+
+    # --- mbarriers ----------------------------------------------------------------------------------
+
+    def landed(self, ticket: int, place: int, phase: int) -> None:
+        """Hear that work which lands tells an mbarrier."""
+        point = self._flights.point(ticket, self._now())
+        if point is not None:
+            causes = self._causes.setdefault((place, phase), _Causes())
+            causes.landings.append(point)
+            causes.arrival = None
+
+    def signal(self, place: int, phase: int, warps: IntArray, pc: int, *, relaxed: bool = False) -> None:
+        """Hear that warps arrive."""
+        del pc, relaxed
+        point = self._here(int(warps[-1]))
+        if point is not None:
+            self._causes.setdefault((place, phase), _Causes()).arrival = point
+
+    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
+        """Hear that warps find a phase complete: mark it, and draw arrows from what completed it."""
+        if self._strips is None or place < 0:
+            return
+        name = f"{self._strips.wave.mbarriers.name(place)}, phase {phase} complete"
+        causes = self._causes.get((place, phase), _Causes())
+        for point in filter(None, map(self._here, warps.tolist())):
+            self.timeline.marks.append(Mark(point, "phase", name, pc))
+            self.timeline.arrows.extend(Arrow("landing", landing, point) for landing in causes.landings)
+            if causes.arrival is not None and point.track in self._strips.woken:
+                self.timeline.arrows.append(Arrow("arrival", causes.arrival, point))
+            self._strips.woken.discard(point.track)
+
+    # --- findings, and the end ----------------------------------------------------------------------
+
+    def found(self, rule: str, message: str, pc: int) -> None:
+        """Hear that something is found at the present instruction."""
+        tracks = self._strips.current.values() if self._strips is not None else ()
+        for track in list(tracks)[:1]:
+            self.timeline.marks.append(Mark(Point(track, self._now()), "finding", f"{rule}: {message}", pc))
+
+    def wave_ended(self) -> None:
+        """Hear that no warp can go on."""
+        self._close()
+
+    def finish(self, error: str | None) -> Timeline:
+        """End the timeline, and return it; `error` is what the run ended with."""
+        self.timeline.error = error
+        self._close()
+        self.timeline.stop = self._clock.now
+        return self.timeline
+
+    def _close(self) -> None:
+        strips, clock = self._strips, self._clock
+        if strips is None:
+            return
+        clock.stop(strips.wave.pc)
+        strips.cut(clock.now)
+        clock.settle()
+        self._look(strips)
+        self._flights.settle()
+        clock.now = strips.close(clock.now)
+        self._flights.close(clock.now)
+        self._strips = None
+        self._causes.clear()
+        self._pending.clear()
+
+    def _now(self) -> int:
+        return self._clock.at(self._strips.wave.pc) if self._strips is not None else self._clock.now
+
+    def _here(self, row: int) -> Point | None:
+        """Return where a warp stands that executes the present block."""
+        track = self._strips.current.get(row) if self._strips is not None else None
+        return Point(track, self._now()) if track is not None else None
