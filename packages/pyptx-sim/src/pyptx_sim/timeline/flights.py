@@ -100,6 +100,7 @@ class Flights:
     def _enter(self, ticket: int, flight: _Flight, cta: int, warps: IntArray, moved: dict[str, int]) -> None:
         geometry = self._strips.wave.geometry
         issuer = flight.tracks.get(int(warps[0])) or self._strips.track(int(warps[0]), 0)
+        self._strips.give_up(issuer)
         numbers = np.unique(geometry.warp[warps]).tolist()
         details: dict[str, object] = {"ticket": ticket, "warps": ranges(numbers), "operations": len(warps)}
         details |= {name: amount for name, amount in moved.items() if amount}

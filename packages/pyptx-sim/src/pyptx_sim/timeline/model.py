@@ -92,8 +92,7 @@ class Count:
 class Timeline:
     """All that was recorded of a run; of more than `KEPT` entries of a sort the last ones.
 
-    `ctas` names the blocks that were recorded, by number. `latest` is the end of the last span so far, `stop` the last
-    tick of all, `error` what ended the run early.
+    `ctas` names the blocks that were recorded, by number. `stop` is the last tick, `error` what ended the run early.
     """
 
     entry: str
@@ -103,7 +102,6 @@ class Timeline:
     arrows: deque[Arrow] = field(default_factory=lambda: deque[Arrow](maxlen=KEPT))
     counts: deque[Count] = field(default_factory=lambda: deque[Count](maxlen=KEPT))
     dropped: int = 0
-    latest: int = 0
     stop: int = 0
     error: str | None = None
 
@@ -111,7 +109,6 @@ class Timeline:
         """Keep a span that took any time."""
         if span.end > span.start:
             self.dropped += len(self.spans) == KEPT
-            self.latest = max(self.latest, span.end)
             self.spans.append(span)
 
     def tracks(self) -> list[Track]:
@@ -124,7 +121,8 @@ class Clock:
     """The time of a timeline: an order of events, not a GPU's time.
 
     Each instruction that the simulator executes for any of the recorded warps takes one tick, for all of them together.
-    What lands between two basic blocks takes one tick more.
+    What lands between two basic blocks takes one tick more. Those of warps that only ask again whether their wait is
+    over are taken out in the end (see `squeeze`).
     """
 
     __slots__ = ("_first", "_inside", "_size", "_stirred", "now")

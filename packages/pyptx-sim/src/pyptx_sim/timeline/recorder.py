@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_sim.observer import Observer
 from pyptx_sim.timeline.flights import Flights
 from pyptx_sim.timeline.model import Arrow, Clock, Count, Mark, Point, Timeline
+from pyptx_sim.timeline.squeeze import squeeze
 from pyptx_sim.timeline.strips import Strips
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Recorder(Observer):
         """End the timeline, and return it; `error` is what the run ended with."""
         self.timeline.error = error
         self._close()
-        self.timeline.stop = self._clock.now
+        squeeze(self.timeline, self._clock.now)
         return self.timeline
 
     def _close(self) -> None:
@@ -181,7 +182,7 @@ class Recorder(Observer):
         clock.settle()
         self._look(strips)
         self._flights.settle()
-        clock.now = strips.close(clock.now)
+        strips.close(clock.now)
         self._flights.close(clock.now)
         self._strips = None
         self._causes.clear()
@@ -191,6 +192,9 @@ class Recorder(Observer):
         return self._clock.at(self._strips.wave.pc) if self._strips is not None else self._clock.now
 
     def _here(self, row: int) -> Point | None:
-        """Return where a warp stands that executes the present block."""
+        """Return where a warp stands that executes the present block, and now does something worth a point."""
         track = self._strips.current.get(row) if self._strips is not None else None
-        return Point(track, self._now()) if track is not None else None
+        if self._strips is None or track is None:
+            return None
+        self._strips.give_up(track)
+        return Point(track, self._now())

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from pyptx_sim.timeline.model import Timeline
     from pyptx_sim.timeline.places import Places
 
-# Lanes that were told "not yet", and come back to the same wait within so few spans, have waited all the time.
-_RETRY_RUNS = 8
+# Lanes that were told "not yet" and are back at the same wait within so many instructions, with nothing to show for
+# them, have waited all the time.
+_RETRY = 32
 
 _BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
 
@@ -67,6 +68,11 @@ class _Retry:
     wait: _Wait
     end: int
     runs: list[Span] = field(default_factory=list[Span])
+
+    @property
+    def length(self) -> int:
+        """How many instructions that were."""
+        return sum(run.end - run.start for run in self.runs)
 
 
 class Strips:
@@ -130,8 +136,8 @@ class Strips:
             self._timeline.add(span)
             return
         retry.runs.append(span)
-        if len(retry.runs) > _RETRY_RUNS:
-            self._give_up(track)
+        if retry.length > _RETRY:
+            self.give_up(track)
 
     def end(self, block: Block, now: int) -> None:
         """Hear that the block has ended at tick `now`; mark a barrier at which somebody did not have to wait."""
@@ -197,18 +203,18 @@ class Strips:
         if retry is not None and (retry.wait.what, retry.wait.name) == (what, name):
             self._waits[track] = self._taken_back(track)
             return
-        self._give_up(track)
+        self.give_up(track)
         self._waits[track] = _Wait(now, what, name)
 
     def _taken_back(self, track: Track) -> _Wait:
         """Return a wait whose lanes are back at it after a retry."""
         retry = self._retries.pop(track)
         retry.wait.retries += 1
-        retry.wait.retried += sum(run.end - run.start for run in retry.runs)
+        retry.wait.retried += retry.length
         return retry.wait
 
-    def _give_up(self, track: Track) -> None:
-        """End a wait whose lanes were told "not yet", and do something else now."""
+    def give_up(self, track: Track) -> None:
+        """End a wait whose lanes were told "not yet", if they were: they do something else now."""
         retry = self._retries.pop(track, None)
         if retry is not None:
             self._keep(track, retry.wait, retry.end, {"told": "not yet"})
@@ -233,8 +239,8 @@ class Strips:
             if run is not None:
                 run.end = min(run.end, now)
 
-    def close(self, now: int) -> int:
-        """End everything at tick `now`, and return the last tick; who still waits would have waited for ever."""
+    def close(self, now: int) -> None:
+        """End everything at tick `now`; who still waits would have waited for ever."""
         for track in list(self._runs):
             self._close_run(track)
         alive = self._tracks(self.wave.strands.state != State.DEAD)
@@ -242,14 +248,8 @@ class Strips:
             if track in alive:
                 self._waits[track] = self._taken_back(track)
             else:
-                self._give_up(track)
-        if not self._waits:
-            return now
-        # From the last change on, there were only retries; what never ends is seen to go on for a while.
-        now = max(self._timeline.latest, *(wait.start for wait in self._waits.values()))
-        now += max(now // 10, 1)
+                self.give_up(track)
         for track, wait in self._waits.items():
             strand = alive.get(track)
             why = describe_wait(self.wave, strand) if strand is not None and wait.what[0] == State.MBARRIER else None
             self._keep(track, wait, now, {"why": why} if why else {}, ended=False)
-        return now
