@@ -247,6 +247,9 @@ CLUSTERS = (
          "fence.proxy.async;\n" + SYNC + "ld.shared.u32 %r10, [%r7];\nFAULTsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
          "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "bar.sync 0;\n", SYNC, blocks=2),
+    swap("a load that tells another block's mbarrier", "mbarrier-block",
+         REMOTE + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + SYNC
+         + BULK + "[%r3], [%rd1], 256, [FAULT]; // !\n" + wait() + SYNC, "%r20", "%r5", blocks=2),
 )  # fmt: skip
 
 PLANTED = (*COPIES, *LOADS, *STORES, *BARRIERS, *CLUSTERS)

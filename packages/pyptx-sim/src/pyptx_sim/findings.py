@@ -26,6 +26,7 @@ ENGINE_RULES = frozenset(
         "mbarrier-arrivals",
         "mbarrier-bytes",
         "mbarrier-phase",
+        "mbarrier-block",
         "unfinished-copy",
         "unfinished-product",
         "missing-wgmma-fence",

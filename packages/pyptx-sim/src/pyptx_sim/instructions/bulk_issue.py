@@ -83,6 +83,7 @@ class Bulk:
         wave = self.wave
         if wave.machine.checked:
             self._check_written(source if known is None else source.chosen(known))
+            self._check_barrier(targets[0], barriers)
         kind: GroupKind | None = None if barriers else "bulk"
         number = 0
         if not barriers:
@@ -108,6 +109,20 @@ class Bulk:
         ticket = wave.engine.issue(copy)
         if wave.machine.observers.active:
             tell_bulk(wave, copy, ticket, map_at)
+
+    def _check_barrier(self, target: Elements, barriers: tuple[int, ...]) -> None:
+        """Report an mbarrier in another block than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
+        wave = self.wave
+        stride = wave.machine.shared_stride
+        if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
+            return
+        wave.machine.log.report(
+            "mbarrier-block",
+            f"a bulk copy of {wave.geometry.thread_name(self.warp, self.lane)} goes to one block, and tells "
+            f"{wave.mbarriers.name(barriers[0])} of another",
+            wave.pc,
+            hint="name an mbarrier of the block that the copy writes to",
+        )
 
     def _check_written(self, source: Elements) -> None:
         missing = source.unwritten()

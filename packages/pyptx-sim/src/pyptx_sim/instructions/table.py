@@ -19,6 +19,8 @@ from pyptx_sim.instructions import (
     matrix_storage,
     mbarriers,
     moves,
+    multimem,
+    regions,
     stack,
     tensor_map,
     transfers,
@@ -65,8 +67,8 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "stackrestore": stack.compile_stack,
     "prefetch": transfers.compile_hint,
     "prefetchu": transfers.compile_hint,
-    "applypriority": transfers.compile_hint,
-    "discard": transfers.compile_hint,
+    "applypriority": regions.compile_priority,
+    "discard": regions.compile_discard,
     "nanosleep": transfers.compile_hint,
     "brkpt": transfers.compile_hint,
     "pmevent": transfers.compile_hint,
@@ -75,6 +77,7 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "createpolicy": transfers.compile_policy,
     "mbarrier": mbarriers.compile_mbarrier,
     "cp": bulk_copy.compile_cp,
+    "multimem": multimem.compile_multimem,
     "tensormap": tensor_map.compile_tensor_map,
 }
 ENDS: Final[dict[str, _CompileEnd]] = {
@@ -92,7 +95,8 @@ ENDS: Final[dict[str, _CompileEnd]] = {
 _OTHERS: Final[dict[tuple[str, ...], _CompileStep | None]] = {
     ("red", "async"): async_stores.compile_async_store,
     ("st", "async"): async_stores.compile_async_store,
-    ("st", "bulk"): None,
+    ("st", "bulk"): regions.compile_fill,
+    ("applypriority", "async"): transfers.compile_hint,
     ("wmma", "mma"): None,
 }
 

@@ -1,4 +1,4 @@
-"""Loads and stores. Manual: "ld", "ld.global.nc", "ldu", "st", "prefetch", "discard", "applypriority"."""
+"""Loads and stores. Manual: "ld", "ld.global.nc", "ldu", "st", "prefetch", "createpolicy"."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _store(wave: Wave, memory: Memory, places: Places, values: list[Array], size
 
 
 def compile_hint(operands: Operands) -> Step:
-    """Do nothing: prefetches, priorities and discards change no value that a program may rely on."""
+    """Do nothing: prefetches change no value, and a grid that runs alone has no other to wait for."""
     del operands
     return _nothing
 
