@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import SpecError
+from pyptx_dsl.im2col import Im2col
 from pyptx_dsl.operands import as_count
 from pyptx_dsl.specs import Layout, Tile
 from pyptx_dsl.swizzle import SWIZZLES
@@ -175,6 +176,27 @@ class SharedTile:
             )
         box = (*(1 for _ in dims[2:]), *self.tma_box)
         return Tile(*dims, self.dtype, layout=self.tma_layout, tma_box=box)
+
+    def im2col_tile(
+        self,
+        *dims: Dim,
+        filter_size: Sequence[int],
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] = 1,
+    ) -> Tile:
+        """Return the Tile of an array N x (D x H x) W x C whose im2col copies fill this tile, panel by panel.
+
+        The tile is outputs x channels: one copy brings as many outputs of the convolution as the tile has rows, for one
+        element of the filter. Raise SpecError for a tile with K in its rows.
+        """
+        if self.major != "K":
+            raise self._wrong("columns of pixels have channels side by side", 'outputs x channels is major="K"')
+        columns = Im2col.convolution(
+            filter_size, pixels=self.shape[0], channels=self.panel_columns,
+            padding=padding, stride=stride, dilation=dilation,
+        )  # fmt: skip
+        return Tile(*dims, self.dtype, layout=self.tma_layout, im2col=columns)
 
     # --- descriptors --------------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ from pyptx_dsl.types import PtxType
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pyptx_dsl.im2col import Im2col
+
 Dim: TypeAlias = int | str
 
 
@@ -60,7 +62,8 @@ class Tile:
 
     `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the
     whole rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
-    `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch.
+    `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch. With `im2col`, copies take
+    columns of pixels in place of boxes.
     """
 
     shape: tuple[Dim, ...]
@@ -69,6 +72,7 @@ class Tile:
     tma_box: tuple[Dim, ...] | None
     tma_rank: int
     tma_padding: bool
+    im2col: Im2col | None
 
     def __init__(
         self,
@@ -78,6 +82,7 @@ class Tile:
         tma_box: Sequence[Dim] | None = None,
         tma_rank: int = 2,
         tma_padding: bool = False,
+        im2col: Im2col | None = None,
     ) -> None:
         """Take dimensions, then the element type, then the layout; the last two also as keywords."""
         shape, behind = list[Dim](), False
@@ -97,7 +102,8 @@ class Tile:
             raise SpecError(f"Tile({dtype}) has no dimension", hint="a single number is a Tile(1, …)")
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
         values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
-        for name, value in (*values.items(), ("tma_rank", tma_rank), ("tma_padding", tma_padding)):
+        modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col}
+        for name, value in (*values.items(), *modes.items()):
             object.__setattr__(self, name, value)
         self._check()
 
@@ -107,6 +113,17 @@ class Tile:
             raise SpecError(f"tma_rank={self.tma_rank}: a TMA descriptor has 1 to {_MAX_TMA_RANK} dimensions")
         if self.tma_box is not None and len(self.tma_box) != self.rank:
             raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")
+        if self.im2col is not None:
+            self._check_columns(len(self.im2col.lower) + 2)
+
+    def _check_columns(self, rank: int) -> None:
+        if self.rank != rank:
+            raise SpecError(
+                f"{self!r}: columns with corners of {rank - 2} dimensions are for a tensor of {rank}, not {self.rank}",
+                hint="N, then an extent for each offset of the corners, then C",
+            )
+        if self.tma_box is not None or self.layout is Layout.COL:
+            raise SpecError(f"{self!r}: im2col copies take columns of pixels: tma_box and Layout.COL mean nothing")
 
     @property
     def rank(self) -> int:
@@ -133,7 +150,12 @@ class Tile:
         return tuple(env[size] if isinstance(size, str) else size for size in self.shape)
 
     def resolve_box(self, env: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the TMA box: the declared one, or the tensor's own sizes cut to what one copy can move."""
+        """Return the TMA box: the declared one, or the tensor's own sizes cut to what one copy can move.
+
+        There is none, `()`, for copies of columns.
+        """
+        if self.im2col is not None:
+            return ()
         if self.tma_box is not None:
             return tuple(env[size] if isinstance(size, str) else size for size in self.tma_box)
         sizes = [min(size, _MAX_BOX) for size in self.resolve_shape(env)]

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import SpecError
 from pyptx_dsl.shared_tiles import SharedTile
 from pyptx_dsl.specs import Layout
+from pyptx_ir.plugins.rows import Im2col as Row
 from pyptx_ir.plugins.rows import TensorMap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyptx_dsl.im2col import Im2col
     from pyptx_dsl.specs import Tile
 
 # The width of a slab of the `{0, row, column / 64}` convention, and of its rows in shared memory when they are padded
@@ -41,21 +43,33 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
         shape = (columns // slab, rows, slab)
         box = (slabs, box_rows, (_PADDED_BYTES if tile.tma_padding else _SLAB_BYTES) // width)
         pitches = (_SLAB_BYTES, pitches[0], width)
-    _check_swizzle(tile, box)
+    window = tile.im2col
+    _check_swizzle(tile, window.channels if window else box[-1])
     interleave = "16B" if tile.layout is Layout.INTERLEAVED else "none"
     return TensorMap(
-        tile.dtype.name, shape, pitches, box, (1,) * len(shape), tile.swizzle or "none", interleave=interleave
+        tile.dtype.name,
+        shape,
+        pitches,
+        box,
+        (1, *window.strides, 1) if window else (1,) * len(shape),
+        tile.swizzle or "none",
+        interleave=interleave,
+        im2col=_im2col(window) if window else None,
     )
 
 
-def _check_swizzle(tile: Tile, box: tuple[int, ...]) -> None:
-    """Refuse a box whose rows are wider than the swizzle. Manual: "Tensor Swizzle Modes": the span of a row."""
-    span, row = tile.layout.swizzle_bytes, box[-1] * tile.dtype.bits // 8
+def _im2col(window: Im2col) -> Row:
+    return Row(window.lower, window.upper, window.channels, window.pixels)
+
+
+def _check_swizzle(tile: Tile, inner: int) -> None:
+    """Refuse `inner` elements that are wider than the swizzle. Manual: "Tensor Swizzle Modes": the span of a row."""
+    span, row = tile.layout.swizzle_bytes, inner * tile.dtype.bits // 8
     if tile.layout.swizzle is None or row <= span:
         return
     panels = SharedTile(tile.dtype, (8, span * 8 // tile.dtype.bits), swizzle=tile.layout.swizzle)
     raise SpecError(
-        f"{tile!r}: a row of the box {box} is {row} bytes, wider than its {tile.layout.swizzle} swizzle",
+        f"{tile!r}: a row of {inner} elements is {row} bytes, wider than its {tile.layout.swizzle} swizzle",
         hint=f"copy panels of {panels.panel_columns} columns: SharedTile(…).tma_tile(…) gives their box\n"
         f"{panels.picture()}",
     )

@@ -8,7 +8,7 @@ dimension -1 is the innermost, as in an array's shape.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pyptx_launch.errors import TensorMapError
 
@@ -30,6 +30,30 @@ class Im2col:
     upper: tuple[int, ...]
     channels: int
     pixels: int
+
+
+class Im2colLike(Protocol):
+    """Columns, shaped like `Im2col`."""
+
+    @property
+    def lower(self) -> tuple[int, ...]:
+        """The first corner."""
+        ...
+
+    @property
+    def upper(self) -> tuple[int, ...]:
+        """The last corner."""
+        ...
+
+    @property
+    def channels(self) -> int:
+        """The elements of each pixel."""
+        ...
+
+    @property
+    def pixels(self) -> int:
+        """How many pixels."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +135,7 @@ class View:
     interleave: str
     l2_promotion: str
     fill: str
-    im2col: Im2col | None
+    im2col: Im2colLike | None
 
     @property
     def rank(self) -> int:
@@ -318,7 +342,7 @@ RULES: Final = (
 )
 
 
-def checked(map_: TensorMapLike, im2col: Im2col | None) -> View:
+def checked(map_: TensorMapLike) -> View:
     """Return a map as the driver sees it; raises TensorMapError for the first rule that it breaks."""
     for field, word, known in (
         ("dtype", map_.dtype, TYPES),
@@ -340,7 +364,7 @@ def checked(map_: TensorMapLike, im2col: Im2col | None) -> View:
         map_.interleave,
         map_.l2_promotion,
         map_.fill,
-        im2col,
+        map_.im2col,
     )
     for rule in RULES:
         if complaint := rule.broken(view):

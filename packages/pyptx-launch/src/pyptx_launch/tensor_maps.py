@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pyptx_launch import _shim, libcuda
-from pyptx_launch.tensor_map_rules import FILLS, INTERLEAVES, PROMOTIONS, SWIZZLES, TYPES, Im2col, checked
+from pyptx_launch.tensor_map_rules import FILLS, INTERLEAVES, PROMOTIONS, SWIZZLES, TYPES, Im2colLike, checked
 
 if TYPE_CHECKING:
     from typing import Self
 
 
 class TensorMapLike(Protocol):
-    """A tiled tensor map, shaped like `pyptx_ir.plugins.rows.TensorMap`; see `TensorMap` for the fields."""
+    """A tensor map, shaped like `pyptx_ir.plugins.rows.TensorMap`; see `TensorMap` for the fields."""
 
     @property
     def dtype(self) -> str:
@@ -61,6 +61,11 @@ class TensorMapLike(Protocol):
         """What lies out of bounds."""
         ...
 
+    @property
+    def im2col(self) -> Im2colLike | None:
+        """The columns that a copy moves in place of a box."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
@@ -84,11 +89,11 @@ class TensorMap:
     interleave: str = "none"
     l2_promotion: str = "none"
     fill: str = "zeros"
-    im2col: Im2col | None = None
+    im2col: Im2colLike | None = None
 
     def __post_init__(self) -> None:
         """Check the rules."""
-        checked(self, self.im2col)
+        checked(self)
 
     @classmethod
     def dense(
@@ -111,7 +116,7 @@ class TensorMap:
     @property
     def alignment(self) -> int:
         """What the tensor's address must be a multiple of."""
-        return checked(self, self.im2col).alignment
+        return checked(self).alignment
 
     def encode(self, address: int) -> bytes:
         """Return the 128 bytes that the driver makes of it for a tensor at `address`; they must lie on 64 bytes."""
@@ -126,8 +131,8 @@ _LAYOUT: Final = struct.Struct("@iI5Q5Q5I5I4iIi5i5iII")
 
 def packed(map_: TensorMapLike) -> bytes:
     """Check the rules of a map and return it as the compiled part takes it: by numbers, innermost dimension first."""
-    im2col = map_.im2col if isinstance(map_, TensorMap) else None
-    view = checked(map_, im2col)
+    im2col = map_.im2col
+    view = checked(map_)
     # The corners of the innermost dimension first, as the sizes: CUTLASS orders them so (W, H, D) too.
     corners = ((), ()) if im2col is None else (im2col.lower[::-1], im2col.upper[::-1])
     arrays = (view.shape, view.strides[1:], view.box, view.element_strides)

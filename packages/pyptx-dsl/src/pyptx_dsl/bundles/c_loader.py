@@ -88,6 +88,11 @@ def check_expressible(name: str, special: Specialization) -> None:
             )
         if row.kind == "tensor_map" and (row.tensor_map is None or row.tensor_map.dtype not in _ELEMENTS):
             raise BundleError(f"{name}: no tensor map can describe {row.name}")
+        if row.tensor_map is not None and row.tensor_map.im2col is not None:
+            raise BundleError(
+                f"{name}: the tensor map {row.name} is one of columns (im2col), which C programs do not encode",
+                hint="load the bundle from Python",
+            )
         if row.kind == "scalar" and row.type not in _SCALARS:
             raise BundleError(f"{name}: {row.name} is .{row.type}, which C has no type for")
 

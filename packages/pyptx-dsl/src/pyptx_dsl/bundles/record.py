@@ -18,7 +18,7 @@ from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid
 from pyptx_dsl.specs import Layout
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.targets import TargetError, find_target
-from pyptx_ir.plugins.rows import EntryParameter, Input, Output, Specialization, TensorMap
+from pyptx_ir.plugins.rows import EntryParameter, Im2col, Input, Output, Specialization, TensorMap
 from pyptx_ir.syntax import PtxSyntaxError, parse
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _OUTPUT: Final = ("name", "shape", "dtype", "strides")
 _TENSOR_MAP: Final = (
     *("dtype", "shape", "strides", "box", "element_strides", "swizzle", "interleave", "l2_promotion", "fill"),
 )
+_IM2COL: Final = ("lower", "upper", "channels", "pixels")
 
 _TYPES: Final = tuple(row.name for row in TYPES)
 _NAME: Final = re.compile(r"[A-Za-z_$%][\w$]*", re.ASCII)
@@ -49,6 +50,7 @@ _LONGEST_NAME: Final = 4096
 _LONGEST_TEXT: Final = 1 << 27
 _LONGEST_NUMBER: Final = 32
 _MOST_ROWS: Final = 4096
+_MOST_CORNER: Final = 1 << 15
 _MOST_DIMENSIONS: Final = 32
 _MOST_MAP_RANK: Final = 5
 # No device addresses more (CUDA programming guide, "Unified Memory": 49 bits of virtual addresses).
@@ -91,7 +93,9 @@ def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
 def _plain_value(value: object) -> object:
     match value:
         case TensorMap():
-            return _plain(value, _TENSOR_MAP)
+            return _plain(value, _TENSOR_MAP if value.im2col is None else (*_TENSOR_MAP, "im2col"))
+        case Im2col():
+            return _plain(value, _IM2COL)
         case tuple():
             return list(cast("tuple[object, ...]", value))
         case float():
@@ -202,9 +206,12 @@ def _value(field: Field, dtype: str) -> int | float | None:
 
 def _tensor_map(field: Field) -> TensorMap:
     """Return a tensor map of whole numbers; its many rules are those of whoever encodes it."""
-    found = field.members(_TENSOR_MAP)
-    shape, strides, box, steps = (_whole(found[name]) for name in ("shape", "strides", "box", "element_strides"))
-    if len({len(each) for each in (shape, strides, box, steps)}) > 1:
+    columns = isinstance(field.value, dict) and "im2col" in field.value
+    found = field.members((*_TENSOR_MAP, "im2col") if columns else _TENSOR_MAP)
+    im2col = _im2col(found["im2col"]) if columns else None
+    shape, strides, steps = (_whole(found[name]) for name in ("shape", "strides", "element_strides"))
+    box = _whole(found["box"]) if im2col is None else ()
+    if len({len(each) for each in (shape, strides, box if im2col is None else shape, steps)}) > 1:
         raise field.wrong("its shape, strides, box and element_strides differ in length")
     return TensorMap(
         found["dtype"].choice(_TYPES),
@@ -216,7 +223,18 @@ def _tensor_map(field: Field) -> TensorMap:
         found["interleave"].choice(_INTERLEAVES),
         found["l2_promotion"].choice(_PROMOTIONS),
         found["fill"].choice(_FILLS),
+        im2col,
     )
+
+
+def _im2col(field: Field) -> Im2col:
+    found = field.members(_IM2COL)
+    lower, upper = (
+        tuple(item.integer(-_MOST_CORNER, _MOST_CORNER) for item in found[name].items(_MOST_MAP_RANK))
+        for name in ("lower", "upper")
+    )
+    channels, pixels = (found[name].integer(1, _MOST_BYTES) for name in ("channels", "pixels"))
+    return Im2col(lower, upper, channels, pixels)
 
 
 def _whole(field: Field) -> tuple[int, ...]:

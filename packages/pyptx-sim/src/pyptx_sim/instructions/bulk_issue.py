@@ -85,17 +85,12 @@ class Bulk:
             self._check_written(source if known is None else source.chosen(known))
             self._check_barrier(targets[0], barriers)
         kind: GroupKind | None = None if barriers else "bulk"
-        number = 0
-        if not barriers:
-            groups = wave.groups_of("bulk")
-            groups.note(np.array([self.warp]), np.array([self.lane]), wave.pc)
-            number = int(groups.open[self.warp, self.lane])
         copy = BulkCopy(
             wave=wave,
             pc=wave.pc,
             warp=self.warp,
             lane=self.lane,
-            number=number,
+            number=0 if barriers else self._group(),
             source=source,
             targets=targets,
             barriers=barriers,
@@ -109,6 +104,12 @@ class Bulk:
         ticket = wave.engine.issue(copy)
         if wave.machine.observers.active:
             tell_bulk(wave, copy, ticket, map_at)
+
+    def _group(self) -> int:
+        """Return the number of the thread's group that an operation joins now."""
+        groups = self.wave.groups_of("bulk")
+        groups.note(np.array([self.warp]), np.array([self.lane]), self.wave.pc)
+        return int(groups.open[self.warp, self.lane])
 
     def _check_barrier(self, target: Elements, barriers: tuple[int, ...]) -> None:
         """Report an mbarrier in another block than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""

@@ -1,0 +1,97 @@
+"""Columns of pixels: what a convolution makes of them, and what its tensor map says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyptx_dsl.errors import SpecError
+from pyptx_dsl.im2col import Im2col
+from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.tensor_maps import tensor_map
+from pyptx_dsl.types import bf16, f32
+from pyptx_ir.plugins.rows import Im2col as Row
+from pyptx_ir.plugins.rows import TensorMap
+
+WINDOW = Im2col.convolution((3, 3), pixels=128, channels=64, padding=1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("padding", [0, 1, 3])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_the_walk_has_as_many_pixels_as_a_convolution_has_outputs(
+    size: int, padding: int, stride: int, dilation: int
+) -> None:
+    window = Im2col.convolution((size,), pixels=8, channels=8, padding=padding, stride=stride, dilation=dilation)
+    for extent in range(12, 20):
+        (found,) = window.outputs((extent,))
+        assert found == (extent + 2 * padding - dilation * (size - 1) - 1) // stride + 1
+
+
+def test_each_dimension_may_have_its_own() -> None:
+    window = Im2col.convolution(
+        (1, 3, 5), pixels=8, channels=8, padding=(0, 1, 2), stride=(1, 2, 3), dilation=(1, 1, 2)
+    )
+    assert window.lower == (0, -1, -2)
+    assert window.upper == (0, -1, -6)
+    assert window.strides == (1, 2, 3)
+
+
+def test_a_tile_with_columns_describes_its_tensor() -> None:
+    tile = Tile("N", 32, "W", 64, bf16, layout=Layout.TMA_128B, im2col=WINDOW)
+    assert tensor_map(tile, {"N": 8, "W": 16}) == TensorMap(
+        "bf16", (8, 32, 16, 64), (65536, 2048, 128, 2), (), (1, 1, 1, 1), "128B",
+        im2col=Row((-1, -1), (-1, -1), 64, 128),
+    )  # fmt: skip
+
+
+def test_a_shared_tile_declares_the_array_that_fills_it() -> None:
+    shared = SharedTile(bf16, (128, 128), swizzle="128B")  # two panels
+    tile = shared.im2col_tile("N", "H", "W", "C", filter_size=(3, 3), padding=1, stride=2)
+    assert tile == Tile(
+        "N", "H", "W", "C", bf16, layout=Layout.TMA_128B,
+        im2col=Im2col.convolution((3, 3), pixels=128, channels=64, padding=1, stride=2),
+    )  # fmt: skip
+    assert shared.panels == 2
+
+
+def test_a_shared_tile_with_channels_in_its_rows_is_refused() -> None:
+    with pytest.raises(SpecError, match="channels side by side"):
+        SharedTile(bf16, (64, 128), major="MN").im2col_tile("N", "H", "W", "C", filter_size=(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pixels": 2000}, "pixels 2000: a copy has 1 to 1024"),
+        ({"channels": 0}, "channels 0: a copy has 1 to 256"),
+        ({"stride": 9}, "stride 9: a copy has 1 to 8"),
+        ({"padding": 200}, "offsets from -128 to 127"),
+        ({"filter_size": (1, 1, 1, 1)}, "an entry for each of W, H and D"),
+        ({"padding": (1, 2, 3)}, "a filter .3, 3. with padding .1, 2, 3.,"),
+    ],
+)
+def test_columns_that_no_map_has_are_refused(change: dict[str, Any], message: str) -> None:
+    given = {"filter_size": (3, 3), "pixels": 64, "channels": 64, **change}
+    size = given.pop("filter_size")
+    with pytest.raises(SpecError, match=message):
+        Im2col.convolution(size, **given)
+
+
+def test_columns_for_another_rank_are_refused() -> None:
+    with pytest.raises(SpecError, match="are for a tensor of 4, not 3"):
+        Tile("N", "W", "C", bf16, im2col=WINDOW)
+
+
+@pytest.mark.parametrize("change", [{"tma_box": (1, 1, 8, 64)}, {"layout": Layout.COL}])
+def test_columns_have_no_box(change: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match="mean nothing"):
+        Tile("N", "H", "W", "C", bf16, im2col=WINDOW, **change)
+
+
+def test_channels_wider_than_the_swizzle_are_refused() -> None:
+    with pytest.raises(SpecError, match="is 256 bytes, wider than its 128B swizzle"):
+        tensor_map(Tile(2, 8, 8, 64, f32, layout=Layout.TMA_128B, im2col=WINDOW), {})
