@@ -1,0 +1,55 @@
+"""Every module that is one change away from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import spell
+from pyptx_sim.mutations.operators import OPERATORS
+from pyptx_sim.mutations.sites import Change, Site, sites
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_sim.mutations.operators import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A module with one fault planted into it.
+
+    `line` (from 1) is where the instruction `before` stands, in the original and in the mutant: a change leaves every
+    line where it was. `after` is what stands there now.
+    """
+
+    operator: Operator
+    line: int
+    before: str
+    after: str
+    module: Module = field(compare=False, repr=False)
+
+    def __str__(self) -> str:
+        """Spell it in a line: the operator, the line, and the change."""
+        return f"{self.operator.name}, line {self.line}: {self.before} -> {self.after}"
+
+
+def mutants(module: Module, operators: Iterable[Operator] = OPERATORS) -> Iterator[Mutant]:
+    """Yield a mutant for each change that each of `operators` can make, in the order of the text.
+
+    Modules are made one by one, as they are asked for. Some mutants do what the original does: a wait for more than
+    needs be, a fence where another one stands.
+    """
+    rows = tuple(operators)
+    for site, changed in sites(module):
+        node = site.instruction
+        for operator in rows:
+            if operator.applies(node.opcode):
+                for change in operator.edit(site):
+                    yield Mutant(operator, site.line, spell(node), _told(site, change), changed(change))
+
+
+def _told(site: Site, change: Change) -> str:
+    """Return what stands instead, in the order of the text; what was there before is not said again."""
+    return " ".join(spell(node) for at in sorted(change) for node in change[at])

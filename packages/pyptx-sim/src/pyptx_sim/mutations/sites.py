@@ -1,0 +1,89 @@
+"""Instructions in their places, and modules with others in their stead.
+
+A change keeps every line of the text where it was, so that what is found in a mutant is found on the original's lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.syntax import Source, emit, evolve, positions, spell
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section
+from pyptx_ir.syntax.walk import children
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Module, Statement
+
+Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"
+"""What stands instead of some statements of a body, by their number in it."""
+
+_Rebuild: TypeAlias = "Callable[[tuple[Statement, ...]], Module]"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Instruction number `at` of the statements `body`, on a line (from 1) of the module's text."""
+
+    body: Sequence[Statement]
+    at: int
+    line: int
+
+    @property
+    def instruction(self) -> Instruction:
+        """The instruction itself."""
+        node = self.body[self.at]
+        assert isinstance(node, Instruction)  # noqa: S101 - `sites` yields nothing else
+        return node
+
+    def neighbour(self, distance: int) -> Instruction | None:
+        """Return the statement so far away if it is an instruction of the same body."""
+        at = self.at + distance
+        node = self.body[at] if 0 <= at < len(self.body) else None
+        return node if isinstance(node, Instruction) else None
+
+
+def sites(module: Module) -> Iterator[tuple[Site, Callable[[Change], Module]]]:
+    """Yield every instruction of a module, with what makes the module that a change of its body turns it into."""
+    source = Source(emit(module))
+    lines = iter([source.line_column(span.start)[0] for _, span in positions(module)])
+    yield from _inside(module.body, lambda body: replace(module, body=body), lines)
+
+
+def _inside(
+    body: tuple[Statement, ...], rebuild: _Rebuild, lines: Iterator[int]
+) -> Iterator[tuple[Site, Callable[[Change], Module]]]:
+    def changed(change: Change) -> Module:
+        parts = (_fitted(node, change[at]) if at in change else (node,) for at, node in enumerate(body))
+        return rebuild(tuple(node for part in parts for node in part))
+
+    for at, node in enumerate(body):
+        line = next(lines)
+        if isinstance(node, Instruction):
+            yield Site(body, at, line), changed
+            continue
+
+        def around(inner: tuple[Statement, ...], at: int = at, node: Statement = node) -> Module:
+            return rebuild((*body[:at], _with_body(node, inner), *body[at + 1 :]))
+
+        yield from _inside(tuple(children(node)), around, lines)
+
+
+def _with_body(node: Statement, body: tuple[Statement, ...]) -> Statement:
+    if isinstance(node, Function):
+        return evolve(node, body=body[0])
+    assert isinstance(node, Block | Section)  # noqa: S101 - nothing else has statements inside
+    return evolve(node, body=body)
+
+
+def _fitted(old: Statement, new: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Return `new` on as many lines as `old` has."""
+    missing = _line_feeds(old) - sum(map(_line_feeds, new))
+    if missing <= 0:
+        return new
+    return (evolve(new[0], lead="\n" * missing + new[0].lead), *new[1:])
+
+
+def _line_feeds(node: Statement) -> int:
+    return (node.lead + (spell(node) if node.raw is None else node.raw)).count("\n")

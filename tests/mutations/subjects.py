@@ -1,0 +1,195 @@
+"""The kernels that faults are planted into: clean ones, each with its launch, its data, and what must come out.
+
+A subject's PTX lies in `subjects/`. Comments `// @name` there mark the lines that the table of planted faults speaks of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_ir.syntax import parse
+from pyptx_sim import Mapped, Result, Uninitialised, run
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Module
+
+FOLDER = Path(__file__).parent / "subjects"
+_MARK = re.compile(r"// @([\w-]+)")
+
+Values: TypeAlias = NDArray[Any]
+Case: TypeAlias = "tuple[list[Any], list[tuple[Values, Values]]]"
+"""The arguments of a run, and the outputs among them with what they must hold."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel: its name is its entry's and its file's; `case` makes fresh arguments."""
+
+    name: str
+    case: Callable[[], Case]
+    block: int
+    grid: int = 1
+    cluster: int = 1
+
+    @cached_property
+    def text(self) -> str:
+        """The PTX text."""
+        return (FOLDER / f"{self.name}.ptx").read_text(encoding="utf-8")
+
+    @cached_property
+    def module(self) -> Module:
+        """Its tree."""
+        return parse(self.text)
+
+    @cached_property
+    def marks(self) -> dict[str, int]:
+        """The marked lines, from 1, by their names."""
+        return {name: i for i, line in enumerate(self.text.splitlines(), 1) for name in _MARK.findall(line)}
+
+    def run(self, module: Module | None = None, **options: Any) -> Result:
+        """Run the kernel, or one with its launch; raise AssertionError if it finds nothing and the numbers are wrong."""
+        arguments, outputs = self.case()
+        result = run(
+            module or self.module, grid=self.grid, block=self.block, cluster=self.cluster, args=arguments, **options
+        )
+        if not result.findings:
+            for got, expected in outputs:
+                np.testing.assert_array_equal(got, expected)
+        return result
+
+
+def words(*shape: int) -> NDArray[np.uint32]:
+    """Return random words, the same each time."""
+    return np.random.default_rng(7).integers(0, 1 << 16, shape).astype(np.uint32)
+
+
+def _described(array: Values, box: tuple[int, int]) -> Mapped:
+    kinds = {"float32": "f32", "uint32": "u32", "uint16": "bf16"}
+    return Mapped(array, TensorMap(kinds[array.dtype.name], array.shape, array.strides, box, (1, 1)))
+
+
+def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return what comes of `sum = 3 * sum + row` over rows."""
+    total = np.zeros_like(rows[0])
+    for row in rows:
+        total = total * np.uint32(3) + row
+    return total
+
+
+def _tile_pipeline() -> Case:
+    x = words(8, 320).astype(np.float32)
+    out = np.zeros(64, np.float32)
+    boxes = x.reshape(2, 4, 5, 16, 4)  # the upper and the lower half, rows, steps, threads of a row, words of a thread
+    return [out, _described(x, (8, 64))], [(out, boxes.sum((0, 2, 4)).reshape(64))]
+
+
+def _copy_ring() -> Case:
+    a, out = words(5, 64, 4), np.zeros(64, np.uint32)
+    return [a, out], [(out, a[:, ::-1].sum((0, 2)).astype(np.uint32))]
+
+
+def _copy_signal() -> Case:
+    a, out = words(5, 32, 4), np.zeros(32, np.uint32)
+    return [a, out], [(out, a[:, ::-1].sum((0, 2)).astype(np.uint32))]
+
+
+def _bulk_store() -> Case:
+    a, b, total, back = words(5, 64), np.zeros((5, 64), np.uint32), np.zeros(64, np.uint32), np.zeros(4, np.uint32)
+    expected = a + np.uint32(3)
+    return [a, b, total, back], [(b, expected), (total, expected[4]), (back[:1], expected[0, :1])]
+
+
+def _cluster_exchange() -> Case:
+    a, out = words(4, 64), np.zeros((4, 64), np.uint32)
+    return [a, out], [(out, np.broadcast_to(_folded(a[:, ::-1]), (4, 64)))]
+
+
+def _cluster_messages() -> Case:
+    a, out = words(2, 2, 64), np.zeros((2, 2, 64), np.uint32)
+    rounds = np.arange(2, dtype=np.uint32)[:, None, None]
+    return [a, out], [(out, a[:, ::-1] * np.uint32(5) + rounds)]
+
+
+def _multicast() -> Case:
+    a, out = words(5, 64), np.zeros((2, 32), np.uint32)
+    pairs = a.reshape(5, 32, 2).transpose(0, 2, 1).reshape(10, 32)
+    return [a, out], [(out, np.broadcast_to(_folded(pairs), (2, 32)))]
+
+
+def _named_barriers() -> Case:
+    a, out = words(6, 32), np.zeros(32, np.uint32)
+    return [a, out], [(out, _folded(a[:, ::-1]))]
+
+
+def _last_block() -> Case:
+    a, parts, done, out = words(3, 64), np.zeros(3, np.uint32), np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    folded = a[:, :32] + a[:, 32:]
+    lanes = np.arange(32)
+    # Lane 0 sums what four shuffles bring it: lanes 0 to 15, each with the one across.
+    expected = (folded + folded[:, lanes ^ 31])[:, :16].sum(1).astype(np.uint32)
+    return [a, parts, done, out], [(parts, expected), (out, expected.sum(keepdims=True).astype(np.uint32))]
+
+
+def _flags() -> Case:
+    a, flag, out = words(1), np.zeros(1, np.uint32), np.zeros(2, np.uint32)
+    sent = a * np.uint32(7) + np.uint32(1)
+    return [a, flag, out], [(out, np.concatenate([sent, sent * np.uint32(3) + np.uint32(1)]))]
+
+
+def _tile_transpose() -> Case:
+    a, out = words(8, 24), np.zeros((24, 8), np.uint32)
+    return [_described(a, (8, 8)), _described(out, (8, 8))], [(out, a.T)]
+
+
+def _matrices() -> Case:
+    """Four matrices of 8 by 8; of the sparse factor the first two of four columns are there.
+
+    Row r of matrix m is row 8 m + r of the tile. The factors are the first two matrices, side by side in K.
+    """
+    tile = np.random.default_rng(3).integers(-4, 5, (4, 8, 8)).astype(np.float16)
+    out, rows = np.zeros((2, 32, 4), np.float32), np.zeros((4, 8, 8), np.float16)
+    dense = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # 16 rows of the left factor, 8 columns that are there
+    columns = [0, 1, 4, 5, 8, 9, 12, 13]
+    factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # 16 by 8: loaded with .trans
+    product = dense @ factor[columns]
+    lane = np.arange(32)
+    row, column = lane // 4, lane % 4 * 2
+    held = np.stack([product[row, column] + 1, product[row, column + 1], product[row + 8, column]], 1)
+    held = np.concatenate([held, product[row + 8, column + 1][:, None] + 1], 1).astype(np.float32)
+    turned = np.ascontiguousarray(tile.transpose(0, 2, 1))
+    arguments = [tile.view(np.uint32), out, rows.view(np.uint32)]
+    return arguments, [(out, np.stack([held, held])), (rows, turned)]
+
+
+def _tokens() -> Case:
+    a, out = words(2, 64), np.zeros(64, np.uint32)
+    return [a, out], [(out, _folded(a[:, ::-1]))]
+
+
+SUBJECTS = {
+    subject.name: subject
+    for subject in (
+        Subject("tile_pipeline", _tile_pipeline, block=96),
+        Subject("copy_ring", _copy_ring, block=64),
+        Subject("copy_signal", _copy_signal, block=64),
+        Subject("bulk_store", _bulk_store, block=64),
+        Subject("cluster_exchange", _cluster_exchange, block=64, grid=4, cluster=4),
+        Subject("cluster_messages", _cluster_messages, block=64, grid=2, cluster=2),
+        Subject("multicast", _multicast, block=64, grid=2, cluster=2),
+        Subject("named_barriers", _named_barriers, block=64),
+        Subject("last_block", _last_block, block=64, grid=3),
+        Subject("flags", _flags, block=1, grid=2),
+        Subject("tile_transpose", _tile_transpose, block=64, grid=3),
+        Subject("matrices", _matrices, block=64),
+        Subject("tokens", _tokens, block=64),
+    )
+}
