@@ -167,11 +167,9 @@ class Observer:
 
     def map_released(self, warps: Offsets) -> None:
         """See `warps` release what they know to the proxy of tensor maps."""
-        ...
 
     def map_acquired(self, place: int, warps: Offsets) -> None:
         """See `warps` acquire the tensor map at offset `place` of global memory, for its proxy."""
-        ...
 
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""

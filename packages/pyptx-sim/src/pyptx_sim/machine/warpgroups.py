@@ -100,8 +100,8 @@ class Products:
             return np.isin(item.warpgroups, groups) if isinstance(item, Products) and len(item) else None
 
         self.wave.engine.land_before(self, theirs)
-        c = _NOTHING if not adds.any() else bank.sums(groups)
-        addend = self.plan.widen[0](c.view(f"<u{product.d.bits // 8}"))
+        c = bank.sums(groups) if adds.any() else np.zeros((1, 1, 1), f"<u{product.d.bits // 8}")
+        addend = self.plan.widen[0](c)
         if not adds.all():
             addend = np.where(adds[:, None, None], addend, addend.dtype.type(0))
         sums = self._multiply(chosen, addend)
@@ -161,6 +161,3 @@ class Products:
         self.metadata = None if self.metadata is None else self.metadata[left]
         self.a = None if self.a is None else [self.a[position] for position in left.tolist()]
         self.b = [self.b[position] for position in left.tolist()]
-
-
-_NOTHING: Array = np.zeros((1, 1, 1), np.uint32)
