@@ -144,7 +144,10 @@ def _dominators(after: list[set[int]], before: list[set[int]]) -> list[set[int]]
     while changed:
         changed = False
         for index in sorted(reached - {0}):
-            now = {index}.union(set.intersection(*(found[each] for each in before[index] & reached)))
+            common = set(reached)
+            for each in before[index] & reached:
+                common &= found[each]
+            now = common | {index}
             changed |= now != found[index]
             found[index] = now
     return found

@@ -42,8 +42,8 @@ PACKED = {bf16: bf16x2, f16: f16x2}
 class Config:
     """How the work is cut: a block's tile of C, the columns of A (rows of B) in a stage of the ring, and the stages.
 
-    ValueError unless `m` is a multiple of 128, `n` of 64 and `k` of 32, and the stages of B together have `m` rows, where
-    the epilogue puts the tile of C.
+    ValueError unless `m` is a multiple of 128, `n` of 64 and `k` of 32, and the stages of B together have `m` rows, for
+    the epilogue puts the tile of C there.
     """
 
     m: int = 128

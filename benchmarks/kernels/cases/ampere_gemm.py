@@ -1,10 +1,49 @@
-"""Matrix products with the tensor cores of Ampere, beside cuBLAS."""
+"""Matrix products by mma.sync, the ladder of examples/ampere, beside cuBLAS.
+
+On Hopper cuBLAS uses wgmma, which multiplies faster than mma.sync can: the ratio there is no goal, only a fact.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.kernels.case import Case
+from benchmarks.kernels.case import Case, late, matmul_bytes, normal
 
-CASES: tuple[Case, ...] = ()
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# The largest element is rounded to bf16, which has 8 bits; sums in f32 differ by much less.
+TOLERANCE = 2.0**-8
+
+
+def reference(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product in float64."""
+    return a.double() @ b.double()
+
+
+def square(step: str, kernel: str, size: int) -> Case:
+    """Return the case of a step of the ladder for square matrices of bf16."""
+    return Case(
+        name=f"ampere {step} bf16 {size}³",
+        kernel=late(kernel),
+        make=normal((size, size), (size, size), dtype="bfloat16"),
+        rivals={"cuBLAS": late("torch:matmul")},
+        reference=reference,
+        tolerance=TOLERANCE,
+        bytes=matmul_bytes(size, size, size, 2, 2),
+        flops=2 * size**3,
+        small=normal((70, 72), (72, 80), dtype="bfloat16"),
+    )
+
+
+HIGHPERF = "examples.ampere.gemm_highperf_ampere:gemm_highperf"
+PIPELINED = "examples.ampere.gemm_pipelined:gemm_pipelined"
+SIMPLE = "examples.ampere.gemm_simple:gemm"
+
+CASES = (
+    square("highperf", HIGHPERF, 8192),
+    square("highperf", HIGHPERF, 4096),
+    square("highperf", HIGHPERF, 2048),
+    square("pipelined", PIPELINED, 4096),
+    square("simple", SIMPLE, 4096),
+)
