@@ -54,17 +54,22 @@ SHA-256 of the text that was assembled. `python -m tools.kernel_resources` write
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kernel at one specialisation: its file in examples/, its name there, dimensions and template values."""
+    """A kernel at one specialisation: its file in examples/, its name there, dimensions and template values.
+
+    With `built_with`, the name is that of a function that returns the kernel for these keywords.
+    """
 
     example: str
     kernel: str
     keywords: dict[str, Any]
+    built_with: dict[str, Any] | None = None
 
     def specialise(self) -> Specialization:
         """Import the kernel and trace it."""
         module = importlib.import_module(f"examples.{self.example.replace('/', '.')}")
-        found: Kernel = getattr(module, self.kernel)
-        return specialized(found.declaration, self.keywords)[0]
+        found = getattr(module, self.kernel)
+        kernel: Kernel = found if self.built_with is None else found(**self.built_with)
+        return specialized(kernel.declaration, self.keywords)[0]
 
     @property
     def title(self) -> str:
@@ -74,7 +79,8 @@ class Row:
     @property
     def specialisation(self) -> str:
         """The keywords as the table shows them."""
-        return ", ".join(f"{name}={value}" for name, value in self.keywords.items())
+        keywords = {**(self.built_with or {}), **self.keywords}
+        return ", ".join(f"{name}={value}" for name, value in keywords.items())
 
 
 def square(size: int) -> dict[str, Any]:
@@ -90,6 +96,12 @@ ROWS = (
     Row("ampere/reduce", "reduce_sum", {"N": 1 << 20}),
     Row("ampere/transpose", "transpose", {"M": 4096, "N": 4096}),
     Row("ampere/vector_add", "vector_add", {"N": 1 << 20}),
+    Row("hopper/gemm_fp8_hopper", "gemm", square(8192)),
+    Row("hopper/gemm_highperf_hopper", "gemm", square(8192)),
+    Row("hopper/gemm_pipelined_hopper", "gemm", square(4096)),
+    Row("hopper/gemm_simple_hopper", "gemm", square(4096)),
+    Row("hopper/gemm_warp_specialised", "gemm", square(4096)),
+    Row("hopper/grouped_gemm", "grouped_gemm", {"T": 16384, "K": 2048, "G": 8, "N": 2048}),
     Row("hopper/layer_norm", "layer_norm", {"B": 2048, "N": 8192}),
     Row("hopper/rms_norm", "rms_norm", {"B": 2048, "N": 8192}),
     Row("hopper/softmax", "softmax", {"B": 2048, "N": 8192}),
