@@ -1,0 +1,378 @@
+"""Flash attention: `O = softmax(scale · Q · Kᵀ) · V` for each head, and `LSE`, the logarithm of each row's sum.
+
+A block owns 64 rows of Q for each of its two or three *consumer* warpgroups, and walks over the keys once. Scores never
+leave registers: products write them, a running maximum and sum turn them into probabilities, which are rounded to bf16
+where they lie and become the first factor of the next product. What was summed before is scaled as a maximum grows.
+
+Three things overlap. One thread of the *producer* warpgroup keeps the stages of K and V full by TMA. Inside a consumer,
+tensor cores add the values of one step while its threads compute the softmax of the next. And the consumers take turns
+at issuing products, so that one computes its softmax while another keeps the tensor cores busy.
+
+Arrays are dense, [batch, sequence, heads, head_dim], as a projection leaves them. Heads of K and V may be fewer than
+those of Q (grouped queries). With `causal=True` query i sees the keys up to i + Skv - Sq: the last query sees all. A
+query that sees no key gets O = 0 and LSE = -inf.
+
+    python examples/hopper/flash_attention.py
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from attention_parts import (
+    GROUP,
+    ROWS,
+    WARPS,
+    Place,
+    Problem,
+    Ring,
+    Softmax,
+    accumulate,
+    heads_tile,
+    load,
+    multiply,
+    probabilities,
+    problem_of,
+    round_pairs,
+    stage_rows,
+    store,
+)
+
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, f32, s32, u32
+
+if TYPE_CHECKING:
+    from pyptx.kernel import Kernel
+    from pyptx.reg import Reg
+    from pyptx.smem import MbarrierRef, SharedAlloc
+
+FIRST_TURN = 1  # the first of the named barriers of the turns; barrier 0 is the whole block's
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a head dimension is dealt out over a block.
+
+    `keys` are multiplied in one step, `stages` steps are in flight; `registers` are those of a thread of the producer
+    and of a consumer, which together fill the multiprocessor.
+    """
+
+    head_dim: int
+    consumers: int
+    keys: int
+    stages: int
+    registers: tuple[int, int]
+
+    @property
+    def rows(self) -> int:
+        """The rows of Q that a block owns."""
+        return self.consumers * ROWS
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block: producer and consumers."""
+        return (1 + self.consumers) * GROUP
+
+    @property
+    def q(self) -> SharedTile:
+        """Q, a stage for each consumer; the output leaves through the same memory."""
+        return SharedTile(bf16, (ROWS, self.head_dim), stages=self.consumers)
+
+    @property
+    def k(self) -> SharedTile:
+        """K, multiplied along the head."""
+        return SharedTile(bf16, (self.keys, self.head_dim), stages=self.stages)
+
+    @property
+    def v(self) -> SharedTile:
+        """V, multiplied along the keys."""
+        return SharedTile(bf16, (self.keys, self.head_dim), major="MN", stages=self.stages)
+
+
+PLANS = (
+    Plan(head_dim=64, consumers=3, keys=128, stages=4, registers=(32, 160)),
+    Plan(head_dim=128, consumers=2, keys=128, stages=2, registers=(24, 240)),
+)
+
+
+# --- the producer -----------------------------------------------------------------------------------
+
+
+def produce(
+    plan: Plan, problem: Problem, place: Place, sources, q: tuple[SharedAlloc, MbarrierRef], rings: list[Ring]
+) -> None:
+    """Emit the producer: one thread fetches Q, then keys and values from the last step to the first."""
+    tiles, full = q
+    ptx.mbarrier.arrive_expect_tx(full, plan.q.bytes)
+    for consumer in range(plan.consumers):
+        load(plan.q, tiles, consumer, sources[0], replace(place, row=place.row + consumer * ROWS), full)
+    turns = [ptx.pipeline(plan.stages, phase=reg.scalar(u32, init=1)) for _ in rings]
+    head = place.head // problem.shared
+    last = reg.scalar(s32, init=problem.steps(place.row + plan.rows, plan.keys)) - 1
+    for row in ptx.range_(last * plan.keys, -1, -plan.keys):
+        for ring, turn, source in zip(rings, turns, sources[1:], strict=True):
+            stage, phase = turn.advance()
+            ptx.mbarrier.wait(ring.empty[stage], phase)
+            ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
+            load(ring.layout, ring.tiles, stage, source, Place(head, place.batch, row), ring.full[stage])
+
+
+# --- consumers --------------------------------------------------------------------------------------
+
+
+class Turns:
+    """The order in which consumers issue products: each waits for the one before it, around the circle."""
+
+    def __init__(self, consumers: int, consumer: Reg) -> None:
+        """Open the first consumer's turn, by an arrival of the last one."""
+        self.consumer, self.own, self.next = consumer, consumer + FIRST_TURN, reg.scalar(u32)
+        last = consumer == consumers - 1
+        ptx.selp(u32, self.next, FIRST_TURN, self.own + 1, last)
+        ptx.bar.arrive(FIRST_TURN, 2 * GROUP, pred=last)
+
+    def take(self) -> None:
+        """Wait for the turn."""
+        ptx.bar.sync(self.own, 2 * GROUP)
+
+    def give(self) -> None:
+        """Let the next consumer go on."""
+        ptx.bar.arrive(self.next, 2 * GROUP)
+
+    def close(self) -> None:
+        """Take the turn that the last consumer gave and nobody needs, so that the barrier ends as it began."""
+        with ptx.if_(self.consumer == 0):
+            ptx.bar.sync(FIRST_TURN, 2 * GROUP)
+
+
+class Consumer:
+    """One warpgroup with its registers: scores, probabilities, and the sum of values."""
+
+    def __init__(
+        self, plan: Plan, problem: Problem, place: Place, number: Reg, rings: list[Ring], q: SharedAlloc
+    ) -> None:
+        """Declare registers, and describe Q for the products; `number` counts consumers."""
+        self.plan, self.problem, self.place, self.number = plan, problem, place, number
+        self.rings, self.turns = rings, [ptx.pipeline(plan.stages) for _ in rings]
+        self.reading = [reg.scalar(u32, init=plan.stages) for _ in rings]  # the stage waited for last: none yet
+        self.thread = reg.from_(ptx.special.tid.x(), u32) & (GROUP - 1)
+        self.first_lane = (self.thread & 31) == 0
+        self.row = place.row + number * ROWS
+        self.scores = reg.wgmma_frag(m=ROWS, n=plan.keys, dtype=f32)
+        self.weights = reg.array(b32, len(self.scores) // 2)
+        self.out = reg.wgmma_frag(m=ROWS, n=plan.head_dim, dtype=f32)
+        self.layout = ptx.wgmma.fragment(shape=(ROWS, plan.keys, plan.k.k_step), operand="d", dtype=f32)
+        self.softmax = Softmax(problem.scale2, self.layout)
+        self.q_tiles, self.q = q, ptx.wgmma.descriptor(q[number])
+        self.order = Turns(plan.consumers, number)
+        self.last_keys = self._last_keys()
+
+    def _last_keys(self) -> list[Reg]:
+        """Return the last key that each of the thread's rows sees, counted from the thread's first column."""
+        column = reg.from_(self.layout.column(self.thread, 0), s32)
+        if not self.problem.causal:
+            return [(self.problem.keys - 1) - column] * 2
+        first = self.row + reg.from_(self.layout.row(self.thread, 0), s32) - column
+        return [first + (self.problem.ahead + down) for down in (0, 8)]
+
+    def run(self) -> None:
+        """Walk over the keys from the last to the first: those that some row does not see come first."""
+        size = self.plan.keys
+        first = reg.scalar(s32, init=self.problem.steps(self.place.row + self.plan.rows, size)) - 1
+        whole = reg.scalar(s32, init=self.problem.whole_steps(self.row, size)).min(first)
+        self.first_step(first * size, hidden=self.problem.causal or self.problem.keys % size > 0)
+        if self.problem.causal:
+            for key in ptx.range_((first - 1) * size, whole * size - 1, -size):
+                self.step(key, hidden=True)
+        for key in ptx.range_((whole - 1) * size, -1, -size):
+            self.step(key, hidden=False)
+        self.last_step()
+
+    # --- one step -----------------------------------------------------------------------------------
+
+    def first_step(self, first_key: Reg, *, hidden: bool) -> None:
+        """Compute the probabilities of the first step; nothing was summed before."""
+        self.multiply_keys(self.next_stage(0))
+        ptx.wgmma.wait_group(0)
+        self.weigh(first_key, hidden=hidden)
+        for value in self.out:
+            ptx.inst.mov.f32(value, 0.0)
+
+    def step(self, first_key: Reg, *, hidden: bool) -> None:
+        """Add the values of the step before, and meanwhile compute the probabilities of this one."""
+        self.settle()
+        keys = self.next_stage(0)
+        self.order.take()
+        self.multiply_keys(keys)
+        self.add_values(self.next_stage(1))
+        self.order.give()
+        ptx.wgmma.wait_group(1)
+        self.weigh(first_key, hidden=hidden)
+
+    def last_step(self) -> None:
+        """Add the values of the last step."""
+        self.settle()
+        self.add_values(self.next_stage(1))
+        ptx.wgmma.wait_group(0)
+
+    def settle(self) -> None:
+        """Wait for the values added so far, scale them to the new maxima, and round the probabilities to add next.
+
+        This stands at the head of a step, not at the end of the one before, because ptxas moves waits up inside a basic
+        block: there it would wait before the exponentials that the products are to overlap with.
+        """
+        ptx.wgmma.wait_group(0)
+        self.release(1)
+        self.softmax.correct(self.out)
+        round_pairs(self.weights, self.scores)
+
+    def weigh(self, first_key: Reg, *, hidden: bool) -> None:
+        """Turn scores into probabilities, now that they are there."""
+        self.release(0)
+        if hidden:
+            self.hide(first_key)
+        self.softmax.update(self.scores)
+
+    def hide(self, first_key: Reg) -> None:
+        """Take the keys that a row does not see out of its scores."""
+        limits = [last - first_key for last in self.last_keys]
+        for i, value in enumerate(self.scores):
+            seen = limits[self.layout.row(0, i) // 8] >= self.layout.column(0, i)
+            ptx.selp(f32, value, value, -math.inf, seen)
+
+    def multiply_keys(self, stage: Reg) -> None:
+        """Start scores = Q · Kᵀ as a group of products."""
+        multiply(self.scores, self.q, self.plan.q, ptx.wgmma.descriptor(self.rings[0].tiles[stage]), self.plan.k)
+
+    def add_values(self, stage: Reg) -> None:
+        """Start out += weights · V as a group of products."""
+        accumulate(self.out, self.weights, ptx.wgmma.descriptor(self.rings[1].tiles[stage]), self.plan.v)
+
+    def next_stage(self, which: int) -> Reg:
+        """Wait for the next stage of keys (0) or values (1), and return it."""
+        stage, phase = self.turns[which].advance()
+        ptx.mbarrier.wait(self.rings[which].full[stage], phase)
+        ptx.inst.mov.u32(self.reading[which], stage)
+        return stage
+
+    def release(self, which: int) -> None:
+        """Tell the producer that this warp has read the stage that it waited for last, if it has waited for any."""
+        stage = self.reading[which]
+        ptx.mbarrier.arrive(self.rings[which].empty[stage], pred=self.first_lane & (stage < self.plan.stages))
+
+    # --- the end ------------------------------------------------------------------------------------
+
+    def store(self, output, sums) -> None:
+        """Divide by the sums and store: O by stmatrix and TMA through the memory of Q, LSE directly."""
+        self._store_sums(sums, self.softmax.finish(self.out))
+        own = self.order.own + self.plan.consumers
+        ptx.bar.sync(own, GROUP)  # all four warps have read Q
+        stage_rows(self.out, self.plan.q, self.q_tiles, self.number, self.thread)
+        ptx.fence.proxy_async_shared_cta()
+        ptx.bar.sync(own, GROUP)
+        with ptx.if_(self.thread == 0):
+            store(self.plan.q, self.q_tiles, self.number, output, replace(self.place, row=self.row))
+            ptx.cp.async_.bulk.wait_group(0)
+        self.order.close()
+
+    def _store_sums(self, sums, logarithms: list[Reg]) -> None:
+        """Store the logarithms of the rows that there are, by the first lane of each four."""
+        (pointer,) = ptx.global_ptrs(sums)
+        line = (self.place.batch * self.problem.heads + self.place.head) * self.problem.queries
+        first = (self.thread & 3) == 0
+        for down, logarithm in zip((0, 8), logarithms, strict=True):
+            row = self.row + reg.from_(self.layout.row(self.thread, 0), s32) + down
+            ptx.st(f32, ptx.addr(pointer + (line + row) * 4), logarithm, pred=first & (row < self.problem.queries))
+
+
+# --- the kernel -------------------------------------------------------------------------------------
+
+
+def place_of(plan: Plan, problem: Problem) -> Place:
+    """Return what this block works for: heads first, and of causal problems the longest rows first."""
+    head, block, batch = (reg.from_(getattr(ptx.special.ctaid, axis)(), s32) for axis in "xyz")
+    if problem.causal:
+        block = (-(-problem.queries // plan.rows) - 1) - block
+    return Place(head, batch, block * plan.rows)
+
+
+def flash_attention_of(plan: Plan) -> Kernel:
+    """Return the kernel for one head dimension."""
+    queries, keys, values = (
+        heads_tile(tile, *names)
+        for tile, *names in ((plan.q, "Sq", "Hq"), (plan.k, "Skv", "Hkv"), (plan.v, "Skv", "Hkv"))
+    )
+
+    @kernel(
+        in_specs=(queries, keys, values),
+        out_specs=(queries, Tile("B", "Hq", "Sq", f32)),
+        grid=lambda B, Sq, Hq: (Hq, -(-Sq // plan.rows), B),
+        block=plan.threads,
+        raw_directives=[("maxntid", (plan.threads, 1, 1)), ("minnctapersm", (1,))],
+        arch="sm_90a",
+    )
+    def flash_attention(Q, K, V, OUT, LSE, *, causal: bool = False, scale: float | None = None) -> None:
+        """Attend; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        problem = problem_of(Q, K, scale, causal=causal)
+        q_full, q_tiles = smem.mbarrier(1), smem.tile(plan.q)
+        rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
+        thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
+        with ptx.if_(thread == 0):
+            ptx.mbarrier.init(q_full[0], 1)
+            for ring in rings:
+                ring.init()
+            ptx.fence.proxy_async_shared_cta()
+        ptx.bar.sync()
+        place = place_of(plan, problem)
+        with ptx.if_(group == 0):
+            ptx.setmaxnreg_dec(plan.registers[0])
+            with ptx.if_(thread == 0):
+                produce(plan, problem, place, (Q, K, V), (q_tiles, q_full[0]), rings)
+        with ptx.else_():
+            ptx.setmaxnreg_inc(plan.registers[1])
+            consumer = Consumer(plan, problem, place, group - 1, rings, q_tiles)
+            ptx.mbarrier.wait(q_full[0], 0)
+            consumer.run()
+            consumer.store(OUT, LSE)
+        ptx.ret()
+
+    return flash_attention
+
+
+KERNELS = {plan.head_dim: flash_attention_of(plan) for plan in PLANS}
+"""The kernel of each head dimension."""
+
+
+def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None):
+    """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for a head dimension that no plan has."""
+    if q.shape[-1] not in KERNELS:
+        raise ValueError(f"flash_attention has head dimensions {', '.join(map(str, KERNELS))}, not {q.shape[-1]}")
+    return KERNELS[q.shape[-1]](q, k, v, causal=causal, scale=scale)
+
+
+def reference(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Compute O and LSE in float64."""
+    q, k, v = (np.asarray(x, dtype=np.float64).transpose(0, 2, 1, 3) for x in (q, k, v))
+    k, v = (x.repeat(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    weights, sums = probabilities(q, k, causal=causal, scale=q.shape[3] ** -0.5 if scale is None else scale)
+    return (weights @ v).transpose(0, 2, 1, 3), sums
+
+
+def main() -> None:
+    """Run on the simulator and print the largest errors against float64."""
+    import ml_dtypes
+
+    rng = np.random.default_rng(0)
+    for head_dim, causal in ((64, False), (128, True)):
+        q, k, v = (rng.standard_normal((1, 200, heads, head_dim)).astype(ml_dtypes.bfloat16) for heads in (2, 1, 1))
+        results = zip(flash_attention(q, k, v, causal=causal), reference(q, k, v, causal=causal), strict=True)
+        errors = [np.abs(np.asarray(actual, np.float64) - expected).max() for actual, expected in results]
+        print(f"flash_attention D={head_dim} causal={causal}: largest error {errors[0]:.2e}, of LSE {errors[1]:.2e}")
+
+
+if __name__ == "__main__":
+    main()
