@@ -1,23 +1,29 @@
-"""Write what the documentation's code prints into its output blocks; then read the diff.
+"""Write what the documentation's code prints into its output blocks, and the pictures it draws; then read the diff.
 
 python -m tests.docs [PAGE ...]
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from .markdown import run, updated
-from .pages import PAGES, not_run
+from .pages import PAGES, PICTURES, not_run
 
 
 def write(page: Path) -> None:
     """Update one page, twice at most: what is printed may hold line numbers of the page, which the first time moves."""
     for _ in range(2):
         text = page.read_text(encoding="utf-8")
-        page.write_text(updated(text, run(page, not_run(page))), encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            page.write_text(updated(text, run(page, not_run(page))), encoding="utf-8")
+            for picture in Path().glob("*.svg"):
+                shutil.copy(picture, PICTURES)
 
 
 if __name__ == "__main__":

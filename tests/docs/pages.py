@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
+# What the code of pages draws, under the names that it writes them to.
+PICTURES = ROOT / "docs" / "pictures"
 
 # By page and first line of the block, each with its reason.
 NOT_RUN: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""Every Python block of the documentation runs, and prints what the page says."""
+"""Every Python block of the documentation runs, prints what the page says, and draws the pictures that it shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .markdown import blocks, run, updated
-from .pages import PAGES, ROOT, name, not_run
+from .pages import PAGES, PICTURES, ROOT, name, not_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +44,14 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
     assert outcome.count == total - len(not_run(page))
     for block, printed in outcome.stale():
         assert block.text == printed, f"{page.name}:{block.line}: `python -m tests.docs` writes what is printed"
+    for picture in tmp_path.glob("*.svg"):
+        assert picture.read_bytes() == (PICTURES / picture.name).read_bytes(), "`python -m tests.docs` draws it again"
+
+
+def test_every_picture_is_drawn_by_the_page_that_shows_it() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    for picture in PICTURES.iterdir():
+        assert any(f'"{picture.name}"' in text and f"(pictures/{picture.name})" in text for text in texts), picture.name
 
 
 def test_the_runner_compares_what_is_printed_and_can_write_it(tmp_path: Path) -> None:

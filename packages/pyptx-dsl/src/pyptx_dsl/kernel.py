@@ -272,7 +272,8 @@ class Kernel(Generic[OutSpecs_co]):
     def simulate(self, /, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation:
         """Run the kernel on the simulator and return its outputs and findings as one value.
 
-        `checks` is `"all"` or `"none"`; `seed` chooses the schedule of asynchronous work.
+        `checks` is `"all"` or `"none"`; `seed` chooses the schedule of asynchronous work. `trace="run.json"`, or
+        `"run.svg"`, writes a timeline of the run.
         """
         return runtimes.simulate(self, arrays, {**kwargs, "checks": checks, "seed": seed})
 

@@ -55,6 +55,14 @@ def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
+def _shortened(name: str, letters: int) -> str:
+    """Return as much of a span's name as `letters` say: all, what tells it from its neighbours, or nothing."""
+    name = name.removeprefix("waiting at mbarrier ")
+    line = name.rpartition(":")[2]
+    shorter = (name, name.partition(",")[0], f":{line}" if line.isdigit() else name)
+    return next((words for words in shorter if len(words) <= letters), "")
+
+
 class _Sheet:
     """One drawing: where tracks and ticks lie on it."""
 
@@ -137,9 +145,7 @@ class _Sheet:
             f'<g><title>{_clean(self._tooltip(span))}</title><rect class="{kind}{edge}" x="{_number(x)}" '
             f'y="{_number(y)}" width="{_number(max(width, _THINNEST))}" height="{_BAR}"/>'
         )
-        letters = int((width - 4) / _LETTER)
-        name = span.name.removeprefix("waiting at mbarrier ")
-        shown = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
+        shown = _shortened(span.name, int((width - 4) / _LETTER))
         yield (f'<text x="{_number(x + 2)}" y="{_number(y + 11)}">{_clean(shown)}</text>' if shown else "") + "</g>"
 
     def _tooltip(self, span: Span) -> str:
