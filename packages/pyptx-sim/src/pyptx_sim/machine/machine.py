@@ -184,7 +184,7 @@ class Machine:
                 strands.block[group.ids] = target
                 block = self.code[target]
                 if not group.whole or block.meets or (block.gate is not None and strands.diverged):
-                    break
+                    break  # of what waits elsewhere, or at the gate, the scheduler knows
         except SimulationError as error:
             error.locate(self.where(wave.pc))
             raise

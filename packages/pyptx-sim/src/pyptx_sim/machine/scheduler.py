@@ -85,6 +85,7 @@ class Scheduler:
         mbarriers = self._wave.mbarriers
         if self._force_gates(ready) or self._wave.engine.land_awaited(mbarriers.awaited()):
             return True
+        mbarriers.in_vain += 1
         return bool(mbarriers.parked) and mbarriers.let_go(mbarriers.waiting())
 
     def _choose(self, ready: IntArray) -> tuple[IntArray, int]:
@@ -175,15 +176,16 @@ class Scheduler:
             self._force_gates(strands.ready())
 
     def _add_rendezvous(self, waiting: IntArray, present: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> None:
-        """Count lanes at any `bar.warp.sync` of a warp as present at each of them."""
+        """Count lanes at any `bar.warp.sync` of a warp as present at each of them that names the same lanes."""
         strands = self._wave.strands
         gates = [self._gate(int(strand)) for strand in waiting]
-        meeting = np.array([gate is not None and gate.rendezvous for gate in gates], np.bool_)
-        if np.count_nonzero(meeting) < 2:
+        meeting = np.flatnonzero([gate is not None and gate.rendezvous for gate in gates])
+        if len(meeting) < 2:
             return
-        warps = strands.warp[waiting]
-        for warp in np.unique(warps[meeting]):
-            together = meeting & (warps == warp)
+        named = np.column_stack([strands.warp[waiting[meeting]], np.packbits(strands.value[waiting[meeting]], axis=1)])
+        _, which = np.unique(named, axis=0, return_inverse=True)
+        for number in range(which.max() + 1):
+            together = meeting[which.reshape(-1) == number]
             present[together] = present[together].any(axis=0)
 
     def _force_gates(self, ready: IntArray) -> bool:
