@@ -32,6 +32,7 @@ def copying(slots: Literal["value", "pointer"]) -> Any:
         row = reg.from_(ptx.special.ctaid.y(), u32) * ROWS
         with ptx.if_(reg.from_(ptx.special.tid.x(), u32) == 0):
             ptx.mbarrier.init(full[0], 1)
+            ptx.fence.mbarrier_init()
             ptx.mbarrier.arrive_expect_tx(full[0], ROWS * COLUMNS * 4)
             ptx.cp.async_.bulk.tensor_2d(dst=slot, src=X, coord=(column, row), mbar=full[0])
             ptx.mbarrier.wait(full[0], 0)

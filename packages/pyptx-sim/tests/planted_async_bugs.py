@@ -75,7 +75,7 @@ def wait(parity: int = 0, label: str = "W", place: str = "bar", mark: str = "") 
     return f"{label}:\nmbarrier.try_wait.parity.shared.b64 %p1, [{place}], {parity};{mark}\n@!%p1 bra {label};\n"
 
 
-INIT = "@%p0 mbarrier.init.shared.b64 [bar], 1;\nbar.sync 0;\n"
+INIT = "@%p0 mbarrier.init.shared.b64 [bar], 1;\n@%p0 fence.mbarrier_init.release.cluster;\nbar.sync 0;\n"
 COPY = "cp.async.ca.shared.global [%r4], [%rd4], 4;"
 BULK = "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
 LOAD = "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar];\n"
@@ -196,6 +196,15 @@ BARRIERS = (
     swap("an init that the other warp may not see", "mbarrier-unsynchronised",
          "@%p0 mbarrier.init.shared.b64 [bar], 64; // !\nFAULTmbarrier.arrive.shared.b64 _, [bar];\n" + wait(),
          "bar.warp.sync -1;\n", "bar.sync 0;\n"),
+    swap("an init that no fence shows to a copy", "missing-proxy-fence",
+         "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTbar.sync 0;\n" + LOAD + wait(), "",
+         "@%p0 fence.proxy.async.shared::cta;\n"),
+    swap("an mbarrier that ends before others have asked", "mbarrier-inval",
+         INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait() + "FAULT@%p0 mbarrier.inval.shared.b64 [bar]; // !",
+         "", "bar.sync 0;\n"),
+    swap("a wait whose answer nobody reads", "unchecked-wait",
+         INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\nW:\n"
+         "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; // !\nFAULT", "", "@!%p1 bra W;\n"),
     swap("fewer arrivals expected than come", "mbarrier-phase",
          INIT.replace("[bar], 1", "[bar], FAULT") + "mbarrier.arrive.shared.b64 _, [bar]; // !\nbar.sync 0;\n" + wait(),
          "16", "64"),
@@ -209,7 +218,7 @@ BARRIERS = (
     swap("a wait with an old state", "mbarrier-phase",
          INIT + "@%p0 mbarrier.arrive.shared.b64 %rd10, [bar];\n" + wait() + "bar.sync 0;\n"
          "@%p0 mbarrier.arrive.shared.b64 %rd11, [bar];\n" + wait(1, "X")
-         + "@%p0 mbarrier.test_wait.shared.b64 %p2, [bar], FAULT", "%rd10; // !", "%rd11;"),
+         + "@%p0 mbarrier.test_wait.shared.b64 %p2, [bar], FAULT\n@%p0 selp.u32 %r10, 1, 0, %p2;", "%rd10; // !", "%rd11;"),
     swap("an mbarrier that ends under its waiters", "mbarrier-inval",
          INIT + "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra WAITS;\nmov.u32 %r30, 0;\nSPIN:\nadd.u32 %r30, %r30, 1;\n"
          "setp.lt.u32 %p4, %r30, 40;\n@%p4 bra SPIN;\nFAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar];\nbra END;\n"
@@ -238,6 +247,13 @@ CLUSTERS = (
     swap("a block that ends while others read it", "exited-block",
          REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "ld.shared::cluster.u32 %r10, [%r21]; // !\nFAULT",
          "", SYNC, blocks=2),
+    swap("a block that ends while others arrive at it", "exited-block",
+         REMOTE + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\nFAULT", "", SYNC, blocks=2),
+    swap("a wait that no arrival precedes", "barrier-divergence",
+         "FAULTbarrier.cluster.wait; // !\n", "", "barrier.cluster.arrive;\n", blocks=2),
+    swap("two arrivals and one wait", "barrier-divergence",
+         "barrier.cluster.arrive;\nFAULTbarrier.cluster.arrive; // !\nbarrier.cluster.wait;\n", "",
+         "barrier.cluster.wait;\n", blocks=2),
     swap("words sent and not waited for", "read-before-wait",
          REMOTE + "@%p0 mbarrier.arriveFAULT\nst.async.shared::cluster.mbarrier::complete_tx::bytes.u32 "
          "[%r21], %r1, [%r20];\n" + wait() + USE + " // !\n" + SYNC,

@@ -244,6 +244,49 @@ BARRIERS = (
         "bar.sync 1, 64;",
     ),
     swap(
+        "words written behind an arrival",
+        "shared-race",
+        "@!%p1 bra consumer;\nFAULT\nbra over;\nconsumer:\nbar.sync 1, 64;\nld.shared.u32 %r11, [%r5+-128]; // !\nover:",
+        "bar.arrive 1, 64;\nst.shared.u32 [%r5], %r1;",
+        "st.shared.u32 [%r5], %r1;\nbar.arrive 1, 64;",
+    ),
+    swap(
+        "what only an arrival is behind",
+        "shared-race",
+        "@!%p1 bra consumer;\nbar.FAULT 1, 64;\nld.shared.u32 %r11, [%r5+128]; // !\nbra over;\nconsumer:\n"
+        "st.shared.u32 [%r5], %r1;\nbar.sync 1, 64;\nover:",
+        "arrive",
+        "sync",
+    ),
+    swap(
+        "a barrier for half of those who come",
+        "barrier-divergence",
+        "@%p1 bra consumer;\nbar.arrive 1, 64;\nbra over;\nconsumer:\nFAULT\nover:",
+        "bar.sync 1, 96; // !",
+        "bar.sync 1, 64;",
+    ),
+    swap(
+        "a warp that arrives twice",
+        "barrier-divergence",
+        "@%p1 bra consumer;\nFAULT\nbra over;\nconsumer:\nbar.sync 1, 64;\nbar.sync 2, 64;\nover:",
+        "bar.arrive 2, 64;\nbar.arrive 2, 64; // !",
+        "bar.arrive 1, 64;\nbar.arrive 2, 64;",
+    ),
+    swap(
+        "a lane at a barrier of others",
+        "warp-divergence",
+        "FAULT",
+        "bar.warp.sync 0x0000ffff; // !",
+        "bar.warp.sync -1;",
+    ),
+    swap(
+        "lanes elected by others",
+        "warp-divergence",
+        "FAULT",
+        "elect.sync %r10|%p2, 0x0000ffff; // !",
+        "elect.sync %r10|%p2, -1;",
+    ),
+    swap(
         "a flag that nobody raises",
         "deadlock",
         "FAULT\nspin:\nld.volatile.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra spin;",
@@ -527,10 +570,12 @@ READERS = (
         setp.eq.u32 %p2, %r6, 3;
         setp.eq.u32 %p3, %r6, 5;
         setp.eq.u32 %p4, %r6, 7;
+        shr.u32 %r20, %r6, 2;
+        setp.eq.u32 %p5, %r20, 1;
         @%p2 ld.global.u32 %r10, [%rd2];
-        bar.warp.sync 0xf0;
+        @%p5 bar.warp.sync 0xf0;
         @%p3 ld.global.u32 %r11, [%rd2];
-        bar.warp.sync 0xf0;
+        @%p5 bar.warp.sync 0xf0;
         FAULT
         @%p4 st.global.u32 [%rd2], 1; // !
         """,

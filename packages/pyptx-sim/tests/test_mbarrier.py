@@ -227,9 +227,12 @@ def test_a_state_two_phases_old_is_a_finding() -> None:
     {INIT.format(count=32)}
     mbarrier.arrive.shared.b64 %rd9, [bar];
     mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0;
+    selp.u32 %r20, 1, 0, %p1;
     mbarrier.arrive.shared.b64 %rd10, [bar];
     mbarrier.test_wait.parity.shared.b64 %p1, [bar], 1;
+    selp.u32 %r20, 1, 0, %p1;
     mbarrier.test_wait.shared.b64 %p1, [bar], %rd9;
+    selp.u32 %r20, 1, 0, %p1;
     """
     (finding,) = execute(body, np.zeros(32, np.uint32), before=BEFORE).findings
     assert finding.rule == "mbarrier-phase"
@@ -268,3 +271,29 @@ def test_an_autopsy_names_what_is_missing(schedule: dict[str, Any]) -> None:
 def test_a_deadlock_without_checks_is_an_error() -> None:
     with pytest.raises(Deadlock, match="1 of 2 arrivals, 128 bytes missing"):
         run(module(STUCK, before=BEFORE), grid=1, block=64, args=[np.zeros(64, np.uint32)], checks="none")
+
+
+IGNORED = """
+{INIT}
+mbarrier.arrive.expect_tx.shared.b64 _, [bar], 0;
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+{LOOK}
+"""
+
+
+@pytest.mark.parametrize(
+    ("look", "rules"),
+    [
+        ("@!%p1 bra WAIT;", []),
+        ("selp.u32 %r20, 1, 0, %p1;", []),
+        ("bra OVER;\nOVER:\n@%p1 mov.u32 %r20, 1;", []),
+        ("", ["unchecked-wait"]),
+        ("mov.pred %p1, 0;\n@!%p1 bra OVER;\nOVER:", ["unchecked-wait"]),
+    ],
+    ids=["a loop", "a value", "a guard behind a branch", "nobody", "another value"],
+)
+def test_a_wait_whose_answer_nobody_reads_is_a_finding(look: str, rules: list[str]) -> None:
+    body = IGNORED.replace("{INIT}", INIT.format(count=32)).replace("{LOOK}", look)
+    found = execute(body, np.zeros(32, np.uint32), before=BEFORE).findings
+    assert [finding.rule for finding in found] == rules

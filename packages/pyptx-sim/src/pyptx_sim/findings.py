@@ -27,6 +27,7 @@ ENGINE_RULES = frozenset(
         "mbarrier-bytes",
         "mbarrier-phase",
         "mbarrier-block",
+        "unchecked-wait",
         "unfinished-copy",
         "unfinished-product",
         "missing-wgmma-fence",

@@ -134,7 +134,7 @@ class Observer:
     def barrier(self, warps: Offsets, pc: int) -> None:
         """See that all of `warps` have met at one barrier: what each did before is visible to each of them.
 
-        Warps that only arrived (`bar.arrive`) are among them. Many CTAs may pass at once; each is told by itself.
+        Those that only arrive (`bar.arrive`) `signal` instead. Many CTAs may pass at once; each is told by itself.
         """
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
@@ -146,8 +146,8 @@ class Observer:
     def signal(self, place: int, phase: int, warps: Offsets, pc: int, *, relaxed: bool = False) -> None:
         """See `warps` arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
 
-        A negative `place` is the barrier of a cluster: -1 the first one's. `relaxed`: nothing but what
-        `fence.mbarrier_init` covers.
+        A negative `place` is no mbarrier, but the barrier of a cluster, -1 the first one's, or far below a named
+        barrier of a block. `relaxed`: nothing but what `fence.mbarrier_init` covers.
         """
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
@@ -155,6 +155,10 @@ class Observer:
 
     def barrier_made(self, place: int, warp: int, pc: int) -> None:
         """See an mbarrier initialised."""
+
+    def barrier_ended(self, place: int, warp: int, pc: int) -> None:
+        """See an mbarrier invalidated."""
+        ...
 
     def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
         """See `warps` use an mbarrier, or issue work that will."""

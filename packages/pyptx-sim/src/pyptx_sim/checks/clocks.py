@@ -143,14 +143,17 @@ class WarpClocks:
             self.knows_earlier_waves[visitors] = True
 
     def _exchange_in(self, place: Place, visitors: Offsets, fenced: NDArray[np.int32] | None) -> None:
-        """Let warps of one group take what was left for it, and leave what they froze for it."""
-        left = np.zeros_like(self.known[0]) if fenced is None else fenced[visitors].max(axis=0)
+        """Let warps of one group take what was left for it, and leave what they froze for it, one behind the other."""
+        left = np.zeros_like(self.known[0])
         for known in (self._left.get(place), self._left.get((None, *place[1:]))):
             if known is not None:
                 left = np.maximum(left, known)
-        if fenced is not None:
-            self._left[place] = left
-        self.known[visitors] = np.maximum(self.known[visitors], left)
+        if fenced is None:
+            self.known[visitors] = np.maximum(self.known[visitors], left)
+            return
+        came = np.maximum.accumulate(np.concatenate([left[None], fenced[visitors]]), axis=0)
+        self._left[place] = came[-1]
+        self.known[visitors] = np.maximum(self.known[visitors], came[:-1])
 
 
 def _widened(known: NDArray[np.int32], more: int) -> NDArray[np.int32]:

@@ -32,11 +32,15 @@ class Crossings:
         self._work = work
         self._report = report
         self._made: dict[int, tuple[int, int, int]] = {}  # by place: warp, time, pc
+        self._uses: dict[int, dict[int, tuple[int, int]]] = {}  # by place and warp: time, pc
+        self._arrivals: dict[tuple[int, int], tuple[int, int]] = {}  # by place and a warp of another block: time, pc
         self._inits: int | None = None  # the first of a column for each warp: what fence.mbarrier_init told
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the warps before."""
         self._made.clear()
+        self._uses.clear()
+        self._arrivals.clear()
 
     # --- work -----------------------------------------------------------------------------------
 
@@ -144,6 +148,9 @@ class Crossings:
 
     def used(self, place: int, warps: Offsets, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
+        uses = self._uses.setdefault(place, {})
+        for user in warps.tolist():
+            uses[user] = (int(self._clocks.now[user]), pc)
         made = self._made.get(place)
         if made is None:
             return
@@ -157,6 +164,44 @@ class Crossings:
             where = self._view.describe("shared", place)
             message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
             self._report("mbarrier-unsynchronised", message, pc, other_pc)
+
+    def ended(self, place: int, warp: int, pc: int) -> None:
+        """Report uses of an mbarrier that nothing orders before its end."""
+        for user, (time, other_pc) in self._uses.pop(place, {}).items():
+            if user != warp and self._clocks.known[warp, user] < time:
+                where = self._view.describe("shared", place)
+                message = (
+                    f"{name_of(self._view, warp)} ends the mbarrier {where}, which {name_of(self._view, user)} may"
+                )
+                self._report("mbarrier-inval", f"{message} still use", pc, other_pc)
+        self._made.pop(place, None)
+
+    def signalled(self, work: Work) -> None:
+        """Report work whose mbarrier was initialised without a fence that lets the async proxy see it."""
+        for touch in work.touches:
+            if touch.barriers is None or not work.proxy:
+                continue
+            pairs = np.unique(np.stack([touch.barriers, work.warps]), axis=1)
+            for place, warp in pairs.T.tolist():
+                maker, time, other_pc = self._made.get(place, (warp, 0, work.pc))
+                if self._async_unseen(warp, maker, time):
+                    where = self._view.describe("shared", place)
+                    message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
+                    told = f"{name_of(self._view, warp)} {message} no fence lets the async proxy see it"
+                    self._report("missing-proxy-fence", told, work.pc, other_pc)
+
+    def _async_unseen(self, warp: int, maker: int, time: int) -> bool:
+        one = np.array([warp])
+        unfenced = bool(self._work.unfenced("shared", one, np.array([maker]), np.array([time], np.int32))[0])
+        return unfenced and (self._inits is None or int(self._clocks.known[warp, self._inits + maker]) < time)
+
+    def arrived(self, place: int, warps: Offsets, pc: int) -> None:
+        """Judge arrivals at an mbarrier, and note those from other blocks."""
+        self.used(place, warps, pc)
+        if self._view.cluster_size > 1:
+            home = place // self._view.shared_stride()
+            for warp in warps[warps // self._view.warps_per_cta != home].tolist():
+                self._arrivals[place, warp] = (int(self._clocks.now[warp]), pc)
 
     def init_columns(self) -> slice:
         """Return the columns that say whose initialisations one knows of through fence.mbarrier_init."""
@@ -173,25 +218,37 @@ class Crossings:
 
     # --- ends of blocks -------------------------------------------------------------------------
 
-    def wave_ended(self, shadow: Shadow, first_warp: int) -> None:
-        """Report accesses to a block's shared memory that nothing orders before the block's end."""
+    def wave_ended(self, shadow: Shadow | None, first_warp: int) -> None:
+        """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
+        for (place, warp), (time, pc) in self._arrivals.items():
+            if self._known_at_end(place // self._view.shared_stride())[warp] < time:
+                self._tell_exited("arrives at the mbarrier", warp, place, pc)
+        if shadow is not None:
+            for table, does in ((shadow.write, "writes to"), (shadow.read, "reads"), (shadow.poll, "reads")):
+                self._judge_foreign(table, does, shadow.granule, first_warp)
+
+    def _judge_foreign(self, table: Table, does: str, granule: int, first_warp: int) -> None:
+        at, rows = table.entries()
+        if not len(at):
+            return
+        blocks = at * granule // self._view.shared_stride()
+        others = rows[:, WARP].astype(np.int64) - first_warp
+        foreign = np.flatnonzero((others >= 0) & (others // self._view.warps_per_cta != blocks))
+        for block in np.unique(blocks[foreign]).tolist():
+            here = foreign[blocks[foreign] == block]
+            bad = here[self._known_at_end(block)[others[here]] < rows[here, TIME]]
+            if len(bad):
+                first = int(bad[0])
+                self._tell_exited(does, int(others[first]), int(at[first]) * granule, int(rows[first, PC]))
+
+    def _known_at_end(self, block: int) -> NDArray[np.int32]:
+        """Return what the warps of a block knew of others when the last of them ended."""
         per_block = self._view.warps_per_cta
-        for table, does in ((shadow.write, "writes to"), (shadow.read, "reads"), (shadow.poll, "reads")):
-            at, rows = table.entries()
-            if not len(at):
-                continue
-            blocks = at * shadow.granule // self._view.shared_stride()
-            others = rows[:, WARP].astype(np.int64) - first_warp
-            foreign = np.flatnonzero((others >= 0) & (others // per_block != blocks))
-            for block in np.unique(blocks[foreign]).tolist():
-                here = foreign[blocks[foreign] == block]
-                known = self._clocks.known[block * per_block : (block + 1) * per_block].max(axis=0)
-                bad = here[known[others[here]] < rows[here, TIME]]
-                if len(bad):
-                    first = int(bad[0])
-                    where = self._view.describe("shared", int(at[first]) * shadow.granule)
-                    message = (
-                        f"{name_of(self._view, int(others[first]))} {does} {where} of block slot {block}, which may "
-                        "have ended by then"
-                    )
-                    self._report("exited-block", message, int(rows[first, PC]), int(rows[first, PC]))
+        known: NDArray[np.int32] = self._clocks.known[block * per_block : (block + 1) * per_block].max(axis=0)
+        return known
+
+    def _tell_exited(self, does: str, warp: int, offset: int, pc: int) -> None:
+        block = offset // self._view.shared_stride()
+        where = self._view.describe("shared", offset)
+        message = f"{name_of(self._view, warp)} {does} {where} of block slot {block}, which may have ended by then"
+        self._report("exited-block", message, pc, pc)

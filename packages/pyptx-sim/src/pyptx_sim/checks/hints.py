@@ -10,7 +10,9 @@ HINTS: Final = {
     "lane-race": "lanes of a warp are not ordered by running together: put bar.warp.sync between the two",
     "read-before-wait": "wait for the copy first: for its group, and then a barrier, or for its mbarrier's phase",
     "early-reuse": "wait until everybody has read it: an mbarrier that the readers arrive at, or wait_group(.read)",
-    "missing-proxy-fence": "put fence.proxy.async behind the writes, before the barrier that orders them",
+    "missing-proxy-fence": "put fence.proxy.async behind the writes, before the barrier that orders them; behind "
+    "mbarrier.init fence.mbarrier_init does too",
+    "mbarrier-inval": "let all waits return, and a barrier of the block order them, before one thread invalidates it",
     "missing-tensormap-fence": "behind the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), "
     "an order between the threads, and before the copy fence.proxy.tensormap::generic.acquire of the map's 128 bytes",
     "mbarrier-unsynchronised": "let everybody see the initialisation: a barrier of the block; across blocks "

@@ -98,7 +98,7 @@ class RaceChecker(Observer):
         """Leave what the warps know at a phase of an mbarrier."""
         columns = self._crossings.init_columns() if relaxed else slice(None)
         if place >= 0:
-            self._crossings.used(place, warps, pc)
+            self._crossings.arrived(place, warps, pc)
         self._warp_clocks.signal(place, phase, np.unique(warps), columns)
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:  # noqa: ARG002 - as above
@@ -108,6 +108,10 @@ class RaceChecker(Observer):
     def barrier_made(self, place: int, warp: int, pc: int) -> None:
         """Note who has initialised an mbarrier."""
         self._crossings.made(place, warp, pc)
+
+    def barrier_ended(self, place: int, warp: int, pc: int) -> None:
+        """Judge the end of an mbarrier."""
+        self._crossings.ended(place, warp, pc)
 
     def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
         """Judge the use of an mbarrier."""
@@ -137,6 +141,7 @@ class RaceChecker(Observer):
                 self._maps.judge(work, touch, shadow, self._first_warp)
             elif shadow is not None and len(touch.offsets):
                 self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp, self._group)
+        self._crossings.signalled(work)
         self._work.issue(work)
 
     def follows(self, ticket: int, warps: Offsets) -> None:
@@ -154,7 +159,7 @@ class RaceChecker(Observer):
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
         shadow = self._shadows.get("shared")
-        if shadow is not None and self._view.cluster_size > 1:
+        if self._view.cluster_size > 1:
             self._crossings.wave_ended(shadow, self._first_warp)
 
     def access(

@@ -195,11 +195,27 @@ def synchronising(gate: MaskGate, step: Step) -> Step:
     def run(wave: Wave, lanes: Lanes) -> None:
         observers = wave.machine.observers
         if observers.active:
-            rows = lanes.row_numbers()
-            observers.warp_sync(rows, gate.members(wave, lanes) & lanes.full_mask, wave.pc)
+            members = gate.members(wave, lanes)
+            observers.warp_sync(lanes.row_numbers(), members & lanes.full_mask, wave.pc)
+            _check_members(wave, lanes, lanes.full_mask & ~members)
         step(wave, lanes)
 
     return run
+
+
+def _check_members(wave: Wave, lanes: Lanes, strangers: Mask) -> None:
+    """Report lanes that execute an instruction whose mask does not name them. Manual: "bar.warp.sync", "elect.sync"."""
+    if not strangers.any():
+        return
+    row, _ = np.nonzero(strangers)
+    name = wave.geometry.warp_name(int(lanes.row_numbers()[row[0]]))
+    wave.machine.log.report(
+        "warp-divergence",
+        f"lanes {np.flatnonzero(strangers[row[0]]).tolist()} of {name} execute this, and its mask does not name them",
+        wave.pc,
+        hint="name all lanes that come here in the mask: -1 for a whole warp",
+        count=int(np.count_nonzero(strangers)),
+    )
 
 
 def compile_warp_sync(operands: Operands) -> Step:

@@ -13,9 +13,9 @@ from pyptx_sim.instructions.threads import Threads, by_offset, in_shared
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.mbarriers import BYTES, GIVES_UP, Wait, pending_of, phase_of
+from pyptx_sim.program.answers import answer_is_read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.addresses import Target
@@ -63,18 +63,6 @@ def _refuse_newer(operands: Operands) -> None:
         )
 
 
-def _on_each(operands: Operands, address: Operand, act: Callable[[Wave, int, int], None], what: str) -> Step:
-    """Return a step that acts on the barrier of every thread."""
-    find = barrier_target(operands, address)
-
-    def step(wave: Wave, lanes: Lanes) -> None:
-        for _, threads in in_shared(wave, lanes, find, ACCESS, what):
-            for offset in threads.offsets.tolist():
-                act(wave, offset, wave.pc)
-
-    return step
-
-
 def _init(operands: Operands) -> Step:
     address, count = operands.operands
     find, read = barrier_target(operands, address), operands.read(count, "u32")
@@ -89,9 +77,14 @@ def _init(operands: Operands) -> Step:
 
 
 def _inval(operands: Operands) -> Step:
-    return _on_each(
-        operands, operands.operands[0], lambda wave, offset, pc: wave.mbarriers.invalidate(offset, pc), "the mbarrier"
-    )
+    find = barrier_target(operands, operands.operands[0])
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
+            for offset, warp in zip(threads.offsets.tolist(), threads.warps.tolist(), strict=True):
+                wave.mbarriers.invalidate(offset, warp, wave.pc)
+
+    return step
 
 
 def _arrive(operands: Operands) -> Step:
@@ -173,12 +166,31 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
         following=following,
     )
     guard = operands.guard()
+    unread = operands.checked and not answer_is_read(operands.program, operands.pc)
 
     def test(wave: Wave, group: Group) -> int | None:
         lanes = group.lanes if guard is None else group.lanes.narrowed(guard(wave, group.lanes))
-        return following if lanes is None else wait.test(wave, group, lanes)
+        if lanes is None:
+            return following
+        if unread and wave.machine.checked:
+            _report_unread(wave)
+        return wait.test(wave, group, lanes)
 
     return test
+
+
+def _report_unread(wave: Wave) -> None:
+    wave.machine.log.report(
+        "unchecked-wait",
+        "nothing looks at the answer of this wait, which may be that the phase is not complete yet",
+        wave.pc,
+        hint="branch back to the wait while its predicate is false",
+    )
+
+
+def _never(warp: int, offset: int) -> bool:
+    del warp, offset
+    return False
 
 
 class _Waiting:
@@ -195,18 +207,23 @@ class _Waiting:
         self._following = following
 
     def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
-        """Answer the strands that find anything complete, or that have waited long enough; park the others."""
+        """Answer the strands that find anything complete, or that have waited long enough; park the others.
+
+        Where work lands late, a wait in vain is answered with "not yet" when it is asked first, for it may be.
+        """
         done = lanes.full_mask.copy()
         parked: dict[int, int] = {}  # a warp, and the barrier it waits for
         strands = wave.strands
         giving_up = set(strands.warp[group.ids[strands.key[group.ids] == GIVES_UP]].tolist())
+        first_asked = wave.mbarriers.first_asked if wave.machine.late else _never
         for part, threads in in_shared(wave, lanes, self._find, ACCESS, "the mbarrier"):
             answers = self._answers(wave, part, threads)
             done[threads.positions, threads.columns] = answers
             self._note(wave, threads, answers)
             failing = np.unique(threads.warps[~answers])
             failing = failing[~np.isin(failing, [*threads.warps[answers], *giving_up])]
-            parked.update((warp, int(threads.offsets[threads.warps == warp][0])) for warp in failing.tolist())
+            places = [(warp, int(threads.offsets[threads.warps == warp][0])) for warp in failing.tolist()]
+            parked.update(place for place in places if not first_asked(*place))
         strands.key[group.ids] = -1
         return self._go_on(wave, group, lanes, done, parked)
 

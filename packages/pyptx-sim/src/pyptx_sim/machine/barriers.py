@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Named barriers of one CTA.
 PER_CTA = 16
+# Arrivals at the named barrier with key k are told to observers as at place -(_NAMED + k): behind those of clusters.
+_NAMED = 1 << 30
 
 
 class Reduction(Protocol):
@@ -32,16 +34,18 @@ class Barriers:
     """The sixteen named barriers of each CTA of a wave.
 
     Arrivals count lanes; lanes that do not exist or have exited count with the first of their warp, as on hardware,
-    which counts warps.
+    which counts warps. Who only arrives releases what it did before, and learns nothing.
     """
 
-    __slots__ = ("_arrivals", "_arrived", "_need", "_wave", "reductions")
+    __slots__ = ("_arrivals", "_came", "_need", "_need_at", "_rounds", "_wave", "reductions")
 
     def __init__(self, ctas: int) -> None:
         """Begin with nobody at any barrier."""
         self._arrivals = np.zeros(ctas * PER_CTA, np.int64)
         self._need = np.zeros(ctas * PER_CTA, np.int64)  # 0: every live warp of the CTA
-        self._arrived: list[tuple[IntArray, IntArray]] = []  # warps that did not wait, and where they arrived
+        self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the count that somebody named, and the pc
+        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # how often each has completed
+        self._came: dict[int, dict[int, Mask]] = {}  # by barrier and warp: the lanes that have arrived without waiting
         self.reductions: dict[int, Reduction] = {}  # by pc
         self._wave: Wave
 
@@ -51,7 +55,7 @@ class Barriers:
 
     def idle(self) -> bool:
         """Tell whether nobody has arrived anywhere."""
-        return not self._arrived and not (self._wave.strands.state == State.BARRIER).any()
+        return not self._came and not (self._wave.strands.state == State.BARRIER).any()
 
     def keys(self, ids: IntArray, names: IntArray) -> IntArray:
         """Return the barriers of strands `ids` with numbers `names`."""
@@ -68,9 +72,13 @@ class Barriers:
         """Count strands `ids` as arrived; they go on."""
         keys = self.keys(ids, names)
         np.add.at(self._arrivals, keys, self._weights(ids))
-        if counts is not None:
-            self._need[keys] = counts
-        self._arrived.append((self._wave.strands.warp[ids], keys))
+        self._expect(keys, counts)
+        self._note_arrived(ids, keys)
+        observers = self._wave.machine.observers
+        if observers.active:
+            warps = self._wave.strands.warp[ids]
+            for key in np.unique(keys).tolist():
+                observers.signal(-_NAMED - key, int(self._rounds[key]), warps[keys == key], self._wave.pc)
         self.recheck()
 
     def wait(self, ids: IntArray, names: IntArray, counts: IntArray | None, values: Mask | None) -> None:
@@ -81,9 +89,42 @@ class Barriers:
         strands.site[ids] = self._wave.pc
         if values is not None:
             strands.value[ids] = values
-        if counts is not None:
-            self._need[keys] = counts
+        self._expect(keys, counts)
         self.recheck()
+
+    def _note_arrived(self, ids: IntArray, keys: IntArray) -> None:
+        """Note who has arrived and does not wait; report who has done so before in this round."""
+        strands, pc = self._wave.strands, self._wave.pc
+        for key, warp, mask in zip(keys.tolist(), strands.warp[ids].tolist(), strands.mask[ids], strict=True):
+            known = self._came.setdefault(key, {})
+            before = known.get(warp)
+            if before is not None and (before & mask).any() and self._wave.machine.checked:
+                self._wave.machine.log.report(
+                    "barrier-divergence",
+                    f"{self._wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} again, before it is complete",
+                    pc,
+                    hint="let each warp arrive once for each time that the others wait",
+                )
+            known[warp] = mask.copy() if before is None else before | mask
+
+    def _expect(self, keys: IntArray, counts: IntArray | None) -> None:
+        """Note how many threads a round is for; report a count that is not the one named before."""
+        if counts is None:
+            return
+        self._need[keys] = counts
+        if not self._wave.machine.checked:
+            return
+        pc = self._wave.pc
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            known, other_pc = self._need_at.setdefault(key, (count, pc))
+            if known != count:
+                self._wave.machine.log.report(
+                    "barrier-divergence",
+                    f"barrier {key % PER_CTA} is for {count} threads here, and for {known} where others have come to it",
+                    pc,
+                    other_pc=other_pc,
+                    hint="name the same number of threads wherever they meet at a barrier, those that only arrive too",
+                )
 
     def recheck(self) -> None:
         """Release the strands of every barrier that is complete."""
@@ -120,19 +161,22 @@ class Barriers:
                 self._reduce(reduction, ids, keys, sites == site)
         self._arrivals[keys] = 0
         self._need[keys] = 0
+        self._rounds[np.unique(keys)] += 1
+        for key in keys.tolist():
+            self._need_at.pop(key, None)
+            self._came.pop(key, None)
         strands.state[ids] = State.READY
         strands.key[ids] = -1
         wave.progress += 1
 
     def _tell_observers(self, warps: IntArray, keys: IntArray, pc: int) -> None:
-        """Tell of each barrier by itself; whoever only arrived is among its warps."""
-        gone = [(warps[here], at[here]) for warps, at in self._arrived for here in [np.isin(at, keys)]]
-        self._arrived = [(warps[~here], at[~here]) for warps, at in self._arrived for here in [np.isin(at, keys)]]
-        self._arrived = [entry for entry in self._arrived if len(entry[0])]
+        """Tell of each barrier by itself: who waits learns what those did who only arrived."""
         observers = self._wave.machine.observers
-        if observers.active:
-            everyone = np.concatenate([warps, *(entry[0] for entry in gone)])
-            observers.barriers(everyone, np.concatenate([keys, *(entry[1] for entry in gone)]), pc)
+        if not observers.active:
+            return
+        for key in self._came.keys() & set(keys.tolist()):
+            observers.acquire(-_NAMED - key, int(self._rounds[key]), warps[keys == key], pc)
+        observers.barriers(warps, keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
         strands = self._wave.strands
@@ -197,11 +241,12 @@ class Barriers:
 class ClusterBarriers:
     """The barrier of each cluster, with split arrive and wait."""
 
-    __slots__ = ("_arrived", "_phase", "_waits_for", "_wave")
+    __slots__ = ("_arrived", "_owes", "_phase", "_waits_for", "_wave")
 
     def __init__(self, clusters: int, height: int) -> None:
         """Begin with nobody arrived."""
         self._arrived = np.zeros((height, WARP), np.bool_)
+        self._owes = np.zeros((height, WARP), np.bool_)  # threads that have arrived, and have not waited yet
         self._phase = np.zeros(clusters, np.int64)
         self._waits_for = np.zeros((height, WARP), np.int64)
         self._wave: Wave
@@ -221,23 +266,29 @@ class ClusterBarriers:
             for cluster, members in _by_cluster(self._cluster(warps), warps):
                 phase = int(self._phase[cluster])
                 self._wave.machine.observers.signal(-1 - cluster, phase, members, self._wave.pc, relaxed=not releases)
-        again = self._arrived[warps] & masks
-        if again.any() and self._wave.machine.checked:
-            self._wave.machine.log.report(
-                "barrier-divergence",
-                "a thread arrives twice at the cluster's barrier without waiting",
-                self._wave.pc,
-                hint="pair each barrier.cluster.arrive with one barrier.cluster.wait",
-                count=int(np.count_nonzero(again)),
-            )
+        self._check_pairs(self._owes[warps] & masks, "arrives twice at the cluster's barrier without waiting")
+        self._owes[warps] |= masks
         phases = self._phase[self._cluster(warps)]
         self._waits_for[warps] = np.where(masks, phases[:, None] + 1, self._waits_for[warps])
         self._arrived[warps] |= masks
         self.recheck()
 
+    def _check_pairs(self, wrong: Mask, what: str) -> None:
+        if wrong.any() and self._wave.machine.checked:
+            self._wave.machine.log.report(
+                "barrier-divergence",
+                f"a thread {what}",
+                self._wave.pc,
+                hint="pair each barrier.cluster.arrive with one barrier.cluster.wait",
+                count=int(np.count_nonzero(wrong)),
+            )
+
     def wait(self, ids: IntArray) -> None:
         """Let strands `ids` wait until all threads of their cluster have arrived."""
         strands = self._wave.strands
+        warps, masks = strands.warp[ids], strands.mask[ids]
+        self._check_pairs(~self._owes[warps] & masks, "waits at the cluster's barrier without having arrived")
+        self._owes[warps] &= ~masks
         strands.state[ids] = State.CLUSTER
         strands.site[ids] = self._wave.pc
         self.recheck()

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
 
-# Steps without a barrier or an exit before the watch begins, and the shortest time between two snapshots.
+# Steps without a barrier or an exit before the watch begins, or how often meanwhile everybody waited at mbarriers in
+# vain; and the shortest time between two snapshots.
 _PATIENCE = 1024
+_DISAPPOINTMENTS = 3
 _SPACING = 64
 
 
@@ -55,8 +57,9 @@ class Watch:
             self._progress, self._progress_step = wave.progress, wave.steps
             self._registers = None
             self._spacing = _SPACING
+            wave.mbarriers.in_vain = 0
             return False
-        if wave.steps - self._progress_step < _PATIENCE:
+        if wave.steps - self._progress_step < _PATIENCE and wave.mbarriers.in_vain < _DISAPPOINTMENTS:
             return False
         if self._registers is None or wave.steps >= self._next:
             self._snapshot(wave, block)

@@ -83,10 +83,11 @@ class Wait:
 class Mbarriers:
     """All mbarriers of a wave.
 
-    `parked` counts the strands that wait; `waits` holds for a warp what it waits for.
+    `parked` counts the strands that wait; `waits` holds for a warp what it waits for. `in_vain` counts how often all
+    that could run was told "not yet" since something last went on.
     """
 
-    __slots__ = ("_objects", "_wave", "executed", "parked", "waits")
+    __slots__ = ("_asked", "_objects", "_wave", "executed", "in_vain", "parked", "waits")
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -94,6 +95,8 @@ class Mbarriers:
         self.parked = 0
         self.waits: dict[int, Wait] = {}
         self.executed: set[int] = set()  # pcs that have signalled any object
+        self.in_vain = 0
+        self._asked: set[tuple[int, int, int]] = set()  # warps, with the objects and phases they have waited for
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
@@ -138,11 +141,13 @@ class Mbarriers:
         self._objects[offset] = Mbarrier(count, pc, count)
         self._wave.version += 1
 
-    def invalidate(self, offset: int, pc: int) -> None:
+    def invalidate(self, offset: int, warp: int, pc: int) -> None:
         """End an object's life."""
         known = self.find(offset, pc)
         if known is None:
             return
+        if self._wave.machine.observers.active:
+            self._wave.machine.observers.barrier_ended(offset, warp, pc)
         waiter = next((wait for wait in self.waits.values() if wait.offset == offset), None)
         if waiter is not None:
             self.misuse(
@@ -322,6 +327,13 @@ class Mbarriers:
         if done:
             known.seen = max(known.seen, known.phase - 1)
         return done
+
+    def first_asked(self, warp: int, offset: int) -> bool:
+        """Tell whether a warp asks for the first time whether the current phase of an object is complete."""
+        question = (warp, offset, self.phase(offset))
+        first = question not in self._asked
+        self._asked.add(question)
+        return first
 
     def acquire(self, offset: int, warps: IntArray, pc: int) -> None:
         """Tell the observers that `warps` have seen the last phase of an object complete."""

@@ -72,6 +72,11 @@ class Observers:
         for observer in self._observers:
             observer.barrier_made(place, warp, pc)
 
+    def barrier_ended(self, place: int, warp: int, pc: int) -> None:
+        """Tell that an mbarrier is invalidated."""
+        for observer in self._observers:
+            observer.barrier_ended(place, warp, pc)
+
     def barrier_used(self, place: int, warps: IntArray, pc: int) -> None:
         """Tell that warps use an mbarrier."""
         for observer in self._observers:

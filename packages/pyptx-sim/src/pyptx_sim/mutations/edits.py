@@ -156,7 +156,10 @@ def _swapped(site: Site, first: int, second: int) -> Change:
 def _moved_up(site: Site, to: int) -> Change:
     """Return the change that puts the site's instruction on the line of statement `to`, in front of it."""
     there = site.body[to]
-    return {to: (evolve(site.instruction, lead=there.lead), evolve(there, lead=" ")), site.at: (_nothing(site.instruction),)}
+    return {
+        to: (evolve(site.instruction, lead=there.lead), evolve(there, lead=" ")),
+        site.at: (_nothing(site.instruction),),
+    }
 
 
 # --- words of opcodes -----------------------------------------------------------------------------

@@ -81,14 +81,18 @@ DROPS = (
 
 NUMBERS = (
     Operator("change an arrival count", ("mbarrier.init",), edits.add(1, 1, -1), "a phase ends too late, or too early"),
-    Operator("halve the expected bytes", _SIGNALS, edits.scale(-1, 1, 2), "the bytes do not add up", having="expect_tx"),
+    Operator(
+        "halve the expected bytes", _SIGNALS, edits.scale(-1, 1, 2), "the bytes do not add up", having="expect_tx"
+    ),
     Operator("double the expected bytes", _SIGNALS, edits.scale(-1, 2, 1), "some never come", having="expect_tx"),
     Operator("expect far more bytes", _SIGNALS, edits.scale(-1, 1 << 14, 1), "more than it counts", having="expect_tx"),
     Operator("wait for one group less", _GROUP_WAITS, edits.add(0, 1), "the last group may be under way"),
     Operator("change a thread count", _BLOCK_BARRIERS, edits.add(1, 32, -32, least=32), "not those meet who should"),
     Operator("take another barrier", _BLOCK_BARRIERS, edits.flip(0, 1), "not those meet who should"),
     Operator("flip a parity", _WAITS, edits.flip(2, 1), "the phase before is waited for", having="parity"),
-    Operator("flip a constant", ("mov.u32|b32|s32|u64|b64|s64|u16|b16",), edits.flip_constant(1, 1), "a number begins wrong"),
+    Operator(
+        "flip a constant", ("mov.u32|b32|s32|u64|b64|s64|u16|b16",), edits.flip_constant(1, 1), "a number begins wrong"
+    ),
     Operator("halve a stride", ("shl.b32|b64",), edits.add(2, -1, least=5), "what lay apart overlaps"),
     Operator("move a bound", ("setp",), edits.add(2, 1, -1), "one time too often, or too rarely"),
     Operator("copy half", ("cp.async.bulk.shared::cluster|shared::cta|global",), edits.scale(2, 1, 2), "bytes missing"),

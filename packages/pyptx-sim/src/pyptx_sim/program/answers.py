@@ -1,0 +1,81 @@
+"""Waits whose answer nothing looks at: found by reading the program, for no schedule need show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.operands import Address, Negated, Pair, Register, Symbol, Vector
+from pyptx_sim.program.scopes import LabelBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.program.program import Program, Site
+
+# Behind these the way on is not followed, and whatever comes may look.
+_AWAY = frozenset({"call", "brx"})
+_ENDS = frozenset({"exit", "trap", "ret"})
+
+
+def answer_is_read(program: Program, pc: int) -> bool:
+    """Tell whether any way on from a `try_wait` or `test_wait` reads the predicate that it writes, before it is lost.
+
+    Manual: "mbarrier.test_wait, mbarrier.try_wait": the phase may be incomplete, and only the predicate says so.
+    """
+    answer = program.sites[pc].instruction.operands[0]
+    if not isinstance(answer, Register | Symbol):
+        return False
+    name, seen, ways = answer.name, {pc}, [pc + 1]
+    while ways:
+        at = ways.pop()
+        if at in seen or at >= len(program.sites):
+            continue
+        seen.add(at)
+        site = program.sites[at]
+        if _reads(site.instruction, name) or _leads_away(program, site):
+            return True
+        if not _overwrites(site.instruction, name):
+            ways += _following(program, site)
+    return False
+
+
+def _reads(node: Instruction, name: str) -> bool:
+    sources = node.operands if node.opcode[0] in {"st", "red", "bar", "barrier"} else node.operands[1:]
+    guarded = node.guard is not None and node.guard.register == name
+    return guarded or any(name in _names(operand) for operand in sources)
+
+
+def _leads_away(program: Program, site: Site) -> bool:
+    word = site.instruction.opcode[0]
+    return word in _AWAY or (word == "ret" and site.function != program.entry.name)
+
+
+def _overwrites(node: Instruction, name: str) -> bool:
+    return node.guard is None and bool(node.operands) and name in _names(node.operands[0])
+
+
+def _following(program: Program, site: Site) -> Iterator[int]:
+    node = site.instruction
+    if node.opcode[0] == "bra":
+        target = node.operands[0]
+        found = site.scope.find(target.name) if isinstance(target, Symbol | Register) else None
+        if isinstance(found, LabelBinding):
+            yield program.labels[found.key]
+    if node.guard is not None or (node.opcode[0] != "bra" and node.opcode[0] not in _ENDS):
+        yield site.pc + 1
+
+
+def _names(operand: Operand) -> Iterator[str]:
+    match operand:
+        case Register(name) | Symbol(name):
+            yield name
+        case Vector(elements):
+            yield from (name for element in elements for name in _names(element))
+        case Pair(first, second):
+            yield from (*_names(first), *_names(second))
+        case Negated(inner) | Address(inner):
+            yield from _names(inner)
+        case _:
+            return
