@@ -1,13 +1,12 @@
 """The kernels that faults are planted into: clean ones, each with its launch, its data, and what must come out.
 
-A subject's PTX lies in `subjects/`. Comments `// @name` there mark the lines that the table of planted faults speaks of.
+A subject's PTX lies in `subjects/`. Comments `// @name` there mark lines that the table of planted faults names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,9 +16,10 @@ from numpy.typing import NDArray
 
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_ir.syntax import parse
-from pyptx_sim import Mapped, Result, Uninitialised, run
+from pyptx_sim import Mapped, Result, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pyptx_ir.syntax.nodes import Module
 
 FOLDER = Path(__file__).parent / "subjects"
@@ -56,7 +56,7 @@ class Subject:
         return {name: i for i, line in enumerate(self.text.splitlines(), 1) for name in _MARK.findall(line)}
 
     def run(self, module: Module | None = None, **options: Any) -> Result:
-        """Run the kernel, or one with its launch; raise AssertionError if it finds nothing and the numbers are wrong."""
+        """Run the kernel, or one with its launch; raise AssertionError for wrong numbers without a finding."""
         arguments, outputs = self.case()
         result = run(
             module or self.module, grid=self.grid, block=self.block, cluster=self.cluster, args=arguments, **options
@@ -157,7 +157,9 @@ def _matrices() -> Case:
     """
     tile = np.random.default_rng(3).integers(-4, 5, (4, 8, 8)).astype(np.float16)
     out, rows = np.zeros((2, 32, 4), np.float32), np.zeros((4, 8, 8), np.float16)
-    dense = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # 16 rows of the left factor, 8 columns that are there
+    dense = np.concatenate([tile[0], tile[1]]).astype(
+        np.float64
+    )  # 16 rows of the left factor, 8 columns that are there
     columns = [0, 1, 4, 5, 8, 9, 12, 13]
     factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # 16 by 8: loaded with .trans
     product = dense @ factor[columns]

@@ -200,7 +200,8 @@ BARRIERS = (
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTbar.sync 0;\n" + LOAD + wait(), "",
          "@%p0 fence.proxy.async.shared::cta;\n"),
     swap("an mbarrier that ends before others have asked", "mbarrier-inval",
-         INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait() + "FAULT@%p0 mbarrier.inval.shared.b64 [bar]; // !",
+         INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait()
+         + "FAULT@%p0 mbarrier.inval.shared.b64 [bar]; // !",
          "", "bar.sync 0;\n"),
     swap("a wait whose answer nobody reads", "unchecked-wait",
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\nW:\n"
@@ -218,7 +219,8 @@ BARRIERS = (
     swap("a wait with an old state", "mbarrier-phase",
          INIT + "@%p0 mbarrier.arrive.shared.b64 %rd10, [bar];\n" + wait() + "bar.sync 0;\n"
          "@%p0 mbarrier.arrive.shared.b64 %rd11, [bar];\n" + wait(1, "X")
-         + "@%p0 mbarrier.test_wait.shared.b64 %p2, [bar], FAULT\n@%p0 selp.u32 %r10, 1, 0, %p2;", "%rd10; // !", "%rd11;"),
+         + "@%p0 mbarrier.test_wait.shared.b64 %p2, [bar], FAULT\n@%p0 selp.u32 %r10, 1, 0, %p2;",
+         "%rd10; // !", "%rd11;"),
     swap("an mbarrier that ends under its waiters", "mbarrier-inval",
          INIT + "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra WAITS;\nmov.u32 %r30, 0;\nSPIN:\nadd.u32 %r30, %r30, 1;\n"
          "setp.lt.u32 %p4, %r30, 40;\n@%p4 bra SPIN;\nFAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar];\nbra END;\n"
@@ -248,7 +250,8 @@ CLUSTERS = (
          REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "ld.shared::cluster.u32 %r10, [%r21]; // !\nFAULT",
          "", SYNC, blocks=2),
     swap("a block that ends while others arrive at it", "exited-block",
-         REMOTE + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\nFAULT", "", SYNC, blocks=2),
+         REMOTE + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\nFAULT",
+         "", SYNC, blocks=2),
     swap("a wait that no arrival precedes", "barrier-divergence",
          "FAULTbarrier.cluster.wait; // !\n", "", "barrier.cluster.arrive;\n", blocks=2),
     swap("two arrivals and one wait", "barrier-divergence",

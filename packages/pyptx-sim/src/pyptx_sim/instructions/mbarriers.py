@@ -16,7 +16,6 @@ from pyptx_sim.machine.mbarriers import BYTES, GIVES_UP, Wait, pending_of, phase
 from pyptx_sim.program.answers import answer_is_read
 
 if TYPE_CHECKING:
-
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.addresses import Target
     from pyptx_sim.instructions.operands import Operands

@@ -101,7 +101,7 @@ class Barriers:
             if before is not None and (before & mask).any() and self._wave.machine.checked:
                 self._wave.machine.log.report(
                     "barrier-divergence",
-                    f"{self._wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} again, before it is complete",
+                    f"{self._wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} twice for one wait",
                     pc,
                     hint="let each warp arrive once for each time that the others wait",
                 )
@@ -120,7 +120,7 @@ class Barriers:
             if known != count:
                 self._wave.machine.log.report(
                     "barrier-divergence",
-                    f"barrier {key % PER_CTA} is for {count} threads here, and for {known} where others have come to it",
+                    f"barrier {key % PER_CTA} is for {count} threads here, and for {known} where others came to it",
                     pc,
                     other_pc=other_pc,
                     hint="name the same number of threads wherever they meet at a barrier, those that only arrive too",

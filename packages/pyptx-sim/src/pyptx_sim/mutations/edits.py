@@ -5,7 +5,6 @@ Every change stays within the lines of the statements that it touches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,6 +14,7 @@ from pyptx_ir.syntax.operands import Address, Immediate, Pair, Register, Symbol,
 from pyptx_sim.program.constants import parse_literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pyptx_ir.syntax.nodes import Statement
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.mutations.sites import Change, Site

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import spell
 from pyptx_sim.mutations.operators import OPERATORS
-from pyptx_sim.mutations.sites import Change, Site, sites
+from pyptx_sim.mutations.sites import Change, sites
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,9 +47,9 @@ def mutants(module: Module, operators: Iterable[Operator] = OPERATORS) -> Iterat
         for operator in rows:
             if operator.applies(node.opcode):
                 for change in operator.edit(site):
-                    yield Mutant(operator, site.line, spell(node), _told(site, change), changed(change))
+                    yield Mutant(operator, site.line, spell(node), _told(change), changed(change))
 
 
-def _told(site: Site, change: Change) -> str:
+def _told(change: Change) -> str:
     """Return what stands instead, in the order of the text; what was there before is not said again."""
     return " ".join(spell(node) for at in sorted(change) for node in change[at])

@@ -5,7 +5,6 @@ A change keeps every line of the text where it was, so that what is found in a m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +13,7 @@ from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section
 from pyptx_ir.syntax.walk import children
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pyptx_ir.syntax.nodes import Module, Statement
 
 Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.findings import Finding
     from pyptx_sim.mutations.mutant import Mutant
