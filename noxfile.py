@@ -47,6 +47,11 @@ GATED = {"pyptx_ir": 90, "pyptx_dsl": 90}  # least coverage, in percent of lines
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
+SCALED = (  # tests that take a share by default, and everything in the session `kernels`
+    "tests/kernels",
+    "tests/mutations",
+    "packages/pyptx-arch-hopper/tests/test_simulated_products.py",
+)
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
 
@@ -310,9 +315,9 @@ def kernels(session: nox.Session) -> None:
     wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
     session.run("python", "-m", "pip", "install", "--quiet", *wanted, silent=True)
     (ptxas,) = folder.glob("nvidia/*/bin/ptxas")
-    path = os.pathsep.join([str(ptxas.parent), *session.bin_paths, os.environ["PATH"]])
+    path = os.pathsep.join([str(ptxas.parent), *(session.bin_paths or ()), os.environ["PATH"]])
     session.run("python", "-m", "tools.kernel_resources", "--verify", env={"PATH": path})
-    session.run("pytest", *PARALLEL, "tests/kernels", *session.posargs, env={"PATH": path, "PYPTX_KERNELS": "all"})
+    session.run("pytest", *PARALLEL, *SCALED, *session.posargs, env={"PATH": path, "PYPTX_KERNELS": "all"})
 
 
 @nox.session

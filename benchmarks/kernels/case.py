@@ -30,7 +30,8 @@ class Late:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-        return found
+        function: Callable[..., Any] = found
+        return function
 
     def __call__(self, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call the function."""
