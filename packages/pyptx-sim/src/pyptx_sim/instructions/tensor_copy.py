@@ -182,7 +182,7 @@ class _Boxes:
         box = _box(wave, described, thread.shared, unit)
         if box is None:
             return
-        known = None if inside.all() else inside
+        known = None if inside is None or inside.all() else inside
         fill = described.fill(unit)
         if thread.barrier is None:
             if self._operation is not None:
@@ -231,11 +231,11 @@ def _misuse(wave: Wave, message: str, hint: str) -> None:
     wave.mbarriers.misuse("tensor-map", message, wave.pc, hint)
 
 
-def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask]:
-    """Return each `step` bytes of a copy in the tensor, and which of them are in bounds."""
+def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:
+    """Return each `step` bytes of a copy in the tensor, and which of them are in bounds; None: all are."""
     addresses, inside = described.units(thread.corner, thread.offsets, step)
     memory = wave.memories["global"]
-    sound = addresses[inside]
+    sound = addresses if inside is None else addresses[inside]
     if len(sound) and not memory.holds(int(sound.min()), int(sound.max()) + step):
         outside = memory.outside(sound, step)
         if outside.any():
@@ -247,7 +247,7 @@ def _tensor(wave: Wave, described: Descriptor, thread: _Thread, step: int) -> tu
                 "the tensor map's shape and strides do not fit the tensor",
             )
             return None, inside
-    index = np.where(inside, addresses, 0) // step
+    index = (addresses if inside is None else np.where(inside, addresses, 0)) // step
     return Elements("global", memory.arena, dtype_of_unit(step), index), inside
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,9 +38,9 @@ _PERIOD = 1024  # bytes: every swizzle repeats within it
 _NAN = b"\xf7\x7f"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Descriptor:
-    """A sound map: what its copies name."""
+    """A sound map: what its copies name. What follows from the map alone is computed once."""
 
     map: Record
 
@@ -56,7 +56,7 @@ class Descriptor:
         plain = not (record.columns or record.interleave or self.rounds or record.swizzle_name in _SMALLER)
         return _CHUNK if aligned and plain else size
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The elements of one copy in shared memory, the innermost dimension first: of columns, channels and pixels."""
         record = self.map
@@ -65,7 +65,7 @@ class Descriptor:
         pairs = zip(record.box[: record.rank], record.steps, strict=False)
         return tuple(-(-extent // step) for extent, step in pairs)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """How many bytes a copy has in shared memory, those out of bounds included."""
         return math.prod(self.shape) * self.map.itemsize
@@ -108,22 +108,42 @@ class Descriptor:
                 return message, "begin inside of the box that the map's corners leave; offsets come on top"
         return None
 
-    def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask]:
-        """Return the address of each `unit` bytes of a copy, innermost fastest, and which are in bounds."""
+    def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
+        """Return the address of each `unit` bytes of a copy, innermost fastest, and which are in bounds; None: all."""
         return self._columns(corner, offsets) if self.map.columns else self._box(corner, unit // self.map.itemsize)
 
-    def _box(self, corner: tuple[int, ...], together: int) -> tuple[IntArray, Mask]:
+    def _box(self, corner: tuple[int, ...], together: int) -> tuple[IntArray, Mask | None]:
         """Return the places of `together` elements each."""
         record = self.map
-        address = np.full((1,) * self.rank, record.address, np.int64)
-        inside = np.ones((1,) * self.rank, np.bool_)
-        for axis, count in enumerate(self.shape):
-            step = record.steps[axis] if axis else together
-            place = np.arange(corner[axis], corner[axis] + count * record.steps[axis], step, dtype=np.int64)
-            form = (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
-            address = address + self._distance(axis, place).reshape(form)
-            inside = inside & ((place >= 0) & (place < record.extents[axis])).reshape(form)
-        return address.reshape(-1), inside.reshape(-1)
+        origin = record.address
+        inside: Mask | None = None
+        for axis, (first, count) in enumerate(zip(corner, self.shape, strict=True)):
+            origin += int(self._distance(axis, np.array(first)))
+            if first >= 0 and first + (count - 1) * record.steps[axis] < record.extents[axis]:
+                continue
+            place = first + self._places(axis, together)
+            here = ((place >= 0) & (place < record.extents[axis])).reshape(self._form(axis))
+            inside = here if inside is None else inside & here
+        distances = _distances(self, together)
+        if inside is not None:
+            inside = np.broadcast_to(inside, distances.shape).reshape(-1)
+        return origin + distances.reshape(-1), inside
+
+    def distances(self, together: int) -> IntArray:
+        """Return how far each `together` elements of a box lie from the first, the innermost dimension last."""
+        total = np.zeros((1,) * self.rank, np.int64)
+        for axis in range(self.rank):
+            total = total + self._distance(axis, self._places(axis, together)).reshape(self._form(axis))
+        return total
+
+    def _places(self, axis: int, together: int) -> IntArray:
+        """Return the coordinates of a box along one dimension, from 0; along the innermost one of `together` each."""
+        step = self.map.steps[axis]
+        return np.arange(0, self.shape[axis] * step, step if axis else together, dtype=np.int64)
+
+    def _form(self, axis: int) -> tuple[int, ...]:
+        """Return the shape of an array along one dimension, the innermost dimension last."""
+        return (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
 
     def _columns(self, corner: tuple[int, ...], offsets: tuple[int, ...]) -> tuple[IntArray, Mask]:
         """Walk through the pixels of the bounding box, the innermost dimension first, from image to image."""
@@ -170,6 +190,11 @@ class Descriptor:
 def dtype_of_unit(size: int) -> DType:
     """Return the dtype that moves `size` bytes as they are; `complex128` is merely a name for sixteen."""
     return np.dtype(np.complex128 if size == _CHUNK else f"<u{size}")
+
+
+@lru_cache(maxsize=256)
+def _distances(described: Descriptor, together: int) -> IntArray:
+    return described.distances(together)
 
 
 def _walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
