@@ -309,9 +309,14 @@ class Row:
 
     # --- together -----------------------------------------------------------------------------------
 
-    def sum(self, value: Reg, slot: int | Reg = 0, phase: int | Reg = 0) -> None:
-        """Replace `value` by its sum over the row."""
-        self.reduce([value], lambda width: ptx.warp.reduce_sum(value, width=width), slot, phase)
+    def sum(self, *numbers: Reg, slot: int | Reg = 0, phase: int | Reg = 0) -> None:
+        """Replace each number by its sum over the row."""
+
+        def merge(width: int) -> None:
+            for number in numbers:
+                ptx.warp.reduce_sum(number, width=width)
+
+        self.reduce(numbers, merge, slot, phase)
 
     def reduce(
         self, numbers: Sequence[Reg], merge: Callable[[int], None], slot: int | Reg = 0, phase: int | Reg = 0
@@ -320,7 +325,7 @@ class Row:
 
         `merge(width)` combines them, in place, over every group of `width` lanes. It is called for the lanes of a warp,
         for the warps, whose numbers change places through shared memory, and for the blocks of a cluster. A slot is
-        for one call, or for every second one in a loop: then `phase` is the parity of its uses.
+        for one call, or in a loop for every second one, between `meet` and `part`: then `phase` is its uses' parity.
         """
         merge(min(self.plan.lanes, 32))
         if self.plan.warps > 1:
@@ -347,12 +352,17 @@ class Row:
             for barrier in self._arrived:
                 ptx.mbarrier.init(barrier, 1)
             ptx.fence.mbarrier_init()
-        ptx.cluster.arrive()
+        ptx.cluster.arrive(sem="relaxed")  # the fence has told all that they must know
 
     def meet(self) -> None:
-        """Wait until every block of the cluster can be sent to; before the first `reduce`, behind the first loads."""
+        """Wait until every block of the cluster can be sent to: before the first `reduce`, and once after `part`."""
         if self.plan.cluster > 1:
             ptx.cluster.wait()
+
+    def part(self) -> None:
+        """Let all blocks of the cluster use the slots again that this thread has read."""
+        if self.plan.cluster > 1:
+            ptx.cluster.arrive()
 
     def _between_blocks(self, numbers: Sequence[Reg], slot: int | Reg, phase: int | Reg) -> None:
         """Give lane i of each warp the numbers of block i, modulo the size of the cluster.

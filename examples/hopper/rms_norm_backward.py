@@ -1,0 +1,279 @@
+"""The gradients of RMS norm, and RMS norm as a function that torch and jax differentiate.
+
+With `r = 1 / sqrt(mean(x**2) + eps)` and `g = dy * w`, for each row: `dx = r * g - x * r**3 * mean(g * x)`. The
+gradient of the weights is a sum over all rows, `dw = sum(dy * x * r)`.
+
+So the blocks stay: each takes every P-th row and keeps its share of `dw` in registers, 16 values to a thread. Rows come
+by bulk copies into a ring of two stages in shared memory: while one row is worked on, the next is on its way, which
+also hides the meetings of warps and blocks. A row is read from shared memory once, into registers; when the warps have
+met to add up its sums, all have read it, and its stage is filled again. At the end each block writes its share of `dw`,
+and a second kernel adds the P shares in the order of the blocks: the same bits in every run, which atomics would not
+give.
+
+Memory moves X, DY and DX, and 8 bytes for each of the P * N shares; P is one to four per SM.
+
+    python examples/hopper/rms_norm_backward.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx import Kernel, Tile, differentiable_kernel, kernel, ptx, reg, smem
+from pyptx.types import PtxType, b32, bf16x2, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper import vectors
+from examples.hopper.rms_norm import rms_norm_for
+from examples.hopper.rows import AVAILABLE, CLUSTERS, FEWEST, MOST, Plan, Row, power_of_two
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyptx import DifferentiableKernel
+    from pyptx.reg import Reg
+
+STAGES = 2
+OWNED = 16  # columns of a thread: of each it holds x, dy, w and dw
+SMS = 132  # of an H100 or H200
+WARPS = 32  # of a block that adds shares
+WIDTH = 32 * 4  # its columns
+
+
+def plan_for(columns: int, dtype: PtxType) -> Plan:
+    """Choose for the length of a row; ValueError for one beyond 65,536 elements."""
+    for cluster in (1, *CLUSTERS):
+        if columns <= cluster * OWNED * MOST:
+            return Plan(columns, dtype, power_of_two(columns / cluster / OWNED, FEWEST, MOST), cluster=cluster)
+    raise ValueError(f"the gradients of rows of {columns} elements do not fit the registers of {CLUSTERS[-1]} blocks")
+
+
+def workers(plan: Plan) -> int:
+    """Return how many rows an H100 works on at a time: what fits shared memory, and 512 threads of 128 registers."""
+    ring = STAGES * 2 * plan.slice * vectors.BYTES
+    return SMS * min(MOST // plan.lanes, AVAILABLE // ring) // plan.cluster
+
+
+class Ring:
+    """The rows of X and DY in shared memory, and the thread that fetches them."""
+
+    def __init__(self, row: Row, count: int, stride: int, X, DY) -> None:
+        """Fetch the block's first rows: of `count`, every `stride`-th is its own."""
+        self.row, self.count, self.stride = row, count, stride
+        self.size = row.plan.slice * vectors.BYTES
+        self.full = smem.mbarrier(STAGES)
+        self._start = reg.from_(smem.alloc(b32, STAGES * 2 * self.size // 4), u32) + row.lane * vectors.BYTES
+        self._next = reg.from_(row.number, u32)
+        self._pointers = [row.pointer(X), row.pointer(DY)]
+        with ptx.if_(row.tid == 0):
+            for barrier in self.full:
+                ptx.mbarrier.init(barrier, 1)
+            ptx.fence.proxy_async_shared_cta()
+        ptx.bar.sync(0)
+        for stage in range(STAGES):
+            self.fetch(stage)
+
+    def start(self, stage):
+        """Return where this thread's part of X lies in a stage; that of DY is `size` behind."""
+        return self._start + stage * (2 * self.size)
+
+    def fetch(self, stage) -> None:
+        """Have thread 0, whose part begins with the block's, start the copies of the next row, if there is one."""
+        with ptx.if_((self.row.tid == 0) & (self._next < self.count)):
+            size = self.row.limit * vectors.BYTES
+            ptx.mbarrier.arrive_expect_tx(self.full[stage], size * 2)
+            for index, pointer in enumerate(self._pointers):
+                there = ptx.addr(self.start(stage) + index * self.size)
+                ptx.cp.async_.bulk.load(there, pointer, size, mbar=self.full[stage])
+                ptx.inst.add.s64(pointer, pointer, self.stride * self.row.plan.columns * self.row.plan.dtype.bytes)
+            self._next += self.stride
+
+
+def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
+    """Emit the kernel, for one plan."""
+    count, stride = X.shape[0], Shares.shape[0]
+    row = Row(plan, count, exchanges=STAGES)
+    places = list(row.places())
+    ring = Ring(row, count, stride, X, DY)
+    w, dx = row.columns(W), row.pointer(DX)
+    weights = [w.at(place) for place in places]
+    sums = [[reg.scalar(f32, init=0.0) for _ in range(plan.per_vector)] for _ in places]
+
+    turn = ptx.pipeline(STAGES)
+    for _ in ptx.range_(row.number, count, stride):
+        stage, phase = turn.advance()
+        ptx.mbarrier.wait(ring.full[stage], phase)
+        x, dy = (held(plan, places, ring.start(stage) + index * ring.size) for index in range(2))
+        squares, products = reg.scalar(f32, init=0.0), reg.scalar(f32, init=0.0)
+        for a, g, weight in each(x, dy, weights):
+            ptx.inst.fma.rn.f32(squares, a, a, squares)
+            ptx.inst.fma.rn.f32(products, a, g * weight, products)
+        row.meet()
+        row.sum(squares, products, slot=stage, phase=phase)
+        row.part()
+        ring.fetch(stage)
+
+        rstd = reg.scalar(f32)
+        ptx.inst.fma.rn.f32(rstd, squares, 1.0 / plan.columns, eps)
+        ptx.inst.rsqrt.approx.f32(rstd, rstd)
+        pull = rstd * rstd * rstd * products * (-1.0 / plan.columns)
+        for place, xs, dys, ws in zip(places, x, dy, weights, strict=True):
+            results = [g * weight * rstd for g, weight in zip(dys, ws, strict=True)]
+            for result, a in zip(results, xs, strict=True):
+                ptx.inst.fma.rn.f32(result, a, pull, result)
+            row.store(dx, place, results)
+        for a, g, total in each(x, dy, sums):
+            ptx.inst.fma.rn.f32(total, g, a * rstd, total)
+        dx += stride * plan.columns * plan.dtype.bytes
+    row.meet()
+    hand_in(row, places, sums, Shares)
+    ptx.ret()
+
+
+def held(plan: Plan, places, start):
+    """Load this thread's part of a row from shared memory; what lies beyond the row is 0."""
+    return [vectors.load(plan.dtype, place.behind(start), place.inside, space="shared") for place in places]
+
+
+def each(*parts: Sequence[Sequence[Reg]]) -> Iterator[tuple[Reg, ...]]:
+    """Walk over the elements of several parts of a row."""
+    for group in zip(*parts, strict=True):
+        yield from zip(*group, strict=True)
+
+
+def hand_in(row: Row, places, sums, Shares) -> None:
+    """Store this block's share of `dw`, in f32."""
+    plan = row.plan
+    wider = f32.bytes // plan.dtype.bytes
+    (pointer,) = ptx.global_ptrs(Shares)
+    pointer += row.number * (plan.columns * f32.bytes) + row.lane * (vectors.BYTES * wider)
+    if plan.cluster > 1:
+        pointer += row.rank * (plan.slice * vectors.BYTES * wider)
+    for place, values in zip(places, sums, strict=True):
+        for first in range(0, plan.per_vector, 4):
+            address = ptx.addr(pointer, place.offset * wider + first * f32.bytes)
+            ptx.st(f32, address, values[first : first + 4], pred=place.inside)
+
+
+@functools.cache
+def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel `rms_norm_gradients(X, W, DY, *, P, eps=1e-6)` for rows of N elements: DX, and P shares of DW.
+
+    N is a multiple of 4 (f32) or 8 (bf16), up to 65,536. P rows are worked on at a time, by a block or cluster each.
+    """
+    chosen = plan or plan_for(N, dtype)
+    row, vector = Tile("B", N, dtype), Tile(N, dtype)
+
+    @kernel(
+        in_specs=(row, vector, row),
+        out_specs=(row, Tile("P", N, f32)),
+        grid=lambda P: P * chosen.cluster,
+        block=chosen.lanes,
+        cluster=chosen.cluster,
+        arch="sm_90a",
+    )
+    def rms_norm_gradients(X, W, DY, DX, Shares, *, eps: float = 1e-6) -> None:
+        differentiate(chosen, X, W, DY, DX, Shares, eps)
+
+    return rms_norm_gradients
+
+
+@functools.cache
+def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
+    """Return the kernel `column_sums(Shares)`: the sums over the rows of an f32 matrix, in another type.
+
+    Each of 32 warps takes every 32nd row of 128 columns, and warp 0 adds what they have. N is a multiple of 4.
+    """
+
+    @kernel(
+        in_specs=(Tile("P", "N", f32),),
+        out_specs=(Tile("N", dtype),),
+        grid=lambda N: -(-N // WIDTH),
+        block=WARPS * 32,
+        arch="sm_90a",
+    )
+    def column_sums(Shares, Y) -> None:
+        rows, columns = Shares.shape
+        shares, y = ptx.global_ptrs(Shares, Y)
+        tid = reg.from_(ptx.special.tid.x(), u32)
+        warp, lane = tid >> 5, tid & 31
+        column = reg.from_(ptx.special.ctaid.x(), u32) * WIDTH + lane * 4
+        inside = column < columns
+
+        sums = [reg.scalar(f32, init=0.0) for _ in range(4)]
+        parts = smem.alloc(f32, (WARPS, WIDTH))
+        with ptx.if_(inside):
+            for index in ptx.range_(warp, rows, WARPS):
+                values = [reg.scalar(f32) for _ in range(4)]
+                ptx.ld(f32, values, ptx.addr(shares + index * (columns * 4) + column * 4), nc=True)
+                for total, value in zip(sums, values, strict=True):
+                    ptx.inst.add.f32(total, total, value)
+        ptx.st(f32, parts.address(warp, lane * 4), sums, space="shared")
+        ptx.bar.sync(0)
+        with ptx.if_((warp == 0) & inside):
+            for index in range(1, WARPS):
+                values = [reg.scalar(f32) for _ in range(4)]
+                ptx.ld(f32, values, parts.address(index, lane * 4), space="shared")
+                for total, value in zip(sums, values, strict=True):
+                    ptx.inst.add.f32(total, total, value)
+            if dtype == f32:
+                ptx.st(f32, ptx.addr(y + column * 4), sums)
+            else:
+                pairs = [ptx.cvt(bf16x2, f32, reg.scalar(b32), sums[i + 1], sums[i], rounding="rn") for i in (0, 2)]
+                ptx.st(b32, ptx.addr(y + column * 2), pairs)
+        ptx.ret()
+
+    return column_sums
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """The function of the gradients: two kernels, one behind the other, and the largest P."""
+
+    rows: Kernel[tuple[Tile, Tile]]
+    columns: Kernel[tuple[Tile]]
+    most: int
+
+    def __call__(self, x, w, dy, *, eps: float = 1e-6) -> tuple[object, object]:
+        """Return the gradients of x and w, on arrays of any framework."""
+        dx, shares = self.rows(x, w, dy, P=min(x.shape[0], self.most), eps=eps)
+        return dx, self.columns(shares)
+
+
+@functools.cache
+def differentiable_rms_norm_for(
+    N: int, dtype: PtxType = f32, most: int | None = None
+) -> DifferentiableKernel[tuple[Tile]]:
+    """Return `rms_norm(x, w, *, eps=1e-6)` for rows of N elements, differentiable in both; `most` is the largest P."""
+    limit = most or workers(plan_for(N, dtype))
+    gradients = Gradients(rms_norm_gradients_for(N, dtype), column_sums_for(dtype), limit)
+    return differentiable_kernel(rms_norm_for(N, dtype), gradients)
+
+
+def reference(x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float = 1e-6) -> tuple[np.ndarray, np.ndarray]:
+    """Compute both gradients in float64."""
+    x64, w64, dy64 = (array.astype(np.float64) for array in (x, w, dy))
+    rstd = 1 / np.sqrt(np.mean(x64 * x64, axis=1, keepdims=True) + eps)
+    pull = rstd**3 * np.mean(dy64 * w64 * x64, axis=1, keepdims=True)
+    return dy64 * w64 * rstd - x64 * pull, (dy64 * x64 * rstd).sum(axis=0)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest errors against float64."""
+    rng = np.random.default_rng(0)
+    x, dy = (rng.standard_normal((64, 4096), dtype=np.float32) for _ in range(2))
+    w = rng.standard_normal(4096, dtype=np.float32)
+    dx, shares = rms_norm_gradients_for(4096)(x, w, dy, P=8)
+    for name, result, expected in zip(("dx", "dw"), (dx, column_sums_for()(shares)), reference(x, w, dy), strict=True):
+        print(f"rms_norm 64x4096, {name}: {np.abs(result - expected).max() / np.abs(expected).max():.2e}")
+
+
+if __name__ == "__main__":
+    main()
