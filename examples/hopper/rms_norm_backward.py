@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx import Kernel, Tile, differentiable_kernel, kernel, ptx, reg, smem
-from pyptx.types import PtxType, b32, bf16x2, f32, u32
+from pyptx.types import PtxType, b32, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
@@ -185,6 +185,35 @@ def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = Non
     return rms_norm_gradients
 
 
+def add_up(dtype: PtxType, Shares, Y) -> None:
+    """Emit the kernel that sums columns, for one type of the sums."""
+    rows, columns = Shares.shape
+    shares, y = ptx.global_ptrs(Shares, Y)
+    tid = reg.from_(ptx.special.tid.x(), u32)
+    warp, lane = tid >> 5, tid & 31
+    column = reg.from_(ptx.special.ctaid.x(), u32) * WIDTH + lane * 4
+    inside = column < columns
+
+    sums = [reg.scalar(f32, init=0.0) for _ in range(4)]
+    parts = smem.alloc(f32, (WARPS, WIDTH))
+    with ptx.if_(inside):
+        for index in ptx.range_(warp, rows, WARPS):
+            add(sums, vectors.load(f32, ptx.addr(shares + index * (columns * 4) + column * 4), nc=True))
+    vectors.store(f32, parts.address(warp, lane * 4), sums, space="shared")
+    ptx.bar.sync(0)
+    with ptx.if_((warp == 0) & inside):
+        for index in range(1, WARPS):
+            add(sums, vectors.load(f32, parts.address(index, lane * 4), space="shared"))
+        vectors.store(dtype, ptx.addr(y + column * dtype.bytes), sums)
+    ptx.ret()
+
+
+def add(totals: Sequence[Reg], values: Sequence[Reg]) -> None:
+    """Add values to totals."""
+    for total, value in zip(totals, values, strict=True):
+        ptx.inst.add.f32(total, total, value)
+
+
 @functools.cache
 def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
     """Return the kernel `column_sums(Shares)`: the sums over the rows of an f32 matrix, in another type.
@@ -200,35 +229,7 @@ def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
         arch="sm_90a",
     )
     def column_sums(Shares, Y) -> None:
-        rows, columns = Shares.shape
-        shares, y = ptx.global_ptrs(Shares, Y)
-        tid = reg.from_(ptx.special.tid.x(), u32)
-        warp, lane = tid >> 5, tid & 31
-        column = reg.from_(ptx.special.ctaid.x(), u32) * WIDTH + lane * 4
-        inside = column < columns
-
-        sums = [reg.scalar(f32, init=0.0) for _ in range(4)]
-        parts = smem.alloc(f32, (WARPS, WIDTH))
-        with ptx.if_(inside):
-            for index in ptx.range_(warp, rows, WARPS):
-                values = [reg.scalar(f32) for _ in range(4)]
-                ptx.ld(f32, values, ptx.addr(shares + index * (columns * 4) + column * 4), nc=True)
-                for total, value in zip(sums, values, strict=True):
-                    ptx.inst.add.f32(total, total, value)
-        ptx.st(f32, parts.address(warp, lane * 4), sums, space="shared")
-        ptx.bar.sync(0)
-        with ptx.if_((warp == 0) & inside):
-            for index in range(1, WARPS):
-                values = [reg.scalar(f32) for _ in range(4)]
-                ptx.ld(f32, values, parts.address(index, lane * 4), space="shared")
-                for total, value in zip(sums, values, strict=True):
-                    ptx.inst.add.f32(total, total, value)
-            if dtype == f32:
-                ptx.st(f32, ptx.addr(y + column * 4), sums)
-            else:
-                pairs = [ptx.cvt(bf16x2, f32, reg.scalar(b32), sums[i + 1], sums[i], rounding="rn") for i in (0, 2)]
-                ptx.st(b32, ptx.addr(y + column * 2), pairs)
-        ptx.ret()
+        add_up(dtype, Shares, Y)
 
     return column_sums
 

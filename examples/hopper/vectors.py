@@ -48,10 +48,12 @@ def twice_bf16(value: float) -> int:
     return int.from_bytes(half * 2, "little")
 
 
-def store(dtype: PtxType, address: object, values: Sequence[Reg], *, inside: Reg | None = None) -> None:
-    """Store f32 registers as 16 bytes: four, or eight rounded to bf16; 1 or 5 instructions."""
+def store(
+    dtype: PtxType, address: object, values: Sequence[Reg], *, inside: Reg | None = None, space: str = "global"
+) -> None:
+    """Store four f32 registers, or four or eight rounded to bf16: 1 instruction, and 1 more for each pair rounded."""
     if dtype == bf16:
         pairs = zip(values[::2], values[1::2], strict=True)
         values = [ptx.cvt(bf16x2, f32, reg.scalar(b32), high, low, rounding="rn") for low, high in pairs]
         dtype = b32
-    ptx.st(dtype, address, values, pred=inside)
+    ptx.st(dtype, address, values, space=space, pred=inside)
