@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx import Tile, ptx, reg, smem
-from pyptx.types import b32, bf16, f32
+from pyptx.types import b16, b32, bf16, f32, u32
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,8 @@ GROUP = 128  # threads of a warpgroup
 WARPS = GROUP // 32
 ROWS = 64  # the M of wgmma
 LOG2_E = math.log2(math.e)
+CHUNK = 8  # bf16 in 16 bytes, the widest ordinary load
+QUAD = 4  # lanes that share a row of sums
 LOWEST = -1e30  # below every score, and finite: the difference of two maxima is never inf - inf
 TYPES = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 
@@ -91,6 +93,11 @@ class Place:
     row: Reg
 
 
+def thread_of_group() -> Reg:
+    """Return the number of this thread in its warpgroup."""
+    return reg.from_(ptx.special.tid.x(), u32) & (GROUP - 1)
+
+
 class Ring:
     """The stages of a tile with their barriers: `full` counts the bytes that come, `empty` the warps that have read."""
 
@@ -155,7 +162,39 @@ def round_pairs(packed: RegArray, values: RegArray) -> None:
         ptx.inst.cvt.rn.bf16x2.f32(pair, values[2 * i + 1], values[2 * i])
 
 
+def dot(rows: list[Reg], head_dim: int) -> Reg:
+    """Return the sum of the products of two rows, in each of the four lanes that share them, by 16 bytes at a time."""
+    total, words = reg.scalar(f32, init=0.0), [reg.array(b32, CHUNK // 2) for _ in rows]
+    for first in range(0, head_dim, QUAD * CHUNK):
+        for loaded, row in zip(words, rows, strict=True):
+            ptx.inst.ld.global_.v4.b32(loaded, ptx.addr(row, 2 * first))
+        for pair in zip(*words, strict=True):
+            for left, right in zip(*map(unpacked, pair), strict=True):
+                ptx.inst.fma.rn.f32(total, left, right, total)
+    over_quad(ptx.inst.add.rn.f32, total)
+    return total
+
+
+def unpacked(pair: Reg) -> list[Reg]:
+    """Return the two bf16 of a register as f32."""
+    halves, wide = [reg.scalar(b16) for _ in range(2)], [reg.scalar(f32) for _ in range(2)]
+    ptx.inst.mov.b32(halves, pair)
+    for half, value in zip(halves, wide, strict=True):
+        ptx.inst.cvt.f32.bf16(value, half)
+    return wide
+
+
 # --- products ---------------------------------------------------------------------------------------
+
+
+def described_as(stage: SharedSlice, layout: SharedTile) -> Reg:
+    """Return the descriptor of a stage as `layout`, whatever the layout that it was allocated with."""
+    return ptx.wgmma.make_descriptor(
+        stage,
+        leading_byte_offset=layout.leading_byte_offset,
+        stride_byte_offset=layout.stride_byte_offset,
+        swizzle=layout.swizzle_code,
+    )
 
 
 def multiply(d: RegArray, a: Reg, a_layout: SharedTile, b: Reg, b_layout: SharedTile) -> None:
