@@ -74,30 +74,25 @@ def run(
     arguments that do not fit, StepLimitExceeded, and KernelTrap.
     """
     check_seed(seed)
-    module = _parsed(ptx) if isinstance(ptx, str) else ptx
-    program = lower(module, entry)
+    program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry)
     rules = _rules(checks)
     code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics))
-    recording = None if trace is None else Recording(trace, trace_blocks)
     launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
     check_limits(program, launch)
 
-    def attempt(warps: int) -> tuple[Machine, Arguments]:
+    def attempt(warps: int) -> Machine:
         packed = pack_arguments(program, args, checked=bool(rules), names=names)
         log = FindingLog(program.line, origins or {}, rules.__contains__)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late = step_limit, late
-        observers = [] if rules.isdisjoint(RULES) else [make(View(machine)) for make in OBSERVERS]
-        machine.observers = Observers(observers)
-        if recording is not None:
-            recording.attach(machine, origins or {}, observers)
-        _run(machine, packed, seed, recording)
-        return machine, packed
+        if not rules.isdisjoint(RULES):
+            machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
+        _run(machine, packed, seed, None if trace is None else Recording(trace, trace_blocks, machine))
+        return machine
 
-    machine, packed = attempt(WAVE_WARPS)
+    machine = attempt(WAVE_WARPS)
     if machine.starved:  # CTAs wait for others that had no room: once more, with as many as a GPU would hold
-        machine, packed = attempt(RESIDENT_WARPS)
-    packed.copy_back()
+        machine = attempt(RESIDENT_WARPS)
     return _result(machine)
 
 
@@ -123,11 +118,12 @@ def _run(machine: Machine, packed: Arguments, seed: int, recording: Recording | 
         machine.run(seed)
     except SimulationError as stopped:
         error = stopped.message
-        packed.copy_back()
         raise
     finally:
-        if recording is not None:
-            recording.write(error)
+        if not machine.starved:
+            packed.copy_back()
+            if recording is not None:
+                recording.write(error)
 
 
 def _result(machine: Machine) -> Result:

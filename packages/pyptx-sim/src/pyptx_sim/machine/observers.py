@@ -24,6 +24,10 @@ class Observers:
         self._observers = tuple(observers)
         self.active = bool(observers)
 
+    def beside(self, observer: Observer) -> Observers:
+        """Return these and one more."""
+        return Observers([*self._observers, observer])
+
     def wave_started(self) -> None:
         """Tell that a wave starts."""
         for observer in self._observers:

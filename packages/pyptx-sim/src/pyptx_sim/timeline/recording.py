@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.machine.observers import Observers
 from pyptx_sim.timeline.chrome import chrome_trace
 from pyptx_sim.timeline.drawing import drawing
 from pyptx_sim.timeline.instrument import WatchedEngine, WatchedLog, watched
@@ -17,11 +16,9 @@ from pyptx_sim.timeline.recorder import Recorder
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
-    from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.machine.machine import Machine
-    from pyptx_sim.observer import Observer
     from pyptx_sim.timeline.model import Timeline
 
 
@@ -39,8 +36,8 @@ _FORMATS: Final = {".json": _Format(chrome_trace, 8), ".svg": _Format(drawing, 1
 class Recording:
     """A timeline that is to be written to a file, whatever comes of the run."""
 
-    def __init__(self, path: str | os.PathLike[str], ctas: int | None) -> None:
-        """Choose the format by the suffix of `path`; record the first `ctas` blocks, and of clusters all blocks.
+    def __init__(self, path: str | os.PathLike[str], ctas: int | None, machine: Machine) -> None:
+        """Record what the first `ctas` blocks of `machine` will do, of clusters all; `path`'s suffix is the format.
 
         Raise LaunchError for a suffix that is no format's, a folder that does not exist, and a count below 1.
         """
@@ -52,23 +49,21 @@ class Recording:
             raise LaunchError(f"trace={str(path)!r}: there is no such folder", hint="create it first")
         if ctas is not None and ctas < 1:
             raise LaunchError(f"trace_blocks={ctas} records nothing", hint="pass a positive number of blocks")
-        self._form = form
-        self._ctas = form.ctas if ctas is None else ctas
-        self._recorder: Recorder
-        self._places: Places
+        self._write = form.write
+        self._places = Places(machine.program, machine.log.origins)
+        self._recorder = self._attached(machine, form.ctas if ctas is None else ctas)
 
-    def attach(self, machine: Machine, origins: Mapping[int, tuple[Frame, ...]], observers: Sequence[Observer]) -> None:
-        """Record what `machine` will do, beside its other observers."""
+    def _attached(self, machine: Machine, ctas: int) -> Recorder:
+        """Return a recorder that hears of all that `machine` does."""
         size = machine.launch.cluster_size
-        self._places = Places(machine.program, origins)
-        recorder = Recorder(machine.program.entry.name, self._places, -(-self._ctas // size) * size)
+        recorder = Recorder(machine.program.entry.name, self._places, -(-ctas // size) * size)
         machine.code = watched(machine.code, recorder)
         machine.make_engine = partial(WatchedEngine, recorder)
-        machine.observers = Observers([*observers, recorder])
+        machine.observers = machine.observers.beside(recorder)
         machine.log = WatchedLog.of(machine.log, recorder)
-        self._recorder = recorder
+        return recorder
 
     def write(self, error: str | None = None) -> None:
         """Write what has been recorded; `error` is what the run ended with."""
         timeline = self._recorder.finish(error)
-        self._path.write_text(self._form.write(timeline, self._places), encoding="utf-8")
+        self._path.write_text(self._write(timeline, self._places), encoding="utf-8")
