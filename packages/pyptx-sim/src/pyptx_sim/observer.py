@@ -158,7 +158,6 @@ class Observer:
 
     def barrier_ended(self, place: int, warp: int, pc: int) -> None:
         """See an mbarrier invalidated."""
-        ...
 
     def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
         """See `warps` use an mbarrier, or issue work that will."""
