@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped, run
+from pyptx_sim import Finding, Mapped, run
 
 from .test_async_copy import each_schedule
 
@@ -113,15 +113,21 @@ ret;
 """
 
 
-def outcome(text: str, **schedule: Any) -> tuple[bool, set[str]]:
-    """Return whether the sums are right, and the rules of what was found."""
+def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
+    """Return whether the sums are right, and what was found."""
     x = np.random.default_rng(0).integers(-4, 4, (BOX[0] * BLOCKS, BOX[1] * STEPS)).astype(np.float32)
     out = np.zeros((BLOCKS, 128), np.float32)
     described = TensorMap("f32", x.shape, x.strides, BOX, (1, 1))
     result = run(text, grid=BLOCKS, block=160, args=[out, Mapped(x, described)], **schedule)
     boxes = x.reshape(BLOCKS, BOX[0], STEPS, BOX[1]).transpose(0, 2, 1, 3)
     right = bool((out == boxes.reshape(BLOCKS, STEPS, 2, 128, 4).sum((1, 2, 4))).all())
-    return right, {finding.rule for finding in result.findings}
+    return right, result.findings
+
+
+def outcome(text: str, **schedule: Any) -> tuple[bool, set[str]]:
+    """Return whether the sums are right, and the rules of what was found."""
+    right, findings = launched(text, **schedule)
+    return right, {finding.rule for finding in findings}
 
 
 @each_schedule
@@ -169,6 +175,41 @@ def test_what_is_broken_is_found(schedule: dict[str, Any], what: str) -> None:
     old, new, rules = BROKEN[what]
     assert PTX.count(old) == 1
     assert not outcome(PTX.replace(old, new), **schedule)[1].isdisjoint(rules.split())
+
+
+ONCE = "the wait at PTX line {} returned at once"
+
+
+def line_of_wait(text: str) -> int:
+    """Return the line at which the consumers wait."""
+    return 1 + next(i for i, line in enumerate(text.splitlines()) if "try_wait" in line and "[%r16]" in line)
+
+
+@each_schedule
+def test_a_wait_that_begins_with_the_wrong_parity_is_named(schedule: dict[str, Any]) -> None:
+    text = PTX.replace("mov.u32 %r11, 0;", "mov.u32 %r11, 1;")
+    messages = [finding.message for finding in launched(text, **schedule)[1] if "nothing has" in finding.message]
+    assert messages
+    named = [message for message in messages if ONCE.format(line_of_wait(text)) in message]
+    assert all("parity 1 stands for the one before the first" in message for message in named)
+    assert named
+
+
+@pytest.mark.parametrize("schedule", [{"seed": 2}, {"late": True}], ids=str)
+def test_a_wait_whose_parity_does_not_flip_is_named(schedule: dict[str, Any]) -> None:
+    old = "@%p4 xor.b32 %r11, %r11, 1;"
+    assert PTX.count(old) == 1
+    text = PTX.replace(old, "")
+    messages = [finding.message for finding in launched(text, **schedule)[1] if finding.rule == "read-before-wait"]
+    assert messages
+    why = "phase 0 had ended, as the warp had seen before; does its parity flip?"
+    assert all(f"{ONCE.format(line_of_wait(text))}: {why}" in message for message in messages)
+
+
+def test_a_wait_that_is_missing_is_not_taken_for_one_with_the_wrong_parity() -> None:
+    faulty = PTX.replace(waiting("FILLED", "%r16", "%r11"), "")
+    for schedule in ({}, {"seed": 1}, {"late": True}):
+        assert not any("returned at once" in finding.message for finding in launched(faulty, **schedule)[1])
 
 
 SPLIT = """\

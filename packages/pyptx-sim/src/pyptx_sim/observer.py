@@ -103,6 +103,10 @@ class RunView(Protocol):
         """Return where `offset` lies in the user's words: `s_partial+12`, `argument 0 'x' +64`."""
         ...
 
+    def line(self, pc: int) -> int | None:
+        """Return the PTX line of an instruction."""
+        ...
+
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
     ) -> None:

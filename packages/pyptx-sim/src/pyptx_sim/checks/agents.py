@@ -33,6 +33,15 @@ class _Outstanding:
     groups: NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The last phase of an mbarrier that a wait of a warp saw complete; `old`: the warp knew that before."""
+
+    phase: int
+    pc: int
+    old: bool
+
+
 class Agents:
     """The agents of one wave."""
 
@@ -47,10 +56,11 @@ class Agents:
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
         self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
         self._following: dict[int, list[tuple[int, int]]] = {}  # by ticket: columns and clocks
+        self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
 
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
-        for known in (self._now, self._groups, self._landing, self._following):
+        for known in (self._now, self._groups, self._landing, self._following, self._seen):
             known.clear()
 
     def _column(self, owner: Owner, warp: int) -> int:
@@ -127,6 +137,17 @@ class Agents:
         """Note that arrivals will tell of all copies that `warps` have issued so far."""
         columns = [self._column("copy", warp) for warp in np.unique(warps).tolist()]
         self._following[ticket] = [(column, self._now.get(column, 0)) for column in columns]
+
+    def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
+        """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
+        for warp in np.unique(warps).tolist():
+            before = self._seen.get((place, warp))
+            self._seen[place, warp] = Seen(phase, pc, phase < 0 or (before is not None and before.phase == phase))
+
+    def seen(self, column: int, warp: int) -> Seen | None:
+        """Return what a warp last saw at the mbarrier with that column, None for another agent's column."""
+        place = next((place for place, known in self._of_barriers.items() if known == column), None)
+        return self._seen.get((place, warp)) if place is not None else None
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""

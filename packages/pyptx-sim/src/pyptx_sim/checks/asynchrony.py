@@ -130,7 +130,18 @@ class AsyncRaces:
             where = self._view.describe(entries.space, int(entries.at[first]) * granule)
             who = name_of(self._view, int(entries.warps[first]))
             told = f"{who} {message.format(where)}, and nothing has waited for it"
+            told += self._in_vain(int(last[first, WARP]) - 1, int(entries.warps[first]))
             self._report(rule, told, entries.pc, int(last[first, PC]))
+
+    def _in_vain(self, column: int, warp: int) -> str:
+        """Say so if the warp has waited at the mbarrier that tells of the work, but for a phase that was over."""
+        seen = self.agents.seen(column, warp)
+        if seen is None or not seen.old:
+            return ""
+        over = "no phase had ended yet, and parity 1 stands for the one before the first"
+        if seen.phase >= 0:
+            over = f"phase {seen.phase} had ended, as the warp had seen before; does its parity flip?"
+        return f": the wait at PTX line {self._view.line(seen.pc)} returned at once: {over}"
 
     def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
         """Let the async proxy see what the warps know of the generic one."""

@@ -101,8 +101,9 @@ class RaceChecker(Observer):
             self._crossings.arrived(place, warps, pc)
         self._warp_clocks.signal(place, phase, np.unique(warps), columns)
 
-    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:  # noqa: ARG002 - as above
+    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Take what was left there; lanes of a warp that all come this way have met."""
+        self._work.agents.acquired(place, phase, warps, pc)
         self._lane_clocks.meet_all(self._warp_clocks.acquire(place, phase, warps))
 
     def barrier_made(self, place: int, warp: int, pc: int) -> None:

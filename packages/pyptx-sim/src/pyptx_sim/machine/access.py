@@ -147,11 +147,14 @@ class Access:
             first = int((~known).argmax())
             row, lane, offset = int(places.positions[first]), int(places.columns[first]), int(places.offsets[first])
             count = int(np.count_nonzero(~known))
-        thread = wave.geometry.thread_name(int(lanes.warps(np.array([row]))[0]), lane)
+        warp = int(lanes.warps(np.array([row]))[0])
+        thread, why = wave.geometry.thread_name(warp, lane), ""
+        if memory.space == "shared":
+            why = wave.mbarriers.why_early(warp)
         wave.machine.log.report(
             "uninitialised-memory",
             f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "
-            "which nothing has written",
+            f"which nothing has written{why}",
             wave.pc,
             hint="write it first; shared and local memory and fresh outputs hold arbitrary bytes",
             count=count,

@@ -43,6 +43,10 @@ class View:
         """Return where `offset` lies in the user's words."""
         return self._machine.describe(space, offset)
 
+    def line(self, pc: int) -> int | None:
+        """Return the PTX line of an instruction."""
+        return self._machine.program.line(pc)
+
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, hint: str | None = None, count: int = 1
     ) -> None:
