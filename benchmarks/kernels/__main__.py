@@ -41,7 +41,7 @@ def main() -> int:
     for run in examine_all(chosen, device, where(device), options.seconds):
         save(run, options.out)  # at once: what hangs or dies must not take along what was known
         newest = run.results[-1]
-        print(f"{newest.case}: {newest.failure or 'measured'}", flush=True)
+        print(f"{newest.case}: {newest.failure or newest.left_out or 'measured'}", flush=True)
         failed |= bool(newest.failure)
     print(report.write(options.out, with_plot=not options.no_plot))
     return int(failed)

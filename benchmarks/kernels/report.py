@@ -31,8 +31,9 @@ def _rivals(result: Result) -> str:
 
 
 def _cells(result: Result) -> tuple[str, ...]:
-    if result.failure:
-        return (result.case, f"**{result.failure}**", *[""] * (len(HEAD) - 2))
+    if result.failure or result.left_out:
+        told = f"**{result.failure}**" if result.failure else result.left_out
+        return (result.case, told, *[""] * (len(HEAD) - 2))
     ours = result.times[OURS]
     goal = "–"
     if result.goal_us is not None:

@@ -18,7 +18,8 @@ OURS, COPY = "ours", "copy"
 class Result:
     """What was found of one case. Times are microseconds of a call; speeds say how many times as fast ours is.
 
-    `absent` says of rivals why they were not measured, `failure` of the whole case; it is empty where all went well.
+    `absent` says of rivals why they were not measured, `failure` what went wrong with the case, `left_out` why it was
+    not tried; both are empty where it was measured.
     """
 
     case: str
@@ -31,6 +32,7 @@ class Result:
     speeds: dict[str, Spread] = field(default_factory=dict[str, Spread])
     absent: dict[str, str] = field(default_factory=dict[str, str])
     failure: str = ""
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)

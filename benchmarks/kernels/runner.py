@@ -74,7 +74,7 @@ def examine(case: Case, device: gpu.Device, seconds: float) -> Result:
     """Check the kernel, then measure it within about so many seconds; a failure is part of the result."""
     blank = Result(case.name, case.bytes, case.flops, case.goal_us, tolerance=case.tolerance)
     if seconds < 1:
-        return replace(blank, failure="not measured: no time was left")
+        return replace(blank, left_out="not measured: no time was left")
     begun = time.monotonic()
     try:
         sets = gpu.rotation(device, case)

@@ -97,7 +97,8 @@ class Ring:
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
             to, source = row * self.layout.panel_width, row * self.pitch
-            ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size)
+            # A row of a tile of A is half a line of L2; the other half is what the next stage wants.
+            ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2
         self.rows -= rows
         self.columns -= columns

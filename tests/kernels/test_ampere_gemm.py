@@ -18,6 +18,8 @@ from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import bf16, f16, u32
 from pyptx_ir.toolchain import assemble, disassemble
 
+from .bank_conflicts import conflicts
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -83,6 +85,19 @@ def test_a_product_equals_float64_and_is_clean_under_every_schedule(
     bound = (k + 16) * 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
     error = np.abs(result.outputs[0].astype(np.float64) - exact)
     assert (error <= bound + rounding * (np.abs(exact) + bound) + 2.0**-25).all()
+
+
+@pytest.mark.parametrize("step", LADDER if EVERY else [LADDER[0], LADDER[3]], ids=lambda step: step.name)
+def test_ldmatrix_never_waits_for_a_bank_and_nothing_else_does_where_tiles_are_swizzled(
+    step: Step, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = (np.random.default_rng(0).standard_normal(shape).astype(np.float16) for shape in ((80, 64), (64, 72)))
+    found = conflicts(monkeypatch, step.kernel(dtype=f16), a, b)
+    assert {"ldmatrix.sync", "st.shared" if step.copies == 0 else "cp.async"} <= found.keys()
+    waiting = {opcode for opcode, passes in found.items() if passes}
+    assert waiting == (
+        {"st.shared"} if step.copies == 0 else set()
+    )  # rows that are padded are stored two passes at a time
 
 
 def order_of_tiles(rows: int, columns: int) -> list[tuple[int, int]]:

@@ -147,22 +147,23 @@ GOOD = Result(
     speeds={COPY: Spread(0.125, 0.128, 0.13), "cuBLAS": Spread(1.04, 1.05, 1.06)},
     absent={"triton": "ModuleNotFoundError: No module named 'triton'"},
 )
+LATE = Result("gemm 128", bytes=1, flops=1, goal_us=None, left_out="not measured: no time was left")
 BAD = Result("gemm 64", bytes=1, flops=1, goal_us=None, failure="wrong: error 1.0e+00, tolerance 1.0e-02")
 PLACE = {"date": "2026-01-02T03:04+00:00", "command": "python -m benchmarks.kernels", "device": "X1, 3 SMs"}
 
 
 def test_runs_are_read_as_they_were_written(tmp_path: Path):
-    runs = [Run("a_gemm", PLACE, (GOOD, BAD)), Run("b_norms", PLACE, (replace(GOOD, case="rms"),))]
+    runs = [Run("a_gemm", PLACE, (GOOD, BAD, LATE)), Run("b_norms", PLACE, (replace(GOOD, case="rms"),))]
     for run in reversed(runs):
         save(run, tmp_path)
     assert load(tmp_path) == runs
 
 
 def test_the_table_says_what_was_measured_what_failed_and_where():
-    text = report.table([Run("a_gemm", PLACE, (GOOD, BAD))])
+    text = report.table([Run("a_gemm", PLACE, (GOOD, BAD, LATE))])
     for value in PLACE.values():
         assert value in text
-    good, bad = (line for line in text.splitlines() if line.startswith("| gemm"))
+    good, bad, late = (line for line in text.splitlines() if line.startswith("| gemm"))
     cells = [cell.strip() for cell in good.split("|")[1:-1]]
     assert cells == [
         "gemm 4096",
@@ -175,7 +176,8 @@ def test_the_table_says_what_was_measured_what_failed_and_where():
         "1.5e-03",
     ]
     assert "**wrong: error 1.0e+00, tolerance 1.0e-02**" in bad
-    assert good.count("|") == bad.count("|") == len(report.HEAD) + 1
+    assert "| not measured: no time was left |" in late
+    assert good.count("|") == bad.count("|") == late.count("|") == len(report.HEAD) + 1
 
 
 def test_the_plot_is_a_picture(tmp_path: Path):
