@@ -26,6 +26,7 @@ from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, bf16x2, e4m3, f32, u32
 
 ROWS = 64  # of C to a warpgroup: the M of a product
+BK = 128  # of K to a stage, and to what tensor cores add up: a row of the 128B swizzle
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
 
 
@@ -35,7 +36,6 @@ class Fp8Gemm:
 
     block_m: int = 128
     block_n: int = 128
-    block_k: int = 128  # what the tensor cores add up before the total takes it
     stages: int = 6
     cluster: int = 2  # blocks below each other that share what they read of B
     band: int = 8  # clusters below each other that are taken before the next column
@@ -49,11 +49,11 @@ class Fp8Gemm:
     @property
     def a_tile(self) -> SharedTile:
         """What a block holds of A."""
-        return SharedTile(e4m3, (self.block_m, self.block_k), stages=self.stages)
+        return SharedTile(e4m3, (self.block_m, BK), stages=self.stages)
 
     def b_tile(self, share: int = 1) -> SharedTile:
         """Describe what a block holds of B, or the part of it that each of `share` blocks fetches."""
-        return SharedTile(e4m3, (self.block_n // share, self.block_k), stages=self.stages)
+        return SharedTile(e4m3, (self.block_n // share, BK), stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
@@ -92,7 +92,7 @@ class Fp8Gemm:
         start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for row, column in self.tiles(*c.shape):
             share = column + rank * part.mn
-            for k in ptx.range_(0, a.shape[1], self.block_k):
+            for k in ptx.range_(0, a.shape[1], BK):
                 stage, phase = ring.advance()
                 ptx.mbarrier.wait(shared.empty[stage], phase)
                 full = shared.full[stage]
@@ -106,7 +106,8 @@ class Fp8Gemm:
     def consume(self, c, scales, shared, group, steps):
         """Multiply stage after stage, add each to the total, and store tile after tile."""
         A, B = self.a_tile, self.b_tile()
-        a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.a), A.offset(mn=ROWS), times=group)
+        rows = A.offset(mn=ROWS) if self.block_m > ROWS else 0
+        a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.a), rows, times=group)
         b0 = ptx.wgmma.descriptor(shared.b)
         part, total = (reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32) for _ in range(2))
         ring, read = ptx.pipeline(self.stages), Reader(self, shared)
@@ -133,7 +134,7 @@ class Fp8Gemm:
         """Start the products of one stage, a group, in an accumulator that begins anew."""
         A, B = self.a_tile, self.b_tile()
         ptx.wgmma.fence()
-        for k in range(0, self.block_k, A.k_step):
+        for k in range(0, BK, A.k_step):
             ptx.wgmma.mma_async(
                 shape=(ROWS, self.block_n, A.k_step),
                 dtype_d=f32,
@@ -201,7 +202,7 @@ class Fp8Gemm:
                     self.produce(a, b, c, shared)
             with ptx.else_():
                 ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-                steps = -(-a.shape[1] // self.block_k)
+                steps = -(-a.shape[1] // BK)
                 self.consume(c, (scale_a, scale_b), shared, (tid >> 7) - 1, steps)
             ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
             ptx.ret()

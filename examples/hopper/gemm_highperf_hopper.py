@@ -30,6 +30,7 @@ from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, bf16x2, f32, u32
 
 ROWS = 64  # of C to a warpgroup: the M of a product
+BK = 64  # of K to a stage: a row of the 128B swizzle
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
 
 
@@ -39,12 +40,17 @@ class Gemm:
 
     block_m: int = 128
     block_n: int = 256
-    block_k: int = 64
     stages: int = 4
     cluster: int = 2  # blocks below each other that share what they read of B
     band: int = 8  # clusters below each other that are taken before the next column
     blocks: int = 132  # at most, in the grid
     b_major: str = "MN"
+
+    def __post_init__(self) -> None:
+        """Refuse shares of B that TMA cannot bring: whole panels of columns, or whole patterns of rows."""
+        unit = (8 if self.b_major == "K" else 64) * self.cluster
+        if self.block_n % unit:
+            raise ValueError(f"{self.cluster} blocks cannot share {self.block_n} columns of B: multiples of {unit}")
 
     @property
     def threads(self) -> int:
@@ -54,12 +60,12 @@ class Gemm:
     @property
     def a_tile(self) -> SharedTile:
         """What a block holds of A."""
-        return SharedTile(bf16, (self.block_m, self.block_k), stages=self.stages)
+        return SharedTile(bf16, (self.block_m, BK), stages=self.stages)
 
     def b_tile(self, share: int = 1) -> SharedTile:
         """Describe what a block holds of B, or the part of it that each of `share` blocks fetches."""
         columns = self.block_n // share
-        shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
+        shape = (columns, BK) if self.b_major == "K" else (BK, columns)
         return SharedTile(bf16, shape, major=self.b_major, stages=self.stages)
 
     @property
@@ -99,7 +105,7 @@ class Gemm:
         start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for row, column in self.tiles(*c.shape):
             share = column + rank * part.mn
-            for k in ptx.range_(0, a.shape[1], self.block_k):
+            for k in ptx.range_(0, a.shape[1], BK):
                 stage, phase = ring.advance()
                 ptx.mbarrier.wait(shared.empty[stage], phase)
                 full = shared.full[stage]
@@ -119,7 +125,8 @@ class Gemm:
     def consume(self, c, shared, group, steps):
         """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
         A, B = self.a_tile, self.b_tile()
-        a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.a), A.offset(mn=ROWS), times=group)
+        rows = A.offset(mn=ROWS) if self.block_m > ROWS else 0
+        a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.a), rows, times=group)
         b0 = ptx.wgmma.descriptor(shared.b)
         acc = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32)
         ring, read = ptx.pipeline(self.stages), Reader(self, shared)
@@ -142,7 +149,7 @@ class Gemm:
         """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
         A, B = self.a_tile, self.b_tile()
         ptx.wgmma.fence()
-        for k in range(0, self.block_k, A.k_step):
+        for k in range(0, BK, A.k_step):
             ptx.wgmma.mma_async(
                 shape=(ROWS, self.block_n, A.k_step),
                 dtype_d=f32,
@@ -206,7 +213,7 @@ class Gemm:
                     self.produce(a, b, c, shared)
             with ptx.else_():
                 ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-                self.consume(c, shared, (tid >> 7) - 1, steps=-(-a.shape[1] // self.block_k))
+                self.consume(c, shared, (tid >> 7) - 1, steps=-(-a.shape[1] // BK))
             ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
             ptx.ret()
 

@@ -28,6 +28,7 @@ from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 
 ROWS = 64  # of Y to a warpgroup: the M of a product
+BK = 64  # of K to a stage: a row of the 128B swizzle
 PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stmatrix lie in different banks
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
 
@@ -38,7 +39,6 @@ class GroupedGemm:
 
     block_m: int = 128
     block_n: int = 256
-    block_k: int = 64
     stages: int = 3
     blocks: int = 132  # at most, in the grid
 
@@ -50,12 +50,12 @@ class GroupedGemm:
     @property
     def x_tile(self) -> SharedTile:
         """What a block holds of X."""
-        return SharedTile(bf16, (self.block_m, self.block_k), stages=self.stages)
+        return SharedTile(bf16, (self.block_m, BK), stages=self.stages)
 
     @property
     def w_tile(self) -> SharedTile:
         """What a block holds of W."""
-        return SharedTile(bf16, (self.block_k, self.block_n), major="MN", stages=self.stages)
+        return SharedTile(bf16, (BK, self.block_n), major="MN", stages=self.stages)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
         """Return the number of blocks: all that run at the same time, unless there must be fewer tiles."""
@@ -90,7 +90,7 @@ class GroupedGemm:
         X, W = self.x_tile, self.w_tile
         ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
         for group, row, _, column in self.tiles(ends, w):
-            for k in ptx.range_(0, x.shape[1], self.block_k):
+            for k in ptx.range_(0, x.shape[1], BK):
                 stage, phase = ring.advance()
                 ptx.mbarrier.wait(shared.empty[stage], phase)
                 full = shared.full[stage]
@@ -103,7 +103,8 @@ class GroupedGemm:
     def consume(self, w, ends, y, shared, warpgroup, steps):
         """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
         X, W = self.x_tile, self.w_tile
-        x0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.x), X.offset(mn=ROWS), times=warpgroup)
+        rows = X.offset(mn=ROWS) if self.block_m > ROWS else 0
+        x0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.x), rows, times=warpgroup)
         w0 = ptx.wgmma.descriptor(shared.w)
         acc = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32)
         ring, read, elected = ptx.pipeline(self.stages), ptx.pipeline(self.stages), ptx.elect_sync()
@@ -126,7 +127,7 @@ class GroupedGemm:
         """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
         X, W = self.x_tile, self.w_tile
         ptx.wgmma.fence()
-        for k in range(0, self.block_k, X.k_step):
+        for k in range(0, BK, X.k_step):
             ptx.wgmma.mma_async(
                 shape=(ROWS, self.block_n, X.k_step),
                 dtype_d=f32,
@@ -188,7 +189,7 @@ class GroupedGemm:
                     self.produce(x, w, ends, shared)
             with ptx.else_():
                 ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-                self.consume(w, ends, y, shared, (tid >> 7) - 1, steps=-(-x.shape[1] // self.block_k))
+                self.consume(w, ends, y, shared, (tid >> 7) - 1, steps=-(-x.shape[1] // BK))
             ptx.ret()
 
         return grouped_gemm

@@ -67,15 +67,15 @@ class Product:
 
 
 # One tile and less; edges in every dimension; K shorter than a stage, no multiple of it, longer than the ring.
-SMALL = {"block_n": 64, "stages": 3, "cluster": 2, "blocks": 4, "band": 2}
+SMALL = {"block_n": 128, "stages": 3, "cluster": 2, "blocks": 4, "band": 2}
 PRODUCTS = (
     Product("gemm_simple_hopper", {}, ((72, 72, 136), (1, 8, 8), (64, 64, 64), (130, 200, 264)), copies=2),
     Product("gemm_pipelined_hopper", {}, ((136, 136, 328), (1, 8, 8), (128, 128, 64), (260, 264, 200)), copies=3),
     Product("gemm_warp_specialised", {}, ((136, 264, 328), (1, 8, 8), (128, 256, 64), (260, 520, 200)), copies=5),
     Product(HIGHPERF, {}, ((300, 264, 72), (1, 8, 8), (256, 512, 320), (600, 520, 328)), copies=3),
     Product(HIGHPERF, SMALL, ((700, 264, 200), (1, 8, 8), (1100, 136, 72)), copies=2),
-    Product(HIGHPERF, {**SMALL, "b_major": "K"}, ((700, 264, 200), (300, 72, 8)), copies=2),
-    Product(HIGHPERF, {**SMALL, "cluster": 1, "block_m": 64}, ((200, 264, 200), (40, 72, 8)), copies=2),
+    Product(HIGHPERF, {**SMALL, "b_major": "K", "block_n": 64}, ((700, 264, 200), (300, 72, 8)), copies=2),
+    Product(HIGHPERF, {**SMALL, "cluster": 1, "block_m": 64, "block_n": 64}, ((200, 264, 200), (40, 72, 8)), copies=2),
     Product(HIGHPERF, {**SMALL, "cluster": 4, "block_n": 256, "blocks": 8}, ((700, 520, 72), (1, 8, 8)), copies=2),
     Product(HIGHPERF, {"block_n": 192, "cluster": 1, "blocks": 3}, ((300, 400, 136),), copies=4),
     Product(FP8, {}, ((300, 136, 272), (1, 8, 16), (256, 128, 128)), copies=2, opcode="QGMMA"),
@@ -148,7 +148,11 @@ def test_the_loop_of_the_producer_only_waits_and_copies(product: Product) -> Non
         assert loop["SYNCS"] == 2
 
 
-@pytest.mark.ptxas
+def test_columns_that_cannot_be_shared_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 blocks cannot share 64 columns of B: multiples of 128"):
+        import_module(f"examples.hopper.{HIGHPERF}").build_gemm(block_n=64)
+
+
 def test_stages_that_do_not_fit_are_refused() -> None:
     from pyptx_dsl.errors import SharedMemoryError
 
