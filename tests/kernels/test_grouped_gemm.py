@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
-
-from .machine_code import kinds, loop_with
+from tools.sass_loops import loops, main_loop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,9 +85,11 @@ def test_registers_suffice_and_ptxas_has_no_advice() -> None:
 @pytest.mark.ptxas
 def test_the_main_loop_is_what_the_hand_sees() -> None:
     sass = build({}).sass(**SIZES)
-    products, copies = (loop_with(sass, opcode) for opcode in ("HGMMA", "UTMALDG"))
-    assert kinds(products)["HGMMA"] == 4
-    assert kinds(copies)["UTMALDG"] == 5
+    products = main_loop(sass)
+    assert products is not None
+    copies = min((loop for loop in loops(sass) if loop.histogram["UTMALDG"]), key=lambda loop: len(loop.opcodes))
+    assert products.histogram["HGMMA"] == 4
+    assert copies.histogram["UTMALDG"] == 5
     touching = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "BAR", "MEMBAR"}
-    assert not touching & (kinds(products).keys() | kinds(copies).keys())
-    assert max(len(products), len(copies)) <= 75
+    assert not touching & (products.histogram.keys() | copies.histogram.keys())
+    assert max(len(products.opcodes), len(copies.opcodes)) <= 75
