@@ -1,0 +1,120 @@
+"""Matrix products by wgmma, the ladder of examples/hopper and its fp8 variant, beside cuBLAS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.kernels.case import Case, late, matmul_bytes, normal
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+# The largest element is rounded to bf16, which has 8 bits; sums in f32 differ by much less.
+TOLERANCE = 2.0**-8
+HIGHPERF = "examples.hopper.gemm_highperf_hopper"
+
+
+def reference(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product in float64."""
+    return a.double() @ b.double()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A kernel that a function of an example builds with these sizes, when it is first called."""
+
+    where: str
+    sizes: tuple[tuple[str, int | str], ...]
+
+    def __call__(self, *inputs: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
+        """Run it; the example keeps what it has built."""
+        return late(self.where)(**dict(self.sizes))(*inputs)
+
+
+def built(where: str, **sizes: int | str) -> Built:
+    """Name the kernel that `where` builds with these sizes."""
+    return Built(where, tuple(sizes.items()))
+
+
+def product(name: str, kernel: Any, shape: tuple[int, int, int], goal_us: float | None = None) -> Case:  # noqa: ANN401 - late, or built
+    """Return the case of a kernel for bf16 factors of M x K and K x N."""
+    m, n, k = shape
+    size = f"{m}³" if m == n == k else f"{m}x{n}x{k}"
+    return Case(
+        name=f"hopper {name} bf16 {size}",
+        kernel=kernel,
+        make=normal((m, k), (k, n), dtype="bfloat16"),
+        rivals={"cuBLAS": late("torch:matmul")},
+        reference=reference,
+        tolerance=TOLERANCE,
+        bytes=matmul_bytes(m, n, k, 2, 2),
+        flops=2 * m * n * k,
+        goal_us=goal_us,
+        small=normal((70, 72), (72, 80), dtype="bfloat16"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A maker of e4m3 factors, M x K and N x K, and of the scales that undo what made them fit."""
+
+    m: int
+    n: int
+    k: int
+
+    def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
+        """Draw them from N(0, 1), sixteen times as large."""
+        import torch
+
+        device = generator.device
+        drawn = (
+            torch.randn(shape, generator=generator, device=device) for shape in ((self.m, self.k), (self.n, self.k))
+        )
+        scales = (torch.full((1,), 1 / 16, device=device) for _ in range(2))
+        return (*((each * 16).to(torch.float8_e4m3fn) for each in drawn), *scales)
+
+
+def scaled_reference(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
+    """Return the product of fp8 factors in float64."""
+    return (a.double() @ b.double().T) * (scale_a.double() * scale_b.double())
+
+
+def scaled_mm(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
+    """Let cuBLAS multiply, with sums as exact as ours."""
+    import torch
+
+    return late("torch:_scaled_mm")(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=False)
+
+
+def fp8(size: int) -> Case:
+    """Return the case of square fp8 matrices."""
+    return Case(
+        name=f"hopper fp8 e4m3 {size}³",
+        kernel=late("examples.hopper.gemm_fp8_hopper:gemm"),
+        make=Scaled(size, size, size),
+        rivals={"cuBLAS": scaled_mm},
+        reference=scaled_reference,
+        tolerance=2.0**-7,  # and what tensor cores cut off in sums of 128
+        bytes=matmul_bytes(size, size, size, 1, 2),
+        flops=2 * size**3,
+        small=Scaled(70, 72, 144),
+    )
+
+
+CASES = (
+    product("highperf", late(f"{HIGHPERF}:gemm"), (8192, 8192, 8192)),
+    product("highperf", late(f"{HIGHPERF}:gemm"), (4096, 4096, 4096)),
+    product("highperf", late(f"{HIGHPERF}:gemm"), (2048, 2048, 2048), goal_us=27.0),
+    product(
+        "narrow",
+        built(f"{HIGHPERF}:build_gemm", block_m=64, block_n=64, stages=12, cluster=1, blocks=132),
+        (16, 8192, 8192),
+        goal_us=37.0,
+    ),
+    product("warp specialised", late("examples.hopper.gemm_warp_specialised:gemm"), (4096, 4096, 4096)),
+    product("pipelined", late("examples.hopper.gemm_pipelined_hopper:gemm"), (4096, 4096, 4096)),
+    product("simple", late("examples.hopper.gemm_simple_hopper:gemm"), (4096, 4096, 4096)),
+    fp8(8192),
+    fp8(4096),
+)
