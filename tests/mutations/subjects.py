@@ -72,9 +72,23 @@ def words(*shape: int) -> NDArray[np.uint32]:
     return np.random.default_rng(7).integers(0, 1 << 16, shape).astype(np.uint32)
 
 
-def _described(array: Values, box: tuple[int, int]) -> Mapped:
+def _described(array: Values, box: tuple[int, int], swizzle: str = "none") -> Mapped:
     kinds = {"float32": "f32", "uint32": "u32", "uint16": "bf16"}
-    return Mapped(array, TensorMap(kinds[array.dtype.name], array.shape, array.strides, box, (1, 1)))
+    return Mapped(array, TensorMap(kinds[array.dtype.name], array.shape, array.strides, box, (1, 1), swizzle=swizzle))
+
+
+def _factor(*shape: int) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
+    """Return small whole numbers as the bits of bf16, and as they are."""
+    values = np.random.default_rng(len(shape) + shape[-1]).integers(-4, 5, shape).astype(np.float32)
+    return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16), values.astype(np.float64)
+
+
+def _of_warpgroup(product: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return what each of 128 threads holds of 64 rows of 8 columns: two in its row, two in the row 8 below."""
+    thread = np.arange(128)
+    row, column = thread // 32 * 16 + thread % 32 // 4, thread % 4 * 2
+    held = [product[row, column], product[row, column + 1], product[row + 8, column], product[row + 8, column + 1]]
+    return np.stack(held, 1).astype(np.float32)
 
 
 def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -177,6 +191,25 @@ def _tokens() -> Case:
     return [a, out], [(out, _folded(a[:, ::-1]))]
 
 
+def _edited_map() -> Case:
+    a, other, out = words(16, 8), words(16, 8)[::-1].copy(), np.zeros((8, 8), np.uint32)
+    return [_described(a, (8, 8)), other, out], [(out, other[8:])]
+
+
+def _warpgroup_product() -> Case:
+    (a, left), (b, right) = _factor(3, 64, 16), _factor(3, 8, 16)
+    out = np.zeros((128, 4), np.float32)
+    return [a, b, out], [(out, _of_warpgroup(np.einsum("smk,snk->mn", left, right)))]
+
+
+def _warpgroup_pipeline() -> Case:
+    (a, left), (b, right) = _factor(64, 256), _factor(8, 256)
+    out = np.zeros((128, 4), np.float32)
+    expected = _of_warpgroup(left @ right.T)
+    expected[:, 0] += 1  # what each thread begins with in its first register
+    return [_described(a, (64, 64), "128B"), _described(b, (8, 64), "128B"), out], [(out, expected)]
+
+
 SUBJECTS = {
     subject.name: subject
     for subject in (
@@ -193,5 +226,8 @@ SUBJECTS = {
         Subject("tile_transpose", _tile_transpose, block=64, grid=3),
         Subject("matrices", _matrices, block=64),
         Subject("tokens", _tokens, block=64),
+        Subject("edited_map", _edited_map, block=64),
+        Subject("warpgroup_product", _warpgroup_product, block=128),
+        Subject("warpgroup_pipeline", _warpgroup_pipeline, block=160),
     )
 }

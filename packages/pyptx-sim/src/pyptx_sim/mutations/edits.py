@@ -333,6 +333,16 @@ def at_home(site: Site) -> Iterator[Change]:
     yield {site.at: (evolve(node, opcode=("mov", bits), operands=node.operands[:2]),)}
 
 
+def each(*edits: Edit) -> Edit:
+    """Make the changes of each of `edits`, one at a time."""
+
+    def edit(site: Site) -> Iterator[Change]:
+        for one in edits:
+            yield from one(site)
+
+    return edit
+
+
 def another_block(site: Site) -> Iterator[Change]:
     """Leave a block out of a multicast, or take one more in: flip the second bit of its mask."""
     hinted = "L2::cache_hint" in site.instruction.opcode

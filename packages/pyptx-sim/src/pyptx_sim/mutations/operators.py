@@ -48,7 +48,7 @@ _COMMITS = ("cp.async.commit_group", "cp.async.bulk.commit_group", "wgmma.commit
 _COPIES = ("cp.async.ca|cg", "cp.async.bulk.shared::cluster|shared::cta|global|tensor", "cp.reduce", "st|red.async")
 _MEMORY = ("ld|st|atom|red|ldmatrix|stmatrix",)
 _ARRAYS = "global|shared|shared::cta|shared::cluster"
-_RELEASES = "mbarrier|barrier|ld|st|atom|red"
+_ORDERS = "mbarrier|ld|st|atom|red"
 _PRODUCTS = ("wgmma.mma_async",)
 
 DROPS = (
@@ -110,14 +110,14 @@ ADDRESSES = (
     Operator("load far off", ("ld.global",), edits.shift(1, 1 << 20), "outside every array"),
     Operator("stay at home", ("mapa",), edits.at_home, "the own block's memory for another's"),
     Operator("copy a tile of another rank", _COPIES, edits.one_more_rank, "the map is of another", having="tensor"),
-    Operator("shift a descriptor", _PRODUCTS, edits.add(2, 8, bits=64), "the rows lie elsewhere"),
-    Operator("swizzle otherwise", _PRODUCTS, edits.flip(2, 1 << 62, bits=64), "the tile was written otherwise"),
-    Operator("stride otherwise", _PRODUCTS, edits.add(2, 1 << 32, bits=64), "the rows lie elsewhere"),
+    Operator("shift a descriptor", _PRODUCTS, edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)), "the rows lie elsewhere"),
+    Operator("swizzle otherwise", _PRODUCTS, edits.each(edits.flip(1, 1 << 62, bits=64), edits.flip(2, 1 << 62, bits=64)), "the tile was written otherwise"),
+    Operator("stride otherwise", _PRODUCTS, edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)), "the rows lie elsewhere"),
 )
 
 WORDS = (
-    Operator("relax a release", (_RELEASES,), edits.word("release", "relaxed"), "nothing is released"),
-    Operator("relax an acquire", (_RELEASES,), edits.word("acquire", "relaxed"), "nothing is acquired"),
+    Operator("relax a release", (_ORDERS, _CLUSTER_ARRIVE), edits.word("release", "relaxed"), "nothing is released"),
+    Operator("relax an acquire", (_ORDERS,), edits.word("acquire", "relaxed"), "nothing is acquired"),
     Operator(
         "relax a cluster arrival",
         (_CLUSTER_ARRIVE,),
@@ -126,7 +126,7 @@ WORDS = (
     ),
     Operator("weaken an access", ("ld|st",), edits.word("volatile", ""), "a race: the access is not strong"),
     Operator("weaken a relaxed access", ("ld|st",), edits.word("relaxed", "weak"), "a race: the access is not strong"),
-    Operator("narrow a scope to the block", (_RELEASES, "fence.acq_rel|sc"), edits.word("cluster", "cta"), "others"),
+    Operator("narrow a scope to the block", (_ORDERS, "fence.acq_rel|sc"), edits.word("cluster", "cta"), "others"),
     Operator("narrow a device scope", ("fence|ld|st|atom|red",), edits.word("gpu", "cta"), "other blocks are left out"),
     Operator("fence another space", ("fence.proxy",), edits.word("shared::cta", "global"), "shared memory is left out"),
     Operator("wait for reads only", ("cp.async.bulk.wait_group",), edits.more_words("read"), "the writes are not done"),

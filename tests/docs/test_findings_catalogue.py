@@ -1,0 +1,79 @@
+"""`docs/findings.md` explains every rule of the simulator, each with an example that has this finding and no other."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from pyptx_ir.plugins.rows import TensorMap
+from pyptx_sim import Mapped, run
+from pyptx_sim.checks import RULES
+from pyptx_sim.findings import ENGINE_RULES
+
+from .pages import ROOT
+
+PAGE = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"(?ms)^### `([\w-]+)`\n(.*?)(?=^##|\Z)", PAGE))
+AROUND = """\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 a, .param .u64 b, .param .align 64 .b8 m[128], .param .u64 edited)
+{
+.reg .pred %p<4>;
+.reg .b32 %r<20>;
+.reg .b64 %rd<20>;
+.reg .f32 %f<8>;
+.shared .align 1024 .b8 s[4096];
+.shared .align 128 .b8 factors[4096];
+.shared .align 8 .b64 bar;
+ld.param.u64 %rd1, [a];
+ld.param.u64 %rd2, [b];
+mov.b64 %rd3, m;
+cvta.param.u64 %rd3, %rd3;
+ld.param.u64 %rd6, [edited];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd7, %r1, 4;
+add.s64 %rd4, %rd1, %rd7;
+add.s64 %rd5, %rd2, %rd7;
+mov.u32 %r3, s;
+mad.lo.u32 %r4, %r1, 4, %r3;
+sub.u32 %r8, 127, %r1;
+mad.lo.u32 %r7, %r8, 4, %r3;
+setp.eq.u32 %p0, %r1, 0;
+"""
+# Factors of 64 x 16 and 8 x 16, without a swizzle: 128 bytes from core matrix to core matrix in K, 256 in M and N.
+FACTORS = """\
+mov.u32 %r9, factors;
+mad.lo.u32 %r10, %r1, 32, %r9;
+mov.u32 %r11, 0;
+st.shared.v4.u32 [%r10], {%r11, %r11, %r11, %r11};
+st.shared.v4.u32 [%r10+16], {%r11, %r11, %r11, %r11};
+fence.proxy.async.shared::cta;
+bar.sync 0;
+bfe.u32 %r9, %r9, 4, 14;
+cvt.u64.u32 %rd10, %r9;
+or.b64 %rd10, %rd10, 0x0000001000080000;
+add.u64 %rd11, %rd10, 128;
+"""
+
+
+def test_every_rule_has_its_section_and_no_other_has() -> None:
+    assert SECTIONS.keys() == ENGINE_RULES | RULES
+
+
+@pytest.mark.hopper
+@pytest.mark.parametrize("rule", SECTIONS)
+def test_the_example_of_a_rule_has_its_finding_and_no_other(rule: str) -> None:
+    (example,) = re.findall(r"(?s)```ptx\n(.*?)```", SECTIONS[rule])
+    text = AROUND + FACTORS * ("%rd10" in example) + example + "ret;\n}\n"
+    (marked,) = [i for i, line in enumerate(text.splitlines(), 1) if "// !" in line]
+    a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
+    described = Mapped(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))
+    blocks = 2 if "cluster.arrive" in example else 1
+    found = run(text, grid=blocks, cluster=blocks, block=128, args=[a, b, described, described]).findings
+    assert {finding.rule for finding in found} == {rule}, [str(finding) for finding in found]
+    assert marked in {line for finding in found for line in (finding.line, finding.other_line)}
+    assert all(finding.hint for finding in found)

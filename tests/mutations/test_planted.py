@@ -1,0 +1,79 @@
+"""Faults planted into working kernels are found, and named rightly, whatever the schedule; the kernels are clean."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyptx_ir.syntax import emit
+from pyptx_ir.toolchain import assemble
+from pyptx_sim.checks import RULES
+from pyptx_sim.findings import ENGINE_RULES
+from pyptx_sim.mutations import mutants
+
+from .planted import PLANTED, Planted
+from .subjects import SUBJECTS
+from .table import COMMAND, PAGE, page
+
+if TYPE_CHECKING:
+    from pyptx_sim.mutations import Mutant
+
+pytestmark = pytest.mark.hopper
+
+ALL = os.environ.get("PYPTX_KERNELS") == "all"
+SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+# By default each fault is run under one schedule, and every schedule has its share of them.
+RUNS = [
+    pytest.param(row, schedule, id=f"{row}-{schedule or 'in order'}")
+    for number, row in enumerate(PLANTED)
+    for schedule in (SCHEDULES if ALL else (SCHEDULES[number % len(SCHEDULES)],))
+]
+
+
+def planted(row: Planted) -> Mutant:
+    """Return the mutant that a row names."""
+    subject = SUBJECTS[row.subject]
+    found = [
+        mutant
+        for mutant in mutants(subject.module)
+        if mutant.operator.name == row.operator and mutant.line == subject.marks[row.at]
+    ]
+    return found[row.number]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_subject_is_right_and_clean(name: str, schedule: dict[str, Any]) -> None:
+    assert [str(finding) for finding in SUBJECTS[name].run(**schedule).findings] == []
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_subject_assembles(name: str) -> None:
+    subject = SUBJECTS[name]
+    (target,) = (line.split()[1] for line in subject.text.splitlines() if line.startswith(".target"))
+    assert assemble(subject.text, target).cubin[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(("row", "schedule"), RUNS)
+def test_a_planted_fault_is_found_and_named(row: Planted, schedule: dict[str, Any]) -> None:
+    subject = SUBJECTS[row.subject]
+    found = subject.run(planted(row).module, **schedule).findings
+    lines = [subject.marks[mark] for mark in row.lines]
+    named = [(finding.rule, finding.line, finding.other_line) for finding in found]
+    assert (row.rule, lines[0], lines[1] if len(lines) > 1 else None) in named, [str(finding) for finding in found]
+
+
+def test_every_rule_is_shown_by_a_planted_fault() -> None:
+    assert {row.rule for row in PLANTED} == ENGINE_RULES | RULES
+
+
+def test_there_are_many_planted_faults_and_all_differ() -> None:
+    assert len(set(PLANTED)) == len(PLANTED) >= 60
+    assert len({emit(planted(row).module) for row in PLANTED}) == len(PLANTED)
+
+
+def test_the_table_in_the_documentation_is_fresh() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), f"write it with `{COMMAND}`"
