@@ -39,6 +39,9 @@ def copies(a: SharedAlloc, bar: Reg) -> None:
     ptx.cp.async_.bulk.tensor.tile_3d(a, "map", (0, 0, 0), mbar=bar)
     ptx.cp.reduce.async_.bulk.store("add", f32, bar, a, 64)
     ptx.tma.load_3d(a, "map", 0, 64, bar)
+    ptx.tensormap.replace("global_dim", bar, 64, ordinal=0)
+    assert_type(ptx.tensormap.cp_fenceproxy(bar, a), None)
+    ptx.tensormap.replaces("rank", bar, 1)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
     ptx.fence.proxy_async_shared_cta()
     ptx.fence.proxy_asink()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
     ptx.cp.async_.bulky  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  # noqa: B018  a typo

@@ -22,8 +22,8 @@ HOPPER = "sm_90"
 WARPGROUPS = "sm_90a"
 BLACKWELL = "sm_100"
 DATACENTER = "sm_100f"
-REGISTERS = "setmaxnreg"  # a list of its own: see TARGETS
-TARGETS = {REGISTERS: ("sm_90a", "sm_100a", "sm_103a", "sm_120a")}
+REGISTERS, MAPS = "setmaxnreg", "tensormap"  # with lists of their own: see TARGETS
+TARGETS = dict.fromkeys((REGISTERS, MAPS), ("sm_90a", "sm_100a", "sm_103a", "sm_120a"))
 
 
 class Bench:
@@ -286,6 +286,20 @@ def bulk_copies() -> Iterator[Call]:
     yield Call("bulk.commit_group", lambda _: bulk.commit_group())
     yield Call("bulk.wait_group", lambda _: bulk.wait_group(1))
     yield Call("bulk.wait_group read", lambda _: ptx.cp.async_bulk.wait_group(0, read=True))
+    newer = {"needs": WARPGROUPS, "since": (9, 3)}
+    yield Call(
+        "bulk.load ends",
+        lambda b: bulk.load(b.tile, b.u64, 64, mbar=b.bar[0], space="shared::cta", ignore=(b.u32, 4)),
+        since=(9, 2),
+    )
+    yield Call("bulk.load weak", lambda b: bulk.load(b.tile, b.u64, 64, mbar=b.bar[0], sem="weak"), **newer)
+    for scope in ("cta", "gpu"):
+        strong = {"sem": "relaxed", "scope": scope}
+        yield Call(f"bulk.load {scope}", lambda b, s=strong: bulk.load(b.tile, b.u64, 64, mbar=b.bar[0], **s), **newer)
+    near = {"sem": "relaxed", "scope": "cluster"}
+    yield Call("bulk.store relaxed", lambda b: bulk.store(b.u64, b.tile, 64, cache_hint=b.u64, **near), **newer)
+    yield Call("bulk.send relaxed", lambda b: bulk.send(b.u32, b.tile, 64, mbar=b.u32, **near), **newer)
+    yield Call("bulk.wait_group restricted", lambda _: bulk.wait_group(0, restrict="proxy::async"), since=(9, 5))
     for op, kind in REDUCTIONS:
         yield Call(f"reduce {op} {kind}", lambda b, op=op, kind=kind: reduce.store(op, kind, b.u64, b.tile, 64))
     for kind in (f16, bf16):
@@ -297,6 +311,41 @@ def bulk_copies() -> Iterator[Call]:
         yield Call(
             f"reduce send {op} {kind}",
             lambda b, op=op, kind=kind: reduce.send(op, kind, b.u32, b.tile, 64, mbar=b.u32),
+        )
+
+
+MAP_FIELDS = {
+    "global_address": lambda b: b.u64,
+    "rank": lambda b: b.u32,
+    "box_dim": lambda b: b.u32,
+    "global_dim": lambda b: b.u32,
+    "element_stride": lambda _: 1,
+    "global_stride": lambda b: b.u64,
+    "elemtype": lambda _: 12,
+    "interleave_layout": lambda _: 2,
+    "swizzle_mode": lambda _: 3,
+    "fill_mode": lambda _: 1,
+}
+
+
+def tensor_maps() -> Iterator[Call]:
+    """Yield the edits of tensor maps."""
+    edited, new = ptx.tensormap, {"needs": MAPS, "since": (8, 3)}
+    for field, value in MAP_FIELDS.items():
+        ordinal = 4 if field in {"box_dim", "global_dim", "element_stride", "global_stride"} else None
+        for space in ("global", "shared::cta", "generic"):
+            yield Call(
+                f"tensormap.replace {field} {space}",
+                lambda b, f=field, v=value, o=ordinal, s=space: edited.replace(
+                    f, b.tile[1] if s == "shared::cta" else b.u64, v(b), ordinal=o, space=s, pred=b.p
+                ),
+                **new,
+            )
+    for scope in ("cta", "cluster", "gpu", "sys"):
+        yield Call(
+            f"tensormap.cp_fenceproxy {scope}",
+            lambda b, s=scope: edited.cp_fenceproxy(b.u64, b.tile, s),
+            since=(8, 3),
         )
 
 
@@ -356,6 +405,12 @@ def stores() -> Iterator[Call]:
                 lambda b, k=kind, v=value: ptx.st_async(k, b.u32, v(b), mbar=b.u32),
                 since=(8, 1),
             )
+    yield Call("st_async generic", lambda b: ptx.st_async(b32, b.u64, 7, mbar=b.u64, space="generic"), since=(8, 1))
+    yield Call(
+        "red_async generic",
+        lambda b: ptx.red_async("add", u32, b.u64, b.u32, mbar=b.u64, space="generic"),
+        since=(8, 1),
+    )
     yield Call("st_async weak", lambda b: ptx.st_async(b32, b.u32, 7, mbar=b.u32, weak=True, pred=b.p), since=(8, 1))
     for op, kind in NEAR_REDUCTIONS:
         held = {"b32": "b32", "u32": "u32", "s32": "s32", "u64": "u64"}[kind.name]
@@ -445,6 +500,7 @@ def calls() -> tuple[Call, ...]:
         *descriptors(),
         *tensor_copies(),
         *bulk_copies(),
+        *tensor_maps(),
         *control(),
         *stores(),
         *mbarriers(),

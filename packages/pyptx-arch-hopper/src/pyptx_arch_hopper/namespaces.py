@@ -11,6 +11,7 @@ from pyptx_arch_hopper.ptx.control import elect_sync, griddepcontrol, setmaxnreg
 from pyptx_arch_hopper.ptx.fences import FENCES
 from pyptx_arch_hopper.ptx.multimem import multimem
 from pyptx_arch_hopper.ptx.stmatrix import stmatrix_x4_trans_f32_bf16
+from pyptx_arch_hopper.ptx.tensor_maps import tensormap
 from pyptx_arch_hopper.ptx.tma import tma
 from pyptx_arch_hopper.ptx.wgmma import wgmma
 
@@ -22,6 +23,7 @@ __all__ = ["NAMESPACES"]
 NAMESPACES: Mapping[str, object] = {
     "wgmma": wgmma,
     "tma": tma,
+    "tensormap": tensormap,
     "cluster": cluster,
     "setmaxnreg": setmaxnreg,
     "setmaxnreg_inc": setmaxnreg_inc,

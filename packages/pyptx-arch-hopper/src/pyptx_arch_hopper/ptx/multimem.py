@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from pyptx_arch_hopper.ptx.orders import SCOPES, copied_bytes, order
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import as_integer
 from pyptx_dsl.ptx.address import as_address
 from pyptx_dsl.ptx.wrapper import choice, ptx_type
 from pyptx_dsl.register import Reg, RegArray
@@ -20,23 +20,34 @@ __all__ = ["Multimem", "MultimemCopy", "MultimemReduction", "Values", "multimem"
 Values: TypeAlias = Reg | RegArray | Sequence[Reg]
 """One register, or several that are loaded or stored together."""
 
-_SCOPES = ("cta", "cluster", "gpu", "sys")
 _OPERATIONS = ("add", "min", "max", "and", "or", "xor")
 _VECTORS = {2: ("v2",), 4: ("v4",), 8: ("v8",)}
-_UNIT = 16
 
 
 class MultimemCopy:
     """`ptx.multimem.cp.async_`: bulk copies from shared memory to all devices (PTX 9.1)."""
 
     def bulk(
-        self, dst: object, src: object, size: object, *, byte_mask: object | None = None, pred: Reg | None = None
+        self,
+        dst: object,
+        src: object,
+        size: object,
+        *,
+        byte_mask: object | None = None,
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Reg | None = None,
     ) -> None:
-        """Emit `multimem.cp.async.bulk.global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask};`."""
-        words = ("multimem", "cp", "async", "bulk", "global", "shared::cta", "bulk_group")
+        """Emit `multimem.cp.async.bulk….global.shared::cta.bulk_group{.cp_mask} [dst], [src], size{, byte_mask};`.
+
+        `sem` is `weak`, or `relaxed` with `scope` (PTX 9.3); `byte_mask` needs sm_100.
+        """
+        what = "ptx.multimem.cp.async_.bulk"
+        words = ("multimem", "cp", "async", "bulk", *order(what, sem, scope), "global", "shared::cta", "bulk_group")
         masked = () if byte_mask is None else (byte_mask,)
-        operands = (as_address(dst), as_address(src), _bytes(size), *masked)
-        active("ptx.multimem.cp.async_.bulk").emit((*words, *(("cp_mask",) if masked else ())), operands, pred)
+        operands = (as_address(dst), as_address(src), copied_bytes(size), *masked)
+        more = (*(("cp_mask",) if masked else ()), *(("b128",) if scope else ()))
+        active(what).emit((*words, *more), operands, pred)
 
 
 class MultimemReduction:
@@ -51,14 +62,19 @@ class MultimemReduction:
         size: object,
         *,
         noftz: bool = False,
+        scope: str | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op{.noftz}.type [dst], [src], size;`."""
-        words = ("multimem", "cp", "reduce", "async", "bulk", "global", "shared::cta", "bulk_group")
+        """Emit `multimem.cp.reduce.async.bulk….global.shared::cta.bulk_group.op{.noftz}.type [dst], [src], size;`.
+
+        `scope` spells `.relaxed.scope` (PTX 9.3).
+        """
+        what = "ptx.multimem.cp.reduce.bulk"
+        ordering = order(what, None if scope is None else "relaxed", scope)
+        words = ("multimem", "cp", "reduce", "async", "bulk", *ordering, "global", "shared::cta", "bulk_group")
         kinds = (choice("op", op, (*_OPERATIONS, "inc", "dec")), *(("noftz",) if noftz else ()))
-        kind = ptx_type(dtype, "ptx.multimem.cp.reduce.bulk").name
-        operands = (as_address(dst), as_address(src), _bytes(size))
-        active("ptx.multimem.cp.reduce.bulk").emit((*words, *kinds, kind), operands, pred)
+        operands = (as_address(dst), as_address(src), copied_bytes(size))
+        active(what).emit((*words, *kinds, ptx_type(dtype, what).name), operands, pred)
 
 
 class MultimemCopies:
@@ -146,7 +162,7 @@ def _order(what: str, sem: str | None, scope: str | None, known: tuple[str, ...]
         raise OperandError(
             f"{what}: sem={sem!r} and scope={scope!r} go together", hint=f'sem="{known[0]}", scope="gpu"'
         )
-    return (choice("sem", sem, known), choice("scope", scope, _SCOPES))
+    return (choice("sem", sem, known), choice("scope", scope, SCOPES))
 
 
 def _vector(what: str, value: Values) -> tuple[tuple[str, ...], object]:
@@ -156,13 +172,6 @@ def _vector(what: str, value: Values) -> tuple[tuple[str, ...], object]:
     if len(registers) not in _VECTORS:
         raise OperandError(f"{what} takes one, 2, 4 or 8 registers, not {len(registers)}")
     return _VECTORS[len(registers)], registers
-
-
-def _bytes(size: object) -> object:
-    number = as_integer(size)
-    if number is not None and (number % _UNIT or number < 0):
-        raise OperandError(f"a bulk copy of {size!r} bytes", hint=f"it copies multiples of {_UNIT}")
-    return size
 
 
 multimem = Multimem()

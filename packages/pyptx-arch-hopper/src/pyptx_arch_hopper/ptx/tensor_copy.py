@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_arch_hopper.ptx.orders import add_hint, reported
 from pyptx_arch_hopper.table.tensor_copy import REDUCTIONS
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.operands import as_integer, lower
@@ -51,16 +52,18 @@ def load_box(
     multicast_mask: object | None = None,
     cta_group: int = 1,
     cache_hint: Reg | None = None,
+    report: str | None = None,
+    address: Reg | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from global to shared memory."""
     words = ["cp", "async", "bulk", "tensor", f"{rank}d", choice("space", space, _SPACES), "global"]
     words += [] if mode is None else [choice("mode", mode, _LOAD_MODES)]
-    words.append(_COMPLETION)
+    words += [_COMPLETION, *reported(report)]
     if mbar is None:
         raise OperandError(f"{what} needs the mbarrier that counts its bytes", hint="pass mbar=")
     trace = active(what)
-    operands: list[object] = [as_address(dst), _box(trace, what, rank, src, coord, mode), as_address(mbar)]
+    operands: list[object] = [as_address(dst), _box(trace, what, rank, src, coord, mode, address), as_address(mbar)]
     if mode is not None and mode.startswith("im2col"):
         operands.append(_offsets(what, rank, offsets, mode))
     elif offsets:
@@ -72,7 +75,8 @@ def load_box(
         raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
     if cta_group == 2:
         words.append("cta_group::2")
-    _hint(words, operands, cache_hint)
+    add_hint(words, operands, cache_hint)
+    words += _overrides(address)
     trace.emit(tuple(words), operands, pred)
 
 
@@ -86,6 +90,7 @@ def store_box(
     reduce: str | None = None,
     mode: str | None = None,
     cache_hint: Reg | None = None,
+    address: Reg | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.tensor` from shared to global memory; with `reduce`, `cp.reduce.async.bulk.tensor`."""
@@ -95,8 +100,9 @@ def store_box(
     words += [] if mode is None else [choice("mode", mode, _STORE_MODES)]
     words.append("bulk_group")
     trace = active(what)
-    operands: list[object] = [_box(trace, what, rank, dst, coord, mode), as_address(src)]
-    _hint(words, operands, cache_hint)
+    operands: list[object] = [_box(trace, what, rank, dst, coord, mode, address), as_address(src)]
+    add_hint(words, operands, cache_hint)
+    words += _overrides(address)
     trace.emit(tuple(words), operands, pred)
 
 
@@ -109,29 +115,35 @@ def prefetch_box(
     mode: str | None = None,
     offsets: Coordinates = (),
     cache_hint: Reg | None = None,
+    address: Reg | None = None,
     pred: Reg | None = None,
 ) -> None:
     """Emit one `cp.async.bulk.prefetch.tensor`: into the L2 cache."""
     words = ["cp", "async", "bulk", "prefetch", "tensor", f"{rank}d", "L2", "global"]
     words += [] if mode is None else [choice("mode", mode, _LOAD_MODES)]
     trace = active(what)
-    operands: list[object] = [_box(trace, what, rank, src, coord, mode)]
+    operands: list[object] = [_box(trace, what, rank, src, coord, mode, address)]
     if mode is not None and mode.startswith("im2col"):
         operands.append(_offsets(what, rank, offsets, mode))
-    _hint(words, operands, cache_hint)
+    add_hint(words, operands, cache_hint)
+    words += _overrides(address)
     trace.emit(tuple(words), operands, pred)
 
 
-def _hint(words: list[str], operands: list[object], policy: Reg | None) -> None:
-    if policy is not None:
-        words.append("L2::cache_hint")
-        operands.append(policy)
+def _overrides(address: Reg | None) -> tuple[str, ...]:
+    return () if address is None else ("override::global_address",)
 
 
 def _box(
-    trace: Trace, what: str, rank: int, tensor: TensorMapAddress, coord: Coordinates, mode: str | None
+    trace: Trace,
+    what: str,
+    rank: int,
+    tensor: TensorMapAddress,
+    coord: Coordinates,
+    mode: str | None,
+    elsewhere: Reg | None,
 ) -> tree.TensorAddress:
-    """Return `[map, {c0, c1, …}]`; raise OperandError unless there is one coordinate for each dimension."""
+    """Return `[map{, address}, {c0, c1, …}]`; raise OperandError unless each dimension has one coordinate."""
     count = _ROWS_OF_GATHER if mode in {"tile::gather4", "tile::scatter4"} else rank
     given = [coord] if isinstance(coord, Reg) else list(coord)
     if len(given) != count:
@@ -145,7 +157,8 @@ def _box(
             f"{what}: {address.raw_name} is a {address.dtype} register, and no tensor map",
             hint="pass the tensor, or its tma_desc()",
         )
-    return tree.TensorAddress((lower(address, trace), tree.Vector(tuple([lower(each, trace) for each in given]))))
+    parts = [lower(address, trace), *([] if elsewhere is None else [lower(elsewhere, trace)])]
+    return tree.TensorAddress((*parts, tree.Vector(tuple([lower(each, trace) for each in given]))))
 
 
 def _offsets(what: str, rank: int, offsets: Coordinates, mode: str) -> list[object]:
@@ -179,6 +192,8 @@ class BoxCopy:
         cta_group: int = 1,
         multicast_mask: object | None = None,
         cache_hint: Reg | None = None,
+        report: str | None = None,
+        address: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit a load of a box, `cp.async.bulk.tensor.Nd.shared::cluster.global… [dst], [src, {coord}], [mbar]…;`.
@@ -190,6 +205,8 @@ class BoxCopy:
 
         `mode` is `tile` (the default), or `im2col` with `offsets` (one for each dimension but the first and last);
         from sm_100a also `tile::gather4` (2D; column and four rows), `im2col::w`, `im2col::w::128`, and `cta_group=2`.
+        From sm_107f `report` says what the mbarrier is told of invalid elements, and `address` is where the tensor lies
+        in place of where its map says.
         """
         load_box(
             self._what,
@@ -204,6 +221,8 @@ class BoxCopy:
             multicast_mask=multicast_mask,
             cta_group=cta_group,
             cache_hint=cache_hint,
+            report=report,
+            address=address,
             pred=pred,
         )
 
@@ -241,15 +260,17 @@ class BoxCopy:
         coord: Coordinates,
         mode: str | None = None,
         cache_hint: Reg | None = None,
+        address: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.global.shared::cta{.mode}.bulk_group… [dst, {coord}], [src];`.
 
         One thread writes the box at `src` into the tensor; what lies outside of it is not written. Order generic writes
         before by `ptx.fence.proxy_async_shared_cta()`, and wait by `commit_group` and `wait_group`. `mode` is `tile`,
-        `im2col_no_offs`, or from sm_100a `tile::scatter4`.
+        `im2col_no_offs`, or from sm_100a `tile::scatter4`. `address` is that of the load.
         """
-        store_box(f"{self._what}.store", self._rank, dst, src, coord, mode=mode, cache_hint=cache_hint, pred=pred)
+        what = f"{self._what}.store"
+        store_box(what, self._rank, dst, src, coord, mode=mode, cache_hint=cache_hint, address=address, pred=pred)
 
     def reduce(
         self,

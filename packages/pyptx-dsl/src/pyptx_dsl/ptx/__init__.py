@@ -149,6 +149,7 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.ptx.control import setmaxnreg_inc as setmaxnreg_inc
     from pyptx_arch_hopper.ptx.multimem import multimem as multimem
     from pyptx_arch_hopper.ptx.stmatrix import stmatrix_x4_trans_f32_bf16 as stmatrix_x4_trans_f32_bf16
+    from pyptx_arch_hopper.ptx.tensor_maps import tensormap as tensormap
     from pyptx_arch_hopper.ptx.tma import tma as tma
     from pyptx_arch_hopper.ptx.wgmma import wgmma as wgmma
     from pyptx_dsl.ptx.address import addr, cvta, global_ptrs, param

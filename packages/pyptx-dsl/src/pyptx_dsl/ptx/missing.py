@@ -19,7 +19,9 @@ HOMES: dict[str, str] = {
     **dict.fromkeys(
         ("wgmma", "tma", "cluster", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec", "elect_sync"), _HOPPER
     ),
-    **dict.fromkeys(("griddepcontrol", "multimem", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"), _HOPPER),
+    **dict.fromkeys(
+        ("griddepcontrol", "multimem", "tensormap", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"), _HOPPER
+    ),
     **dict.fromkeys(("fence.proxy_async", "fence.proxy_async_shared_cta", "fence.mbarrier_init"), _HOPPER),
     **dict.fromkeys(("fence.proxy_async_global", "fence.proxy_async_shared_cluster"), _HOPPER),
     **dict.fromkeys(("fence.proxy_async_generic_acquire_shared_cluster",), _HOPPER),
