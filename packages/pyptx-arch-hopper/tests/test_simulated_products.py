@@ -144,7 +144,8 @@ def place_of_sums(columns: int, packed: int) -> tuple[Array, Array]:
     i = np.arange(columns // 2)[:, None]
     row = THREADS // 32 * 16 + THREADS % 32 // 4 + 8 * (i // 2 % 2)
     column = i // 4 * 8 + THREADS % 4 * 2 + i % 2
-    return tuple(each.reshape(-1, packed, 128).swapaxes(1, 2) for each in (row, column))  # type: ignore[return-value]
+    row, column = (each.reshape(-1, packed, 128).swapaxes(1, 2) for each in (row, column))
+    return row, column
 
 
 def thinned(rng: np.random.Generator, case: Case) -> tuple[Array, Array, Array]:
