@@ -249,13 +249,18 @@ class Gradients:
 
 
 @functools.cache
+def gradients_for(N: int, dtype: PtxType = f32, most: int | None = None) -> Gradients:
+    """Return the function of the gradients for rows of N elements; `most` is the largest P, chosen for an H100."""
+    limit = most or workers(plan_for(N, dtype))
+    return Gradients(rms_norm_gradients_for(N, dtype), column_sums_for(dtype), limit)
+
+
+@functools.cache
 def differentiable_rms_norm_for(
     N: int, dtype: PtxType = f32, most: int | None = None
 ) -> DifferentiableKernel[tuple[Tile]]:
-    """Return `rms_norm(x, w, *, eps=1e-6)` for rows of N elements, differentiable in both; `most` is the largest P."""
-    limit = most or workers(plan_for(N, dtype))
-    gradients = Gradients(rms_norm_gradients_for(N, dtype), column_sums_for(dtype), limit)
-    return differentiable_kernel(rms_norm_for(N, dtype), gradients)
+    """Return `rms_norm(x, w, *, eps=1e-6)` for rows of N elements, differentiable in both; `most` as above."""
+    return differentiable_kernel(rms_norm_for(N, dtype), gradients_for(N, dtype, most))
 
 
 def reference(x: np.ndarray, w: np.ndarray, dy: np.ndarray, eps: float = 1e-6) -> tuple[np.ndarray, np.ndarray]:

@@ -73,7 +73,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.dtype not in {f32, bf16} or self.columns % self.per_vector:
             raise ValueError(f"rows of {self.columns} {self.dtype}: a multiple of 4 f32 or of 8 bf16 is needed")
-        if self.lanes not in {2**n for n in range(10)} or (self.rows > 1 and (self.lanes > 32 or self.cluster > 1)):
+        if self.lanes not in {2**n for n in range(1, 10)} or (self.rows > 1 and (self.lanes > 32 or self.cluster > 1)):
             raise ValueError(f"{self.rows} rows over {self.lanes} lanes: a power of two, of one warp for several rows")
         if self.last < 1:
             raise ValueError(f"{self.vectors} vectors leave none to the last of {self.cluster} blocks")
@@ -84,7 +84,7 @@ class Plan:
     def of(cls, columns: int, dtype: PtxType = f32) -> Plan:
         """Choose for the length of a row; see the top of this file. Raise ValueError for one that fits nowhere."""
         if columns <= HELD * 32:
-            lanes = power_of_two(columns * dtype.bytes / vectors.BYTES, 1, 32)
+            lanes = power_of_two(columns * dtype.bytes / vectors.BYTES, 2, 32)
             return cls(columns, dtype, lanes, FEWEST // lanes)
         if HELD * MOST < columns <= COMFORTABLE // dtype.bytes:
             return cls(columns, dtype, MOST, shared=True)

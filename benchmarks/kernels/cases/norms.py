@@ -1,0 +1,152 @@
+"""Norms, softmax and SwiGLU, beside torch's own and what torch.compile makes of them; the copy is the ceiling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.kernels.case import Case, compiled, late, normal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+EPS = 1e-6
+BYTES = {"float32": 4, "bfloat16": 2}
+TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8}  # of bf16: what rounding the result costs
+TYPES = {"float32": "f32", "bfloat16": "bf16"}
+
+
+@dataclass(frozen=True, slots=True)
+class ForRows:
+    """The kernel that `maker` returns for rows of so many elements of a type, made when it is first called."""
+
+    maker: Callable[..., Any]
+    columns: int
+    dtype: str
+
+    def __call__(self, *tensors: Tensor) -> Any:  # noqa: ANN401 - a tensor, or a tuple of them
+        """Call the kernel."""
+        from pyptx import types
+
+        return self.maker(self.columns, getattr(types, TYPES[self.dtype]))(*tensors)
+
+
+def rms_norm(x: Tensor, w: Tensor) -> Tensor:
+    """Call torch's own."""
+    import torch
+
+    return torch.nn.functional.rms_norm(x, w.shape, w, EPS)
+
+
+def layer_norm(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
+    """Call torch's own."""
+    import torch
+
+    return torch.nn.functional.layer_norm(x, w.shape, w, bias)
+
+
+def softmax(x: Tensor) -> Tensor:
+    """Call torch's own."""
+    return x.softmax(1)
+
+
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """Call torch's own: two kernels."""
+    import torch
+
+    return torch.nn.functional.silu(gate) * up
+
+
+def rms_norm_gradients(x: Tensor, w: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
+    """Compute both gradients in torch, in the type of the tensors if that is float64, else in float32."""
+    import torch
+
+    wide = torch.promote_types(x.dtype, torch.float32)
+    a, weight, g = x.to(wide), w.to(wide), dy.to(wide)
+    rstd = torch.rsqrt(a.square().mean(1, keepdim=True) + EPS)
+    pull = rstd**3 * (g * weight * a).mean(1, keepdim=True)
+    return (g * weight * rstd - a * pull).to(x.dtype), (g * a * rstd).sum(0).to(w.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """A function of torch, in float64."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *tensors: Tensor) -> Any:  # noqa: ANN401 - whatever the function returns
+        """Call the function."""
+        return self.function(*(tensor.double() for tensor in tensors))
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is the same for all sizes of a kernel.
+
+    `maker` is where it is made; `function` is the same in torch; `matrices` and `vectors` count its inputs; `moved`
+    is how many matrices it reads and writes. `native` says that torch has a kernel of its own.
+    """
+
+    maker: str
+    function: Callable[..., Any]
+    matrices: int
+    vectors: int
+    moved: int
+    native: bool = True
+
+    def case(self, rows: int, columns: int, dtype: str = "float32", goal_us: float | None = None) -> Case:
+        """Return the row for one size."""
+        kernel = late(f"examples.hopper.{self.maker}")
+        rivals = {"torch.compile": compiled(self.function)}
+        shapes = ((rows, columns),) * self.matrices, ((2, columns),) * self.matrices
+        vectors = ((columns,),) * self.vectors
+        return Case(
+            name=f"{self.function.__name__} {TYPES[dtype]} {rows}x{columns}",
+            kernel=kernel if self.function is swiglu else ForRows(kernel, columns, dtype),
+            make=normal(*_ordered(shapes[0], vectors), dtype=dtype),
+            rivals={"torch": self.function, **rivals} if self.native else rivals,
+            reference=Exact(self.function),
+            tolerance=TOLERANCE[dtype],
+            bytes=(self.moved * rows + self.vectors) * columns * BYTES[dtype],
+            flops=0,
+            goal_us=goal_us,
+            small=normal(*_ordered(shapes[1], vectors), dtype=dtype),
+        )
+
+
+def _ordered(matrices: tuple[tuple[int, ...], ...], vectors: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
+    """Return the shapes of arguments: a matrix, the vectors, the other matrices."""
+    return (matrices[0], *vectors, *matrices[1:])
+
+
+RMS = Subject("rms_norm:rms_norm_for", rms_norm, 1, 1, 2)
+LAYER = Subject("layer_norm:layer_norm_for", layer_norm, 1, 2, 2)
+SOFTMAX = Subject("softmax:softmax_for", softmax, 1, 0, 2)
+SWIGLU = Subject("swiglu:swiglu", swiglu, 2, 0, 3)
+SWIGLU_BF16 = Subject("swiglu:swiglu_bf16", swiglu, 2, 0, 3)
+GRADIENTS = Subject("rms_norm_backward:gradients_for", rms_norm_gradients, 2, 1, 3, native=False)
+
+CASES = (
+    RMS.case(2048, 8192, goal_us=35),
+    LAYER.case(2048, 8192, goal_us=35),
+    SOFTMAX.case(2048, 8192, goal_us=35),
+    SWIGLU.case(2048, 8192, goal_us=50.5),
+    # A gigabyte and more: the goal is 0.97 of the copy.
+    RMS.case(32768, 8192),
+    LAYER.case(32768, 8192),
+    SOFTMAX.case(32768, 8192),
+    SWIGLU.case(16384, 8192),
+    RMS.case(65536, 8192, "bfloat16"),
+    SOFTMAX.case(65536, 8192, "bfloat16"),
+    SWIGLU_BF16.case(32768, 8192, "bfloat16"),
+    # Short rows; rows in shared memory; rows of a cluster, in registers and in shared memory.
+    RMS.case(262144, 512, "bfloat16"),
+    RMS.case(8192, 24576),
+    SOFTMAX.case(4096, 65536),
+    RMS.case(4096, 131072, "bfloat16"),
+    LAYER.case(1024, 262144),
+    GRADIENTS.case(4096, 8192),
+    GRADIENTS.case(16384, 4096, "bfloat16"),
+)

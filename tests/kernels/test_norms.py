@@ -1,0 +1,313 @@
+"""The norms, softmax and SwiGLU of examples/hopper: right on every path that a row can take, and what they should be.
+
+A share of the matrix of kernels, paths, types and schedules runs by default, and all of it with PYPTX_KERNELS=all.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from examples.hopper import layer_norm, rms_norm, rms_norm_backward, softmax, swiglu
+from examples.hopper.rows import HELD, MOST, Plan
+
+from pyptx.types import PtxType, bf16, f32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.hopper
+
+EVERY = os.environ.get("PYPTX_KERNELS") == "all"
+DTYPES = {f32: np.dtype(np.float32), bf16: np.dtype(ml_dtypes.bfloat16)}
+# A sum over up to 64 elements of a thread and then over a tree of lanes errs by less than (64 + 15) / 2 units of 2**-24
+# at random, mostly by a few; `rsqrt` and `ex2` by 2**-22. Rounding to bf16 adds half a unit of 2**-7.
+F32_ERROR, BF16_ERROR = 1e-6, 2**-8
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A kernel: the function that makes it for a plan, its reference, and how many vectors it takes."""
+
+    make: Callable[..., Any]
+    reference: Callable[..., Any]
+    vectors: int
+
+
+NORMS = {
+    "rms_norm": Norm(rms_norm.rms_norm_for, rms_norm.reference, 1),
+    "layer_norm": Norm(layer_norm.layer_norm_for, layer_norm.reference, 2),
+    "softmax": Norm(softmax.softmax_for, softmax.reference, 0),
+}
+
+# Small rows on every path; none is a multiple of what a block or cluster takes, and some rows end early.
+PATHS = {
+    "lanes": lambda dtype: (Plan.of(72, dtype), 7),
+    "a warp": lambda dtype: (Plan.of(1000, dtype), 5),
+    "registers": lambda dtype: (Plan.of(1064, dtype), 3),
+    "shared memory": lambda dtype: (Plan(1064, dtype, lanes=64, shared=True), 3),
+    "two blocks": lambda dtype: (Plan(1064, dtype, lanes=64, cluster=2), 3),
+    "eight blocks of a warp": lambda dtype: (Plan(1064, dtype, lanes=32, cluster=8), 2),
+    "shared memory of four blocks": lambda dtype: (Plan(1064, dtype, lanes=64, cluster=4, shared=True), 3),
+}
+SCHEDULES: tuple[dict[str, Any], ...] = ({"seed": 0}, {"late": True}, {"seed": 1}, {"seed": 2})
+MATRIX = [
+    (name, path, dtype, schedule)
+    for name in NORMS
+    for path in PATHS
+    for dtype in DTYPES
+    for schedule in range(len(SCHEDULES))
+]
+
+
+def share() -> Iterator[Any]:
+    """Every path with a kernel, a type and a schedule, each in its turn; or everything."""
+    for number, (name, path, dtype, schedule) in enumerate(MATRIX):
+        turn = list(PATHS).index(path)
+        chosen = (list(NORMS)[turn % 3], list(DTYPES)[turn % 2], turn % 2)
+        if EVERY or (name, dtype, schedule) == chosen:
+            yield pytest.param(name, path, dtype, SCHEDULES[schedule], number, id=f"{name}-{path}-{dtype}-{schedule}")
+
+
+def normal(seed: int, dtype: PtxType, *shapes: tuple[int, ...]) -> list[Any]:
+    """Draw arrays from N(1/2, 1), so that means are not zero."""
+    rng = np.random.default_rng(seed)
+    return [(rng.standard_normal(shape) + 0.5).astype(DTYPES[dtype]) for shape in shapes]
+
+
+def check(result: Any, expected: Any, dtype: PtxType) -> None:
+    """Compare element by element: relatively what rounding to bf16 may cost, and else of the largest magnitude."""
+    relative = BF16_ERROR if dtype == bf16 else 0.0
+    np.testing.assert_allclose(
+        np.asarray(result, np.float64), expected, rtol=relative, atol=F32_ERROR * np.abs(expected).max()
+    )
+
+
+@pytest.mark.parametrize(("name", "path", "dtype", "schedule", "seed"), list(share()))
+def test_a_kernel_equals_float64_without_a_finding(
+    name: str, path: str, dtype: PtxType, schedule: dict[str, Any], seed: int
+) -> None:
+    norm, (plan, rows) = NORMS[name], PATHS[path](dtype)
+    arrays = normal(seed, dtype, (rows, plan.columns), *[(plan.columns,)] * norm.vectors)
+    result = norm.make(plan.columns, dtype, plan).simulate(*arrays, checks="all", **schedule)
+    assert result.findings == ()
+    check(result.outputs[0], norm.reference(*arrays), dtype)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "norm"),
+    [
+        (rms_norm.rms_norm, NORMS["rms_norm"]),
+        (layer_norm.layer_norm, NORMS["layer_norm"]),
+        (softmax.softmax, NORMS["softmax"]),
+    ],
+    ids=list(NORMS),
+)
+def test_the_kernel_for_any_length_takes_short_odd_and_long_rows(kernel: Any, norm: Norm) -> None:
+    for columns in (4, 516, 8196) if EVERY else (516, 8196):
+        arrays = normal(columns, f32, (2, columns), *[(columns,)] * norm.vectors)
+        check(kernel(*arrays), norm.reference(*arrays), f32)
+
+
+def test_a_kernel_may_write_over_its_input() -> None:
+    x, w = normal(1, f32, (5, 72), (72,))
+    expected = rms_norm.reference(x, w)
+    assert rms_norm.rms_norm_for(72)(x, w, out=x) is x
+    check(x, expected, f32)
+
+
+# --- extreme values ---------------------------------------------------------------------------------
+
+
+def test_softmax_bears_large_numbers_and_masks() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1e4, 1e4, (6, 1064)).astype(np.float32)
+    x[1] = -1e4 + rng.standard_normal(1064)  # all far below zero, and close to each other
+    x[2, 5:] = -np.inf  # whole warps and blocks see nothing else
+    x[3, ::2] = -np.inf
+    x[4] = np.float32(3.4e38) * np.where(np.arange(1064) % 2, 1, -1)
+    x[5] = -np.inf
+    for path in ("registers", "shared memory of four blocks"):
+        plan, _ = PATHS[path](f32)
+        result = softmax.softmax_for(1064, f32, plan)(x)
+        check(result[:5], softmax.reference(x[:5]), f32)
+        np.testing.assert_allclose(result[:5].sum(axis=1, dtype=np.float64), 1, rtol=1e-5)
+        assert np.isnan(result[5]).all()  # as torch has it
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e15])
+def test_the_norms_do_not_depend_on_the_magnitude(scale: float) -> None:
+    x, w, bias = normal(4, f32, (3, 1064), (1064,), (1064,))
+    x = (x * np.float32(scale)).astype(np.float32)
+    eps = float(np.float32(1e-30 * scale**2)) if scale > 1 else 1e-30
+    check(rms_norm.rms_norm(x, w, eps=eps), rms_norm.reference(x, w, eps), f32)
+    check(layer_norm.layer_norm(x, w, bias, eps=eps), layer_norm.reference(x, w, bias, eps), f32)
+
+
+def test_layer_norm_loses_nothing_far_from_zero() -> None:
+    x, w, bias = normal(5, f32, (3, 1064), (1064,), (1064,))
+    x = (x + np.float32(1000)).astype(np.float32)
+    expected = layer_norm.reference(x, w, bias)
+    result = np.asarray(layer_norm.layer_norm(x, w, bias), np.float64)
+    # The mean is rounded to a unit of 2**-14; a difference of two sums of squares would lose six digits.
+    assert np.abs(result - expected).max() / np.abs(expected).max() < 2**-14
+
+
+# --- SwiGLU -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(1, 8), (3, 5464)], ids=str)
+def test_swiglu_equals_float64_without_a_finding(dtype: PtxType, shape: tuple[int, int]) -> None:
+    kernel = swiglu.swiglu if dtype == f32 else swiglu.swiglu_bf16
+    gate, up = normal(6, dtype, shape, shape)
+    result = kernel.simulate(gate, up, checks="all")
+    assert result.findings == ()
+    check(result.outputs[0], swiglu.reference(gate, up), dtype)
+
+
+def test_swiglu_bears_large_numbers() -> None:
+    gate = np.array([[-3e38, -1e4, -100, -20, 0, 20, 1e4, 3e38]], np.float32)
+    expected = np.array([[0, 0, 0, -20 / (1 + np.exp(20.0)), 0, 20 / (1 + np.exp(-20.0)), 1e4, 3e38]])
+    np.testing.assert_allclose(swiglu.swiglu(gate, np.ones_like(gate)), expected, rtol=F32_ERROR, atol=1e-37)
+
+
+def test_swiglu_refuses_what_is_no_whole_vector() -> None:
+    with pytest.raises(ValueError, match="swiglu of 6 f32: a multiple of 4 is needed"):
+        swiglu.swiglu.ptx(M=1, F=6)
+
+
+# --- gradients --------------------------------------------------------------------------------------
+
+BACKWARD = {
+    "one block": lambda dtype: Plan(1064, dtype, lanes=64),
+    "two blocks": lambda dtype: Plan(1064, dtype, lanes=64, cluster=2),
+    "four blocks of a warp": lambda dtype: Plan(1064, dtype, lanes=32, cluster=4),
+}
+
+
+def gradient_share() -> Iterator[Any]:
+    for turn, path in enumerate(BACKWARD):
+        for dtype in DTYPES:
+            for index, schedule in enumerate(SCHEDULES):
+                if EVERY or (dtype, index) == (list(DTYPES)[turn % 2], turn % 2):
+                    yield pytest.param(path, dtype, schedule, id=f"{path}-{dtype}-{index}")
+
+
+@pytest.mark.parametrize(("path", "dtype", "schedule"), list(gradient_share()))
+def test_the_gradients_equal_float64_without_a_finding(path: str, dtype: PtxType, schedule: dict[str, Any]) -> None:
+    plan = BACKWARD[path](dtype)
+    x, w, dy = normal(7, dtype, (7, 1064), (1064,), (7, 1064))
+    expected = rms_norm_backward.reference(x, w, dy)
+    rows = rms_norm_backward.rms_norm_gradients_for(1064, dtype, plan).simulate(x, w, dy, P=3, checks="all", **schedule)
+    sums = rms_norm_backward.column_sums_for(dtype).simulate(rows.outputs[1], checks="all", **schedule)
+    assert rows.findings == sums.findings == ()
+    check(rows.outputs[0], expected[0], dtype)
+    check(sums.outputs[0], expected[1], dtype)
+
+
+def test_gradients_have_the_same_bits_in_every_schedule_and_blocks_without_rows_add_nothing() -> None:
+    x, w, dy = normal(8, f32, (3, 132), (132,), (3, 132))
+    kernel = rms_norm_backward.rms_norm_gradients_for(132)
+    results = [kernel.simulate(x, w, dy, P=5, checks="none", seed=seed).outputs for seed in range(3)]
+    for dx, shares in results[1:]:
+        np.testing.assert_array_equal(dx, results[0][0])
+        np.testing.assert_array_equal(shares, results[0][1])
+    assert not results[0][1][3:].any()
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
+@pytest.mark.parametrize("dtype", DTYPES if EVERY else [bf16], ids=str)
+def test_torch_differentiates_rms_norm(dtype: PtxType) -> None:
+    import torch
+
+    kind = {f32: torch.float32, bf16: torch.bfloat16}[dtype]
+    generator = torch.Generator().manual_seed(9)
+    x, w, dy = (torch.randn(shape, generator=generator).to(kind) for shape in ((9, 136), (136,), (9, 136)))
+    function = rms_norm_backward.differentiable_rms_norm_for(136, dtype, 4)
+    ours = [tensor.clone().requires_grad_() for tensor in (x, w)]
+    theirs = [tensor.double().requires_grad_() for tensor in (x, w)]
+    function(*ours, eps=1e-5).backward(dy)
+    torch.nn.functional.rms_norm(theirs[0], (136,), theirs[1], 1e-5).backward(dy.double())
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        check(one.grad.double().numpy(), other.grad.numpy(), dtype)
+
+
+@pytest.mark.jax
+def test_jax_differentiates_rms_norm() -> None:
+    import jax
+
+    x, w, dy = normal(10, f32, (6, 136), (136,), (6, 136))
+    function = rms_norm_backward.differentiable_rms_norm_for(136, f32, 4)
+    _, pull = jax.vjp(function, jax.numpy.asarray(x), jax.numpy.asarray(w))
+    for result, expected in zip(pull(jax.numpy.asarray(dy)), rms_norm_backward.reference(x, w, dy), strict=True):
+        check(result, expected, f32)
+
+
+# --- plans, and what ptxas makes of them ------------------------------------------------------------
+
+LENGTHS = (8, 64, 1000, 1024, 1032, 4096, 8192, 16384, 16392, 24576, 57344, 65536, 131072, 262144, 458752)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_plan_covers_the_row_and_holds_what_fits(dtype: PtxType) -> None:
+    rng = np.random.default_rng(11)
+    for columns in (*LENGTHS, *(rng.integers(1, 57344, 200) * 8).tolist()):
+        plan = Plan.of(columns, dtype)
+        assert plan.slice * (plan.cluster - 1) + plan.last == plan.vectors
+        assert 0 < plan.last <= plan.slice
+        assert 32 <= plan.lanes * plan.rows <= MOST
+        if not plan.shared:
+            steps = -(-plan.slice // plan.lanes)
+            assert steps * plan.per_vector <= HELD
+
+
+def test_rows_that_have_no_plan_are_refused() -> None:
+    for columns, dtype, words in ((6, f32, "multiple of 4 f32"), (12, bf16, "multiple of 4 f32 or of 8 bf16")):
+        with pytest.raises(ValueError, match=words):
+            Plan.of(columns, dtype)
+    with pytest.raises(ValueError, match="do not fit the shared memory of 8 blocks"):
+        Plan.of(1 << 20)
+    with pytest.raises(ValueError, match="leave none to the last of 8 blocks"):
+        Plan(36, lanes=32, cluster=8)
+    with pytest.raises(ValueError, match="do not fit the registers of 8 blocks"):
+        rms_norm_backward.plan_for(65540, f32)
+
+
+def test_the_text_does_not_grow_with_the_row() -> None:
+    for name, norm in NORMS.items():
+        lengths = LENGTHS if EVERY else (1024, 262144)
+        longest = max(len(norm.make(columns).ptx(B=64)) for columns in lengths)
+        assert longest < 16_000, name
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("name", NORMS if EVERY else ["layer_norm"])
+def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
+    for columns in LENGTHS if EVERY else (8192,):
+        for dtype in DTYPES if EVERY else (f32,):
+            kernel = NORMS[name].make(columns, dtype)
+            resources = kernel.resources(B=64)
+            assert resources.spill_loads == resources.spill_stores == 0
+            assert resources.registers * kernel.block[0] <= 1 << 15  # so that two blocks fit
+            sass = [line for line in kernel.sass(B=64).splitlines() if "LDG" in line or "STG" in line]
+            assert sass
+            assert all(".128" in line for line in sass)
+
+
+@pytest.mark.ptxas
+def test_the_gradients_do_not_spill() -> None:
+    for columns in (1024, 8192, 65536) if EVERY else (8192,):
+        for dtype in DTYPES if EVERY else (bf16,):
+            kernel = rms_norm_backward.rms_norm_gradients_for(columns, dtype)
+            workers = rms_norm_backward.workers(rms_norm_backward.plan_for(columns, dtype))
+            resources = kernel.resources(B=4096, P=workers)
+            assert resources.spill_loads == resources.spill_stores == 0
+            assert resources.registers <= 128
