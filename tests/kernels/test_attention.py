@@ -1,0 +1,235 @@
+"""Flash attention and its gradients: right at every edge and under every schedule, and as lean as they look.
+
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tools.sass_loops import main_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+pytestmark = pytest.mark.hopper
+
+EVERY = os.environ.get("PYPTX_KERNELS") == "all"
+SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
+# In the loops of products: products and barriers, the softmax, descriptors on their way to uniform registers, counting.
+SOFTMAX = {"FADD", "FFMA", "FMNMX", "FMUL", "F2FP", "MUFU", "SHFL"}
+COUNTING = {
+    *("BRA", "IADD3", "IMAD", "ISETP", "LEA", "LOP3", "MOV", "NOP", "PLOP3", "R2UR", "S2R", "S2UR", "SEL", "SHF"),
+    *("UIADD3", "UISETP", "ULEA", "ULOP3", "UMOV", "UPLOP3", "USEL", "USGXT", "USHF", "VIADD", "WARPSYNC", "CS2R"),
+}
+BF16 = 2.0**-7
+"""What rounding a factor and the result to bf16 may cost together, relative to the sum of magnitudes: 2^-8 each."""
+F32 = 2.0**-12
+"""A bound on all the rest, which is done in f32, relative to the sum of magnitudes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """A problem: [batch, queries, heads, head_dim] against [batch, keys, heads of keys, head_dim]."""
+
+    head_dim: int
+    batch: int
+    queries: int
+    keys: int
+    heads: int
+    heads_of_keys: int
+    causal: bool = False
+
+    def __str__(self) -> str:
+        shape = f"{self.head_dim}-{self.batch}x{self.queries}x{self.keys}x{self.heads}:{self.heads_of_keys}"
+        return shape + "-causal" * self.causal
+
+    def inputs(self, seed: int = 0) -> tuple[np.ndarray[Any, Any], ...]:
+        """Draw Q, K, V, and the gradients of O and LSE."""
+        rng = np.random.default_rng(seed)
+        own, other = (self.batch, self.queries, self.heads), (self.batch, self.keys, self.heads_of_keys)
+        shapes = [(*shape, self.head_dim) for shape in (own, other, other, own)]
+        q, k, v, dout = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in shapes)
+        return q, k, v, dout, rng.standard_normal((self.batch, self.heads, self.queries)).astype(np.float32)
+
+    def dimensions(self) -> dict[str, Any]:
+        """Return what the text of the kernels depends on."""
+        sizes = {"B": self.batch, "Sq": self.queries, "Skv": self.keys, "Hq": self.heads, "Hkv": self.heads_of_keys}
+        return {**sizes, "causal": self.causal}
+
+
+def problems(*shapes: tuple[int, int, int, int, int]) -> list[Sizes]:
+    """Return a problem for each shape, head dimension, and mask."""
+    return [Sizes(dim, *shape, causal=causal) for shape in shapes for dim in (64, 128) for causal in (False, True)]
+
+
+# One step and less; tails of keys and queries; more keys than queries and fewer, where some queries see no key at all.
+SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
+FORWARD = problems(*SHAPES) if EVERY else [Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)]
+BACKWARD = problems(*SHAPES) if EVERY else [Sizes(64, 1, 140, 72, 2, 1, causal=True)]
+LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4096, 16, 4))
+ASSEMBLED = LARGE if EVERY else LARGE[-1:]
+each_schedule = pytest.mark.parametrize("schedule", SCHEDULES if EVERY else SCHEDULES[:1], ids=str)
+
+
+def forward() -> Any:
+    return import_module("examples.hopper.flash_attention")
+
+
+def backward() -> Any:
+    return import_module("examples.hopper.flash_attention_backward")
+
+
+def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return [B, H, S, D] in float64."""
+    return array.astype(np.float64).transpose(0, 2, 1, 3)
+
+
+def magnitudes(sizes: Sizes, inputs: tuple[np.ndarray[Any, Any], ...]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return the sums of the magnitudes whose signed sums O, dQ, dK and dV are: what a rounding error is relative to.
+
+    The gradients of scores count twice where delta does, which is computed of O after it was rounded.
+    """
+    q, k, v, dout = (np.abs(wide(array)) for array in inputs[:4])
+    shared = sizes.heads // sizes.heads_of_keys
+    k, v = (array.repeat(shared, 1) for array in (k, v))
+    signed = [wide(array) for array in inputs[:2]]
+    weights, _ = forward().probabilities(
+        signed[0], signed[1].repeat(shared, 1), causal=sizes.causal, scale=sizes.head_dim**-0.5
+    )
+    out = weights @ v
+    delta = (out * dout).sum(3) + np.abs(inputs[4])
+    changes = weights * (dout @ v.swapaxes(2, 3) + 2 * delta[..., None]) * sizes.head_dim**-0.5
+    dk, dv = (
+        (each.swapaxes(2, 3) @ factor).reshape(sizes.batch, sizes.heads_of_keys, shared, sizes.keys, -1).sum(2)
+        for each, factor in ((changes, q), (weights, dout))
+    )
+    return tuple(array.transpose(0, 2, 1, 3) for array in (out, changes @ k, dk, dv))
+
+
+def assert_close(actual: Any, expected: np.ndarray[Any, Any], bound: np.ndarray[Any, Any] | float) -> None:
+    """Hold every element against its own bound."""
+    error = np.abs(np.asarray(actual, dtype=np.float64) - expected)
+    assert (error <= bound).all(), f"largest error over its bound: {(error / np.maximum(bound, 1e-300)).max()}"
+
+
+@pytest.mark.parametrize("sizes", FORWARD, ids=str)
+@each_schedule
+def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
+    sizes: Sizes, schedule: Mapping[str, Any]
+) -> None:
+    inputs = sizes.inputs()
+    kernel = forward().KERNELS[sizes.head_dim]
+    result = kernel.simulate(*inputs[:3], causal=sizes.causal, checks="all", **schedule)
+    assert [str(finding) for finding in result.findings] == []
+    out, sums = forward().reference(*inputs[:3], causal=sizes.causal)
+    assert_close(result.outputs[0], out, (BF16 + F32) * magnitudes(sizes, inputs)[0])
+    seen = np.isfinite(sums)
+    assert (result.outputs[1][~seen] == -np.inf).all()
+    assert_close(result.outputs[1][seen], sums[seen], F32 / 16)
+
+
+@pytest.mark.parametrize("sizes", BACKWARD, ids=str)
+@each_schedule
+def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
+    sizes: Sizes, schedule: Mapping[str, Any]
+) -> None:
+    inputs, module = sizes.inputs(seed=1), backward()
+    q, k, v, dout, dsums = inputs
+    exact, sums = forward().reference(q, k, v, causal=sizes.causal)
+    out = np.ascontiguousarray(exact.astype(ml_dtypes.bfloat16))
+    steps = module.steps_of(sizes.queries)
+    prepared = module.PREPARE[sizes.head_dim].simulate(
+        out, dout, sums.astype(np.float32), dsums, T=steps, checks="all", **schedule
+    )
+    result = module.BACKWARD[sizes.head_dim].simulate(
+        q, k, v, dout, prepared.outputs[0], causal=sizes.causal, checks="all", **schedule
+    )
+    assert [str(finding) for finding in (*prepared.findings, *result.findings)] == []
+    expected = module.reference(q, k, v, dout, dsums, causal=sizes.causal)
+    for actual, right, bound in zip(result.outputs, expected, magnitudes(sizes, inputs)[1:], strict=True):
+        assert_close(actual, right, (BF16 + F32) * bound)
+
+
+@pytest.mark.torch
+def test_torch_differentiates_attention() -> None:
+    import torch
+
+    sizes = Sizes(64, 1, 96, 72, 2, 1, causal=True)
+    q, k, v = (
+        torch.randn(1, rows, heads, 64, generator=torch.Generator().manual_seed(rows + heads))
+        .bfloat16()
+        .requires_grad_()
+        for rows, heads in ((96, 2), (72, 1), (72, 1))
+    )
+    out, sums = backward().ATTENTION[64](q, k, v, causal=True)
+    (out.float().square().sum() + sums[sums.isfinite()].sum()).backward()
+    found = [each.grad.double() for each in (q, k, v)]
+    q, k, v = (each.detach().double().requires_grad_() for each in (q, k, v))
+    seen = torch.ones(96, 72, dtype=torch.bool).tril(72 - 96)
+    scores = (torch.einsum("bqhd,bkgd->bhqk", q, k) / 8).masked_fill(~seen, -torch.inf)[:, :, 24:]
+    exact = torch.einsum("bhqk,bkgd->bqhd", scores.softmax(3), v)
+    (exact.square().sum() + scores.logsumexp(3).sum()).backward()
+    assert sizes.queries == out.shape[1]
+    assert (out[:, :24] == 0).all()
+    assert torch.allclose(out[:, 24:].double(), exact, atol=2**-7)
+    for actual, right in zip(found, (q.grad, k.grad, v.grad), strict=True):
+        assert (actual - right).abs().max() <= 2**-6 * right.abs().max()
+
+
+def test_heads_and_head_dimensions_that_do_not_fit_are_refused() -> None:
+    q, k, v = Sizes(64, 1, 8, 8, 3, 2, causal=False).inputs()[:3]
+    with pytest.raises(ValueError, match="3 heads of Q do not share 2 heads of K and V evenly"):
+        forward().flash_attention(q, k, v)
+    with pytest.raises(ValueError, match="head dimensions 64, 128, not 32"):
+        forward().flash_attention(*(array[..., :32] for array in (q, k, v)))
+
+
+@pytest.mark.parametrize("head_dim", [64, 128] if EVERY else [64])
+def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
+    small, large = (Sizes(head_dim, *shape, 8, 2, causal=True) for shape in ((1, 512, 512), (4, 8192, 16384)))
+    for kernels, steps in ((forward().KERNELS, False), (backward().BACKWARD, True)):
+        texts = [
+            kernels[head_dim].ptx(**each.dimensions(), **{"T": each.queries // 64} if steps else {})
+            for each in (small, large)
+        ]
+        assert texts[0].count("\n") == texts[1].count("\n")
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
+def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
+    for kernels, more in ((forward().KERNELS, {}), (backward().BACKWARD, {"T": 64})):
+        # An advisory would be a warning, which is an error.
+        resources = kernels[sizes.head_dim].resources(**sizes.dimensions(), **more)
+        assert resources.spill_stores == resources.spill_loads == resources.stack == 0
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
+def test_exponentials_overlap_with_products(sizes: Sizes) -> None:
+    """Once products are issued, only the scores are waited for; the rest, in the next step, behind the exponentials."""
+    loop = main_loop(forward().KERNELS[sizes.head_dim].sass(**sizes.dimensions()))
+    assert loop is not None
+    found = loop.histogram
+    assert found["HGMMA"] == sizes.head_dim // 16 + 128 // 16
+    assert found["MUFU"] == 128 // 2 + 2  # a thread's scores of a step, and what sums of two rows are scaled by
+    assert found["F2FP"] == 128 // 4
+    assert found["SYNCS"] == 6  # two arrivals and two waits, each of which stands a second time in a loop of its own
+    assert found["BAR"] == 2
+    hiding = {"FSEL"} if sizes.causal else set()  # of two loops alike, the first is that of keys that are hidden
+    assert found.keys() - COUNTING == {"HGMMA", "WARPGROUP", "SYNCS", "BAR", *SOFTMAX, *hiding}
+    places = {
+        name: [at for at, opcode in enumerate(loop.opcodes) if opcode.startswith(name)]
+        for name in ("HGMMA", "MUFU", "F2FP", "WARPGROUP.DEPBAR")
+    }
+    waits = places["WARPGROUP.DEPBAR"]
+    assert len(waits) == 2
+    assert waits[0] < min(places["HGMMA"]) <= max(places["HGMMA"]) < waits[1] < min(places["MUFU"])
+    assert max(places["F2FP"]) < min(places["HGMMA"])
