@@ -88,6 +88,11 @@ def square(size: int) -> dict[str, Any]:
     return {"M": size, "N": size, "K": size}
 
 
+def attention(*, causal: bool) -> dict[str, Any]:
+    """Return the sizes of attention over 4096 queries and keys, of which four heads of queries share one of keys."""
+    return {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 4, "causal": causal}
+
+
 ROWS = (
     Row("ampere/gemm_highperf_ampere", "gemm_highperf", square(4096)),
     Row("ampere/gemm_pipelined", "gemm_pipelined", square(4096)),
@@ -96,6 +101,11 @@ ROWS = (
     Row("ampere/reduce", "reduce_sum", {"N": 1 << 20}),
     Row("ampere/transpose", "transpose", {"M": 4096, "N": 4096}),
     Row("ampere/vector_add", "vector_add", {"N": 1 << 20}),
+    Row("hopper/flash_attention", "flash_attention_64", attention(causal=False)),
+    Row("hopper/flash_attention", "flash_attention_128", attention(causal=True)),
+    Row("hopper/flash_attention_backward", "prepare_queries_128", {"B": 2, "Sq": 4096, "Hq": 16, "T": 64}),
+    Row("hopper/flash_attention_backward", "flash_attention_backward_64", {**attention(causal=False), "T": 64}),
+    Row("hopper/flash_attention_backward", "flash_attention_backward_128", {**attention(causal=True), "T": 64}),
     Row("hopper/gemm_fp8_hopper", "gemm", square(8192)),
     Row("hopper/gemm_highperf_hopper", "gemm", square(8192)),
     Row("hopper/gemm_pipelined_hopper", "gemm", square(4096)),

@@ -126,8 +126,8 @@ def prepare_of(head_dim: int) -> Kernel:
     return prepare_queries
 
 
-prepare_64, prepare_128 = prepare_of(64), prepare_of(128)
-PREPARE = {64: prepare_64, 128: prepare_128}
+prepare_queries_64, prepare_queries_128 = prepare_of(64), prepare_of(128)
+PREPARE = {64: prepare_queries_64, 128: prepare_queries_128}
 
 
 # --- the producer -----------------------------------------------------------------------------------
