@@ -533,6 +533,19 @@ def test_what_is_narrower_than_the_screen_can_show_is_drawn_together() -> None:
     assert float(root.get("width", 0)) < 3000
 
 
+def test_many_rows_of_one_engine_are_thin_and_named_once() -> None:
+    program = lower(parse(module("add.u32 %r1, %r0, 1;")), None)
+    for count, shown in ((8, {f"cp.async #{slot}" for slot in range(2, 9)}), (9, {"cp.async, 9 at once"})):
+        timeline = model.Timeline("k", {0: "CTA (0, 0, 0)"}, stop=100)
+        tracks = [model.Track(0, "cp.async", 0, slot) for slot in range(count)]
+        timeline.spans.extend(model.Span(track, "async", "cp.async.ca", 1, 99, 0, {}) for track in tracks)
+        root = ET.fromstring(drawing(timeline, Places(program, {})))  # noqa: S314 - our own file
+        names = {element.text for element in elements(root, "text", "row") if element.text}
+        assert names - {"cp.async"} == shown
+        heights = {float(rect.get("height", 0)) for group in elements(root, "g") for rect in elements(group, "rect")}
+        assert heights == ({5.0} if count > 8 else {15.0})
+
+
 def test_names_are_escaped_and_what_xml_cannot_hold_is_replaced(folder: Path) -> None:
     origins = {n: (Frame('/a/<b>&"c"\x01.py', 7, "<lambda>"),) for n in range(1, 60)}
     path = folder / "escaped.svg"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 # All in pixels. The drawing is as wide as its ticks want, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400
 _GUTTER, _MARGIN, _ROW, _BAR, _TOP, _BOTTOM = 150, 12, 20, 15, 48, 34
+_MANY, _THIN = 8, 5  # of more rows of one engine, each bar is thin
 _LETTER = 5.6
 _GRID = 70  # between two numbers of the axis, at least
 _THINNEST = 0.5  # what is narrower is drawn together with what stands before it
@@ -71,15 +73,19 @@ class _Sheet:
         self._places = places
         self._stop = max(timeline.stop, 1)
         self._span = min(max(self._stop * _TICK, _NARROWEST), _WIDEST)
-        self._rows: dict[Track, float] = {}
+        self._rows: dict[Track, tuple[float, int]] = {}  # from where down, and the height of a bar
         self._heads: dict[int, float] = {}
+        tracks = timeline.tracks()
+        self._at_once = Counter((track.cta, track.engine) for track in tracks)
         y = float(_TOP)
-        for track in timeline.tracks():
+        for track in tracks:
             if track.cta not in self._heads:
                 self._heads[track.cta] = y
                 y += _ROW
-            self._rows[track] = y
-            y += _ROW
+            many = track.engine is not None and self._at_once[track.cta, track.engine] > _MANY
+            bar = _THIN if many else _BAR
+            self._rows[track] = y, bar
+            y += bar + _ROW - _BAR
         self._foot = y
 
     def lines(self) -> Iterator[str]:
@@ -125,8 +131,11 @@ class _Sheet:
         for cta, y in self._heads.items():
             name = self._timeline.ctas.get(cta, f"block {cta}")
             yield f'<text class="cta" x="{_MARGIN}" y="{_number(y + 13)}">{_clean(name)}</text>'
-        for track, y in self._rows.items():
-            yield f'<text class="row" x="{_GUTTER - 8}" y="{_number(y + 11)}">{_clean(track.name)}</text>'
+        for track, (y, bar) in self._rows.items():
+            name = track.name
+            if bar == _THIN:
+                name = "" if track.part else f"{track.engine}, {self._at_once[track.cta, track.engine]} at once"
+            yield f'<text class="row" x="{_GUTTER - 8}" y="{_number(y + 11)}">{_clean(name)}</text>'
 
     def _spans(self) -> Iterator[str]:
         drawn: dict[Track, float] = {}
@@ -138,14 +147,14 @@ class _Sheet:
             yield from self._bar(span, left, right - left)
 
     def _bar(self, span: Span, x: float, width: float) -> Iterator[str]:
-        y = self._rows[span.track]
+        y, bar = self._rows[span.track]
         kind = span.kind if span.ended else "never"
         edge = " edge" if width > 2 else ""
         yield (
             f'<g><title>{_clean(self._tooltip(span))}</title><rect class="{kind}{edge}" x="{_number(x)}" '
-            f'y="{_number(y)}" width="{_number(max(width, _THINNEST))}" height="{_BAR}"/>'
+            f'y="{_number(y)}" width="{_number(max(width, _THINNEST))}" height="{bar}"/>'
         )
-        shown = _shortened(span.name, int((width - 4) / _LETTER))
+        shown = _shortened(span.name, int((width - 4) / _LETTER)) if bar == _BAR else ""
         yield (f'<text x="{_number(x + 2)}" y="{_number(y + 11)}">{_clean(shown)}</text>' if shown else "") + "</g>"
 
     def _tooltip(self, span: Span) -> str:
@@ -176,7 +185,8 @@ class _Sheet:
 
     def _place(self, point: Point) -> tuple[float, float]:
         """Return the middle of a tick on its row."""
-        return self._x(point.tick + 0.5), self._rows[point.track] + _BAR / 2
+        y, bar = self._rows[point.track]
+        return self._x(point.tick + 0.5), y + bar / 2
 
     def _mark(self, mark: Mark) -> str:
         if mark.at.track not in self._rows:

@@ -37,12 +37,16 @@ class _Part:
 
 @dataclass(slots=True)
 class _Flight:
-    """An item of work: `owners` are the warps of its operations that have not landed, None where nobody has said."""
+    """An item of work: `owners` are the warps of its operations that have not landed, None where nobody has said.
+
+    `kind` says whose group it belongs to, None for an mbarrier's.
+    """
 
     pc: int
     issued: int
     tracks: dict[int, Track]
     owners: IntArray | None = None
+    kind: str | None = None
     parts: dict[int, _Part] = field(default_factory=dict[int, _Part])
 
 
@@ -57,7 +61,6 @@ class Flights:
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
         self._landed: dict[str, list[tuple[_Part, Point]]] = {}  # by kind of group, until somebody has waited
-        self._kinds: dict[int, str] = {}
 
     # --- issue --------------------------------------------------------------------------------------
 
@@ -76,8 +79,7 @@ class Flights:
         for touch in work.touches:
             what = "bytes written" if touch.writes else "bytes read"
             moved[what] += np.bincount(touch.owners, minlength=count) * touch.size
-        if work.kind is not None:
-            self._kinds[work.ticket] = work.kind
+        flight.kind = work.kind
         self._divide(work.ticket, flight, work.warps, moved)
         for part in flight.parts.values():
             here = np.isin(work.warps, part.warps)
@@ -141,20 +143,20 @@ class Flights:
             for part in flight.parts.values():
                 part.left = 0
         for cta in [cta for cta, part in flight.parts.items() if part.left == 0]:
-            self._close(item.ticket, flight.pc, flight.parts.pop(cta), now)
+            self._close(flight, flight.parts.pop(cta), now)
         if not left:
             del self._flights[item.ticket]
         return True
 
-    def _close(self, ticket: int, pc: int, part: _Part, now: int, *, ended: bool = True) -> None:
-        issued = part.issued
+    def _close(self, flight: _Flight, part: _Part, now: int, *, ended: bool = True) -> None:
+        issued, pc = part.issued, flight.pc
         name = self._places.operation(pc)
         start = Point(part.track, issued.tick + 1)
         self._timeline.add(Span(part.track, "async", name, start.tick, now + 1, pc, part.details, ended))
         self._timeline.arrows.append(Arrow("issue", issued, start))
         self._busy.discard(part.track)
-        if ended and ticket in self._kinds:
-            self._landed.setdefault(self._kinds[ticket], []).append((part, Point(part.track, now)))
+        if ended and flight.kind is not None:
+            self._landed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
 
     def point(self, ticket: int, now: int) -> Point | None:
         """Return where an item is landing, None if it is not recorded."""
@@ -181,7 +183,7 @@ class Flights:
 
     def close(self, now: int) -> None:
         """End everything; what is still under way has not landed."""
-        for ticket, flight in self._flights.items():
+        for flight in self._flights.values():
             for part in flight.parts.values():
-                self._close(ticket, flight.pc, part, now - 1, ended=False)
+                self._close(flight, part, now - 1, ended=False)
         self._flights.clear()

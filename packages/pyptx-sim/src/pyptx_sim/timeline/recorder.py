@@ -130,16 +130,20 @@ class Recorder(Observer):
         """Hear that work which lands tells an mbarrier."""
         point = self._flights.point(ticket, self._now())
         if point is not None:
-            causes = self._causes.setdefault((place, phase), _Causes())
+            causes = self._causes_of(place, phase)
             causes.landings.append(point)
             causes.arrival = None
+
+    def _causes_of(self, place: int, phase: int) -> _Causes:
+        self._causes.pop((place, phase - 2), None)  # a wait cannot tell it from this one any more
+        return self._causes.setdefault((place, phase), _Causes())
 
     def signal(self, place: int, phase: int, warps: IntArray, pc: int, *, relaxed: bool = False) -> None:
         """Hear that warps arrive."""
         del pc, relaxed
         point = self._here(int(warps[-1]))
         if point is not None:
-            self._causes.setdefault((place, phase), _Causes()).arrival = point
+            self._causes_of(place, phase).arrival = point
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Hear that warps find a phase complete: mark it, and draw arrows from what completed it."""
