@@ -6,7 +6,7 @@ Manual: "Multiply-and-Accumulate Instruction: mma", "… mma.sp / mma.sp::ordere
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyptx_ir.fragments import Fragment, mma_fragment, sparse_fragment, wmma_fragment
@@ -28,6 +28,7 @@ from pyptx_sim.semantics.numerics.dot_products import (
 )
 from pyptx_sim.semantics.numerics.elements import packing, unpacking
 from pyptx_sim.semantics.numerics.factors import WIDEN
+from pyptx_sim.semantics.numerics.recent import Recent
 from pyptx_sim.semantics.sparse_factors import selecting
 
 if TYPE_CHECKING:
@@ -64,14 +65,38 @@ class Shares:
         parts = zip((self.a, self.b, self.c), self.types[1:], strict=True)
         return tuple(name for fragment, element in parts for name in _registers(fragment, element))
 
-    def read(self, registers: Sequence[Array]) -> tuple[Array, Array, Array]:
-        """Return a, the transpose of b, and c, as numbers."""
+    def reading(self) -> Callable[[Sequence[Array]], tuple[Array, Array, Array]]:
+        """Return what reads a, the transpose of b, and c, as numbers."""
         first = self.a.registers
         second = first + self.b.registers
-        a = WIDEN[self.types[1]](unpacking(self.a)(registers[:first]))
-        b = WIDEN[self.types[2]](unpacking(self.b, transposed=True)(registers[first:second]))
-        c = WIDEN[self.types[3]](unpacking(self.c)(registers[second:]))
-        return a, b, c
+        of_a, of_b = numbers(self.a, self.types[1]), numbers(self.b, self.types[2], transposed=True)
+        of_c = numbers(self.c, self.types[3])
+
+        def read(registers: Sequence[Array]) -> tuple[Array, Array, Array]:
+            return of_a(registers[:first]), of_b(registers[first:second]), of_c.take(registers[second:])
+
+        return read
+
+    def writing(self) -> Callable[[Array], tuple[Array, ...]]:
+        """Return what makes registers of d; sums of f32 are remembered, for the product that adds to them."""
+        pack = packing(self.d)
+        if self.types[0] != "f32" or (self.d.lanes, self.d.elements) != (self.c.lanes, self.c.elements):
+            return pack
+        of_c = numbers(self.c, self.types[0])
+
+        def write(sums: Array) -> tuple[Array, ...]:
+            registers = pack(sums)
+            of_c.keep(registers, sums)
+            return registers
+
+        return write
+
+
+@cache
+def numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
+    """Return what makes numbers of the registers of a fragment, and remembers the last ones."""
+    unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
+    return Recent(lambda registers: widen(unpack(registers)))
 
 
 def _registers(fragment: Fragment, element: str) -> tuple[str, ...]:
@@ -84,11 +109,11 @@ def _types(match: Match) -> Types:
 
 def _operation(shares: Shares, fast: Sum, exact: Callable[[str], Sum] | None) -> Operation:
     """Return the dense product, summed by `fast`, or by what `exact` says of a target."""
-    pack = packing(shares.d)
+    read, write = shares.reading(), shares.writing()
 
     def using(total: Sum) -> Compute:
         def compute(_mask: Mask, *registers: Array) -> tuple[Array, ...]:
-            return pack(total(*shares.read(registers)))
+            return write(total(*read(registers)))
 
         return compute
 
@@ -162,12 +187,12 @@ def _sparse(match: Match) -> Operation:
     select = selecting(shape, types[1], selector)
     fast, exact = _sums(types, match)
 
-    pack = packing(shares.d)
+    read, write = shares.reading(), shares.writing()
 
     def using(total: Sum) -> Compute:
         def compute(_mask: Mask, *registers: Array) -> tuple[Array, ...]:
-            a, b, c = shares.read(registers[:-1])
-            return pack(total(a, select(registers[-1], b), c))
+            a, b, c = read(registers[:-1])
+            return write(total(a, select(registers[-1], b), c))
 
         return compute
 
