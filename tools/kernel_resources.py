@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tools.sass_loops import MATRIX, instructions, main_loop
 
 from pyptx_dsl.bundles.export import specialized
+from pyptx_dsl.types import bf16, f32
 from pyptx_ir.toolchain import assemble, disassemble, find_tool
 
 if TYPE_CHECKING:
@@ -113,9 +114,17 @@ ROWS = (
     Row("hopper/gemm_warp_specialised", "gemm", square(4096)),
     Row("hopper/grouped_gemm", "grouped_gemm", {"T": 16384, "K": 2048, "G": 8, "N": 2048}),
     Row("hopper/layer_norm", "layer_norm", {"B": 2048, "N": 8192}),
+    Row("hopper/layer_norm", "layer_norm_for", {"B": 2048}, {"N": 1 << 16, "dtype": bf16}),
     Row("hopper/rms_norm", "rms_norm", {"B": 2048, "N": 8192}),
+    Row("hopper/rms_norm", "rms_norm_for", {"B": 2048}, {"N": 512, "dtype": bf16}),
+    Row("hopper/rms_norm", "rms_norm_for", {"B": 2048}, {"N": 1 << 16, "dtype": bf16}),
+    Row("hopper/rms_norm", "rms_norm_for", {"B": 2048}, {"N": 1 << 18, "dtype": f32}),
+    Row("hopper/rms_norm_backward", "rms_norm_gradients_for", {"B": 2048, "P": 264}, {"N": 8192, "dtype": bf16}),
+    Row("hopper/rms_norm_backward", "column_sums_for", {"P": 264, "N": 8192}, {"dtype": bf16}),
     Row("hopper/softmax", "softmax", {"B": 2048, "N": 8192}),
+    Row("hopper/softmax", "softmax_for", {"B": 2048}, {"N": 1 << 16, "dtype": bf16}),
     Row("hopper/swiglu", "swiglu", {"M": 2048, "F": 8192}),
+    Row("hopper/swiglu", "swiglu_bf16", {"M": 2048, "F": 8192}),
 )
 
 

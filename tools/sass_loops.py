@@ -4,7 +4,8 @@ A loop is a natural loop of the control flow: a branch goes back to a block that
 the loop's body is what reaches the branch without leaving through that block. The *main* loop is the one in which the
 work is done: of the loops that hold matrix products, without a loop inside that holds some too, the one that holds
 most; in a kernel without matrix products, the same for accesses of memory. A loop that only waits is never the main
-one.
+one, and what ptxas wraps around one instruction whose operands must be uniform, a turn for each different value of its
+lanes (`BRA.U.ANY`), is no loop.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _INSTRUCTION = re.compile(
     r"^\s*/\*[0-9a-f]+\*/\s+(?P<guard>@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)\s*(?P<operands>[^;]*);"
 )
 _TARGET = re.compile(r"`\((?P<label>[^)]+)\)")
+_TURNS = "BRA.U.ANY"
 _ENDS = frozenset({"EXIT", "RET", "KILL", "BPT"})
 MATRIX = re.compile(r"\w*MMA(\.|$)")  # HMMA, HGMMA, UTCHMMA, …
 MEMORY = re.compile(r"(LD|LDG|LDS|LDGSTS|ST|STG|STS|ATOM\w*|RED\w*|UBLKCP|UTMA\w+)(\.|$)")
@@ -90,7 +92,8 @@ def _blocks(sass: str) -> list[_Block]:
         if label := _LABEL.match(line):
             blocks.append(_Block(label[1], []))
         elif found := _INSTRUCTION.match(line):
-            target = _TARGET.search(found["operands"]) if found["opcode"].startswith(("BRA", "JMP")) else None
+            jumps = found["opcode"].startswith(("BRA", "JMP")) and found["opcode"] != _TURNS
+            target = _TARGET.search(found["operands"]) if jumps else None
             always = found["guard"] is None and "P" not in found["operands"].partition("`")[0]
             leaves = found["opcode"].partition(".")[0] in _ENDS or (target is not None and "DIV" not in found["opcode"])
             blocks[-1].instructions.append(

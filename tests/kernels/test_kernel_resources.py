@@ -70,6 +70,13 @@ def test_without_products_the_main_loop_accesses_memory_and_one_that_only_waits_
     assert found.opcodes == ("LDG.E.128", "BRA")
 
 
+def test_turns_for_operands_that_must_be_uniform_are_no_loop():
+    turns = (".L_turn:", "ELECT P1, UR6, PT", "UBLKCP.S.G [UR8], [UR10], UR6", "@P2 BRA.U.ANY `(.L_turn)")
+    code = listing(".L_rows:", *turns, "STG.E [R2], R4", "@P0 BRA `(.L_rows)", "EXIT")
+    (found,) = loops(code)
+    assert found.opcodes == ("ELECT", "UBLKCP.S.G", "BRA.U.ANY", "STG.E", "BRA")
+
+
 @pytest.mark.parametrize(
     "branch", ["@P0 BRA `(.L_x)", "BRA.U UP0, `(.L_x)", "BRA.DIV UR4, `(.L_x)", "BRA P0, `(.L_x)", "@P0 EXIT"]
 )
