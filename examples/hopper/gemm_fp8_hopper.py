@@ -41,6 +41,11 @@ class Fp8Gemm:
     band: int = 8  # clusters below each other that are taken before the next column
     blocks: int = 132  # at most, in the grid
 
+    def __post_init__(self) -> None:
+        """Refuse more consumers than there are registers for."""
+        if self.block_m not in {64, 128}:
+            raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
+
     @property
     def threads(self) -> int:
         """One warpgroup produces, the others consume."""

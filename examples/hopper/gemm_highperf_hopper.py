@@ -47,7 +47,9 @@ class Gemm:
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Refuse shares of B that TMA cannot bring: whole panels of columns, or whole patterns of rows."""
+        """Refuse more consumers than there are registers for, and shares of B that are no whole panels or patterns."""
+        if self.block_m not in {64, 128}:
+            raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
         unit = (8 if self.b_major == "K" else 64) * self.cluster
         if self.block_n % unit:
             raise ValueError(f"{self.cluster} blocks cannot share {self.block_n} columns of B: multiples of {unit}")

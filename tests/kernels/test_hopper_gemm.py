@@ -148,6 +148,12 @@ def test_columns_that_cannot_be_shared_are_refused() -> None:
         import_module(f"examples.hopper.{HIGHPERF}").build_gemm(block_n=64)
 
 
+@pytest.mark.parametrize("module", [HIGHPERF, FP8])
+def test_consumers_without_registers_are_refused(module: str) -> None:
+    with pytest.raises(ValueError, match="block_m=192: one consumer or two"):
+        import_module(f"examples.hopper.{module}").build_gemm(block_m=192)
+
+
 def test_stages_that_do_not_fit_are_refused() -> None:
     from pyptx_dsl.errors import SharedMemoryError
 
