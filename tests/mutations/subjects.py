@@ -20,6 +20,7 @@ from pyptx_sim import Mapped, Result, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from pyptx_ir.syntax.nodes import Module
 
 FOLDER = Path(__file__).parent / "subjects"
@@ -133,6 +134,11 @@ def _cluster_messages() -> Case:
     return [a, out], [(out, a[:, ::-1] * np.uint32(5) + rounds)]
 
 
+def _cluster_copy() -> Case:
+    a, out = words(2, 64), np.zeros((2, 64), np.uint32)
+    return [a, out], [(out, a[::-1])]
+
+
 def _multicast() -> Case:
     a, out = words(5, 64), np.zeros((2, 32), np.uint32)
     pairs = a.reshape(5, 32, 2).transpose(0, 2, 1).reshape(10, 32)
@@ -219,6 +225,7 @@ SUBJECTS = {
         Subject("bulk_store", _bulk_store, block=64),
         Subject("cluster_exchange", _cluster_exchange, block=64, grid=4, cluster=4),
         Subject("cluster_messages", _cluster_messages, block=64, grid=2, cluster=2),
+        Subject("cluster_copy", _cluster_copy, block=64, grid=2, cluster=2),
         Subject("multicast", _multicast, block=64, grid=2, cluster=2),
         Subject("named_barriers", _named_barriers, block=64),
         Subject("last_block", _last_block, block=64, grid=3),

@@ -11,53 +11,57 @@ from pyptx_ir.syntax import emit
 from pyptx_ir.toolchain import assemble
 from pyptx_sim.checks import RULES
 from pyptx_sim.findings import ENGINE_RULES
-from pyptx_sim.mutations import mutants
+from pyptx_sim.mutations import OPERATORS, mutants
 
 from .planted import PLANTED, Planted
 from .subjects import SUBJECTS
 from .table import COMMAND, PAGE, page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _pytest.mark import ParameterSet
+
     from pyptx_sim.mutations import Mutant
 
 pytestmark = pytest.mark.hopper
 
 ALL = os.environ.get("PYPTX_KERNELS") == "all"
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
-# By default each fault is run under one schedule, and every schedule has its share of them.
-RUNS = [
-    pytest.param(row, schedule, id=f"{row}-{schedule or 'in order'}")
-    for number, row in enumerate(PLANTED)
-    for schedule in (SCHEDULES if ALL else (SCHEDULES[number % len(SCHEDULES)],))
-]
+ROWS = PLANTED if ALL else tuple({row.rule: row for row in PLANTED}.values())  # by default one fault of each rule
+
+
+def runs(things: Iterable[object]) -> list[ParameterSet]:
+    """Return each thing with every schedule; by default with one, in turn."""
+    return [
+        pytest.param(thing, schedule, id=f"{thing}-{schedule or 'in order'}")
+        for number, thing in enumerate(things)
+        for schedule in (SCHEDULES if ALL else (SCHEDULES[number % len(SCHEDULES)],))
+    ]
 
 
 def planted(row: Planted) -> Mutant:
     """Return the mutant that a row names."""
     subject = SUBJECTS[row.subject]
-    found = [
-        mutant
-        for mutant in mutants(subject.module)
-        if mutant.operator.name == row.operator and mutant.line == subject.marks[row.at]
-    ]
+    (operator,) = (operator for operator in OPERATORS if operator.name == row.operator)
+    found = [mutant for mutant in mutants(subject.module, (operator,)) if mutant.line == subject.marks[row.at]]
     return found[row.number]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize(("name", "schedule"), runs(SUBJECTS))
 def test_a_subject_is_right_and_clean(name: str, schedule: dict[str, Any]) -> None:
     assert [str(finding) for finding in SUBJECTS[name].run(**schedule).findings] == []
 
 
 @pytest.mark.ptxas
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", SUBJECTS if ALL else list(SUBJECTS)[::4])
 def test_a_subject_assembles(name: str) -> None:
     subject = SUBJECTS[name]
     (target,) = (line.split()[1] for line in subject.text.splitlines() if line.startswith(".target"))
     assert assemble(subject.text, target).cubin[:4] == b"\x7fELF"
 
 
-@pytest.mark.parametrize(("row", "schedule"), RUNS)
+@pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
 def test_a_planted_fault_is_found_and_named(row: Planted, schedule: dict[str, Any]) -> None:
     subject = SUBJECTS[row.subject]
     found = subject.run(planted(row).module, **schedule).findings

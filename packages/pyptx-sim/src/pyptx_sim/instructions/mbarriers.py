@@ -247,7 +247,9 @@ class _Waiting:
             waits.pop(warp, None)
         warps, first = np.unique(threads.warps[~answers], return_index=True)
         for warp, offset in zip(warps.tolist(), threads.offsets[~answers][first].tolist(), strict=True):
-            waits[warp] = Wait(offset, wave.mbarriers.phase(offset), wave.pc)
+            phase, before = wave.mbarriers.phase(offset), waits.get(warp)
+            again = before is not None and (before.offset, before.phase, before.pc) == (offset, phase, wave.pc)
+            waits[warp] = before if before is not None and again else Wait(offset, phase, wave.pc, wave.steps)
 
     def _go_on(self, wave: Wave, group: Group, lanes: Lanes, done: Mask, parked: dict[int, int]) -> int | None:
         if not parked:

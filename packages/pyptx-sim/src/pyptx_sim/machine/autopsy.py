@@ -31,6 +31,21 @@ def describe_wait(wave: Wave, strand: int) -> str | None:
     return f"{text}; {_who(wave, known)}"
 
 
+def guilt(wave: Wave, strand: int) -> tuple[int, int]:
+    """Return a key by which strands of a deadlock are sorted: first those whose wait is the likeliest reason.
+
+    Nothing is under way any more: bytes that are missing or too many, or a phase of which some arrivals have come, are
+    nobody else's fault. Nor can anybody help who waits where nobody has ever arrived. Of the rest, who waits longest.
+    """
+    mbarriers = wave.mbarriers
+    wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
+    known = dict(mbarriers.objects()).get(wait.offset) if wait is not None else None
+    if wait is None or known is None:
+        return 4, 0
+    signs = (known.bytes != 0, known.came > 0, not known.arrivals, True)
+    return signs.index(True), wait.since
+
+
 def _who(wave: Wave, known: Mbarrier) -> str:
     """Return which instructions have arrived, and which could have but were never executed."""
     program = wave.machine.program

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_sim.errors import Deadlock
-from pyptx_sim.machine.autopsy import describe_wait, describe_warpgroup
+from pyptx_sim.machine.autopsy import describe_wait, describe_warpgroup, guilt
 from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
 def describe_deadlock(wave: Wave, code: Code) -> None:
     """Report the deadlock of a wave as a finding, or raise Deadlock in a run without checks."""
     strands = wave.strands
-    alive = strands.alive().tolist()
+    alive = sorted(strands.alive().tolist(), key=lambda strand: guilt(wave, strand))
     lines = [_describe(wave, code, strand) for strand in alive[:_NAMED]]
     if len(alive) > _NAMED:
         lines.append(f"… and {len(alive) - _NAMED} more")

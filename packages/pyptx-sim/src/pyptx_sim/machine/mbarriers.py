@@ -37,8 +37,8 @@ GIVES_UP = -3
 class Mbarrier:
     """One object.
 
-    `seen` is the last phase that a wait found complete, `landed` the phase and the pc of the last copy that counted
-    bytes here. pcs say who did what, for messages.
+    `came` counts the arrivals in the current phase. `seen` is the last phase that a wait found complete, `landed` the
+    phase and the pc of the last copy that counted bytes here. pcs say who did what, for messages.
     """
 
     expected: int
@@ -46,6 +46,7 @@ class Mbarrier:
     pending: int
     bytes: int = 0
     phase: int = 0
+    came: int = 0
     seen: int = -1
     completed_at: int = -1
     landed: tuple[int, int] | None = None
@@ -73,11 +74,12 @@ def phase_of(state: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a warp last waited for in vain: the barrier, the phase, and the instruction."""
+    """What a warp last waited for in vain: the barrier, the phase, the instruction, and the step of the first time."""
 
     offset: int
     phase: int
     pc: int
+    since: int
 
 
 class Mbarriers:
@@ -212,6 +214,7 @@ class Mbarriers:
                 continue
             known.pending -= count
             known.arrivals[pc] += count
+            known.came += count
             if drops:
                 known.expected -= count
             if known.complete:
@@ -266,6 +269,7 @@ class Mbarriers:
 
     def _next_phase(self, offset: int, known: Mbarrier, pc: int) -> None:
         known.phase += 1
+        known.came = 0
         known.pending = known.expected
         known.completed_at = pc
         wave = self._wave

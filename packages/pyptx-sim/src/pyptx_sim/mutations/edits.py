@@ -15,6 +15,7 @@ from pyptx_sim.program.constants import parse_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
     from pyptx_ir.syntax.nodes import Statement
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.mutations.sites import Change, Site

@@ -110,9 +110,24 @@ ADDRESSES = (
     Operator("load far off", ("ld.global",), edits.shift(1, 1 << 20), "outside every array"),
     Operator("stay at home", ("mapa",), edits.at_home, "the own block's memory for another's"),
     Operator("copy a tile of another rank", _COPIES, edits.one_more_rank, "the map is of another", having="tensor"),
-    Operator("shift a descriptor", _PRODUCTS, edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)), "the rows lie elsewhere"),
-    Operator("swizzle otherwise", _PRODUCTS, edits.each(edits.flip(1, 1 << 62, bits=64), edits.flip(2, 1 << 62, bits=64)), "the tile was written otherwise"),
-    Operator("stride otherwise", _PRODUCTS, edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)), "the rows lie elsewhere"),
+    Operator(
+        "shift a descriptor",
+        _PRODUCTS,
+        edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)),
+        "the rows lie elsewhere",
+    ),
+    Operator(
+        "swizzle otherwise",
+        _PRODUCTS,
+        edits.each(edits.flip(1, 1 << 62, bits=64), edits.flip(2, 1 << 62, bits=64)),
+        "the tile was written otherwise",
+    ),
+    Operator(
+        "stride otherwise",
+        _PRODUCTS,
+        edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)),
+        "the rows lie elsewhere",
+    ),
 )
 
 WORDS = (

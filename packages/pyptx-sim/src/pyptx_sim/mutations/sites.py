@@ -14,6 +14,7 @@ from pyptx_ir.syntax.walk import children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
     from pyptx_ir.syntax.nodes import Module, Statement
 
 Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"

@@ -9,6 +9,7 @@ from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.findings import Finding
     from pyptx_sim.mutations.mutant import Mutant
