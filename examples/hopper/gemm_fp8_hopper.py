@@ -197,18 +197,19 @@ class Fp8Gemm:
             shared = Shared(self)
             tid = reg.from_(ptx.special.tid.x(), u32)
             leader = (tid < 32) & ptx.elect_sync()
+            warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
             with ptx.if_(leader):
                 shared.begin()
             ptx.cluster.sync()
 
-            with ptx.if_(tid < 128):
+            with ptx.if_(warpgroup == 0):
                 ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
                 with ptx.if_(leader):
                     self.produce(a, b, c, shared)
             with ptx.else_():
                 ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
                 steps = -(-a.shape[1] // BK)
-                self.consume(c, (scale_a, scale_b), shared, (tid >> 7) - 1, steps)
+                self.consume(c, (scale_a, scale_b), shared, warpgroup - 1, steps)
             ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
             ptx.ret()
 

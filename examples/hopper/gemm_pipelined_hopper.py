@@ -98,7 +98,7 @@ def gemm(a, b, c):
             fetch((a, b), (sA[stage], sB[stage]), full[stage], (row, column, stage * BK))
     ptx.bar.sync()
 
-    group = tid >> 7
+    group = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
     a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(sA), A.offset(mn=ROWS), times=group)
     b0 = ptx.wgmma.descriptor(sB)
     ring, freed = ptx.pipeline(STAGES), ptx.pipeline(STAGES)

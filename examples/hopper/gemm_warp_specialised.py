@@ -114,6 +114,7 @@ def gemm(a, b, c):
     row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()
+    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
 
     with ptx.if_(leader):
         for stage in range(STAGES):
@@ -122,13 +123,13 @@ def gemm(a, b, c):
         ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
     ptx.bar.sync()
 
-    with ptx.if_(tid < 128):
+    with ptx.if_(warpgroup == 0):
         ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
         with ptx.if_(leader):
             produce((a, b), tiles, barriers, row, column)
     with ptx.else_():
         ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-        group = (tid >> 7) - 1
+        group = warpgroup - 1
         acc = reg.wgmma_frag(m=ROWS, n=BN, dtype=f32)
         consume(acc, tiles, barriers, group, steps=-(-a.shape[1] // BK))
         store(acc, c, row + group * ROWS, column)

@@ -184,17 +184,18 @@ class GroupedGemm:
             shared = Shared(self)
             tid = reg.from_(ptx.special.tid.x(), u32)
             leader = (tid < 32) & ptx.elect_sync()
+            warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
             with ptx.if_(leader):
                 shared.begin()
             ptx.bar.sync()
 
-            with ptx.if_(tid < 128):
+            with ptx.if_(warpgroup == 0):
                 ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
                 with ptx.if_(leader):
                     self.produce(x, w, ends, shared)
             with ptx.else_():
                 ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-                self.consume(w, ends, y, shared, (tid >> 7) - 1, steps=-(-x.shape[1] // BK))
+                self.consume(w, ends, y, shared, warpgroup - 1, steps=-(-x.shape[1] // BK))
             ptx.ret()
 
         return grouped_gemm

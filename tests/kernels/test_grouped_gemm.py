@@ -92,4 +92,4 @@ def test_the_main_loop_is_what_the_hand_sees() -> None:
     assert copies.histogram["UTMALDG"] == 5
     touching = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "BAR", "MEMBAR"}
     assert not touching & (products.histogram.keys() | copies.histogram.keys())
-    assert max(len(products.opcodes), len(copies.opcodes)) <= 75
+    assert max(len(products.opcodes), len(copies.opcodes)) <= 65
