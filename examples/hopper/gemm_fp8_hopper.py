@@ -42,9 +42,11 @@ class Fp8Gemm:
     blocks: int = 132  # at most, in the grid
 
     def __post_init__(self) -> None:
-        """Refuse more consumers than there are registers for."""
+        """Refuse more consumers than there are registers for, and columns that cannot be stored."""
         if self.block_m not in {64, 128}:
             raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
+        if self.block_n % 64:
+            raise ValueError(f"block_n={self.block_n}: multiples of 64, which is what a store has")
 
     @property
     def threads(self) -> int:
@@ -247,8 +249,8 @@ class Reader:
 
     def __init__(self, plan: Fp8Gemm, shared: Shared) -> None:
         """Let each of the first lanes look after one block of the cluster."""
-        lane = ptx.special.laneid()
-        block = lane & (plan.cluster - 1)
+        lane = reg.from_(ptx.special.laneid(), u32)
+        block = ptx.min(u32, reg.scalar(u32), lane, plan.cluster - 1)
         self.ring, self.arrives = ptx.pipeline(plan.stages), lane < plan.cluster
         self.empty = ptx.mbarrier.array(ptx.cluster.map_shared_u32(shared.empty, block), 0, plan.stages)
 

@@ -47,12 +47,12 @@ class Gemm:
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Refuse more consumers than there are registers for, and shares of B that are no whole panels or patterns."""
+        """Refuse more consumers than there are registers for, and columns that cannot be stored or shared."""
         if self.block_m not in {64, 128}:
             raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
-        unit = (8 if self.b_major == "K" else 64) * self.cluster
+        unit = 64 if self.b_major == "K" else 64 * self.cluster  # a store has 64 columns, and so has a panel of B
         if self.block_n % unit:
-            raise ValueError(f"{self.cluster} blocks cannot share {self.block_n} columns of B: multiples of {unit}")
+            raise ValueError(f"block_n={self.block_n} for a cluster of {self.cluster}: multiples of {unit}")
 
     @property
     def threads(self) -> int:
@@ -250,8 +250,8 @@ class Reader:
 
     def __init__(self, plan: Gemm, shared: Shared) -> None:
         """Let each of the first lanes look after one block of the cluster."""
-        lane = ptx.special.laneid()
-        block = lane & (plan.cluster - 1)
+        lane = reg.from_(ptx.special.laneid(), u32)
+        block = ptx.min(u32, reg.scalar(u32), lane, plan.cluster - 1)
         self.ring, self.arrives = ptx.pipeline(plan.stages), lane < plan.cluster
         self.empty = ptx.mbarrier.array(ptx.cluster.map_shared_u32(shared.empty, block), 0, plan.stages)
 

@@ -76,7 +76,7 @@ PRODUCTS = (
     Product(HIGHPERF, {**SMALL, "b_major": "K", "block_n": 64}, ((700, 264, 200), (300, 72, 8)), copies=2),
     Product(HIGHPERF, {**SMALL, "cluster": 1, "block_m": 64, "block_n": 64}, ((200, 264, 200), (40, 72, 8)), copies=2),
     Product(HIGHPERF, {**SMALL, "cluster": 4, "block_n": 256, "blocks": 8}, ((700, 520, 72), (1, 8, 8)), copies=2),
-    Product(HIGHPERF, {"block_n": 192, "cluster": 1, "blocks": 3}, ((300, 400, 136),), copies=4),
+    Product(HIGHPERF, {"block_n": 192, "cluster": 3, "blocks": 6}, ((500, 400, 136),), copies=2),
     Product(FP8, {}, ((300, 136, 272), (1, 8, 16), (256, 128, 128)), copies=2, opcode="QGMMA"),
     Product(FP8, {"cluster": 1, "stages": 2, "blocks": 2}, ((300, 264, 656),), copies=2, opcode="QGMMA"),
 )
@@ -143,9 +143,17 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
         assert filling.histogram.keys() - COUNTING == {"UTMALDG", "SYNCS"}
 
 
-def test_columns_that_cannot_be_shared_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 blocks cannot share 64 columns of B: multiples of 128"):
-        import_module(f"examples.hopper.{HIGHPERF}").build_gemm(block_n=64)
+@pytest.mark.parametrize(
+    ("module", "sizes", "told"),
+    [
+        (HIGHPERF, {"block_n": 64}, "block_n=64 for a cluster of 2: multiples of 128"),
+        (HIGHPERF, {"block_n": 72, "b_major": "K"}, "block_n=72 for a cluster of 2: multiples of 64"),
+        (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
+    ],
+)
+def test_columns_that_cannot_be_shared_or_stored_are_refused(module: str, sizes: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        import_module(f"examples.hopper.{module}").build_gemm(**sizes)
 
 
 @pytest.mark.parametrize("module", [HIGHPERF, FP8])
