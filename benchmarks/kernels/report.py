@@ -86,12 +86,16 @@ def plot(runs: Sequence[Run], path: Path) -> None:
     axes.invert_yaxis()
     axes.axvline(1.0, color="black", linewidth=0.8)
     axes.set_xlabel("times as fast (1: as fast as the rival; grey: the device's copy of as many bytes)")
-    axes.set_title("\n".join(dict.fromkeys(_caption(run) for run in runs)), fontsize=8)
+    axes.margins(y=0.01)
+    axes.set_title(_caption(runs), fontsize=7, loc="left")
     figure.savefig(path, dpi=150)
 
 
-def _caption(run: Run) -> str:
-    return ", ".join(run.where[name] for name in ("date", "device", "versions") if name in run.where)
+def _caption(runs: Sequence[Run]) -> str:
+    """Return the devices and versions, each once, and of each run the date and the command."""
+    places = (", ".join(run.where.get(name, "") for name in ("device", "driver", "versions")) for run in runs)
+    calls = (f"{run.where.get('date', '')}  {run.where.get('command', '')}" for run in runs)
+    return "\n".join(dict.fromkeys([*places, *calls]))
 
 
 def write(folder: Path, *, with_plot: bool = True) -> str:
