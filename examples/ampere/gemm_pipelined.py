@@ -82,14 +82,19 @@ class Ring:
         self.columns -= columns
 
 
-def load_fragments(ring, stage, rows, columns, lane, *, trans=False):
-    """Load blocks of 16 x 16 of a stage: of their rows, lanes 0 to 15 name the left halves and 16 to 31 the right."""
-    offset = stage * ring.layout.stage_bytes
-    fragments = []
-    for row, column in ((row, column) for row in rows for column in columns):
-        fragments.append(reg.array(b32, 4))
-        source = ring.address(row + lane % 16, column + lane // 16 * CHUNK) + offset
-        ptx.ldmatrix(dst=fragments[-1], src=source, trans=trans)
+def name_row(ring, row, column, lane):
+    """Return the address that a lane gives to ldmatrix for the 16 x 16 at a row and a column of the first stage.
+
+    Lanes 0 to 15 name the left halves of the 16 rows, lanes 16 to 31 the right halves.
+    """
+    return ring.address(row + lane % 16, column + lane // 16 * CHUNK)
+
+
+def load_fragments(rows, offset, *, trans=False):
+    """Load a block of 16 x 16 for each of the addresses, in the stage that is `offset` bytes further on."""
+    fragments = [reg.array(b32, 4) for _ in rows]
+    for fragment, row in zip(fragments, rows, strict=True):
+        ptx.ldmatrix(dst=fragment, src=row + offset, trans=trans)
     return fragments
 
 
@@ -136,6 +141,9 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
         a_tiles, b_tiles = tiles(dtype)
         a_ring = Ring(a_tiles, thread, pa, (M, K), (top, 0))
         b_ring = Ring(b_tiles, thread, pb, (K, N), (0, left))
+        steps, blocks = range(0, STEP, 16), range(0, WARP, 16)
+        a_rows = [[name_row(a_ring, row + block, step, lane) for block in blocks] for step in steps]
+        b_rows = [[name_row(b_ring, step, column + block, lane) for block in blocks] for step in steps]
         sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
         types = {"dtype_d": f32, "dtype_a": dtype, "dtype_b": dtype, "dtype_c": f32}
 
@@ -152,14 +160,13 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
             ptx.bar.sync(0)
             fill(filling)
             advance(filling)
-            for step in range(0, STEP, 16):
-                a = load_fragments(a_ring, reading, [row + i for i in range(0, WARP, 16)], [step], lane)
-                columns = [column + j for j in range(0, WARP, 16)]
+            for a_row, b_row in zip(a_rows, b_rows, strict=True):
+                a = load_fragments(a_row, reading * a_tiles.stage_bytes)
                 # Transposed on the way, and of 16 columns: the fragments of two neighbours of eight.
-                pairs = load_fragments(b_ring, reading, [step], columns, lane, trans=True)
+                pairs = load_fragments(b_row, reading * b_tiles.stage_bytes, trans=True)
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
-                for blocks, left_factor in zip(sums, a, strict=True):
-                    for c, right_factor in zip(blocks, b, strict=True):
+                for row_of_sums, left_factor in zip(sums, a, strict=True):
+                    for c, right_factor in zip(row_of_sums, b, strict=True):
                         ptx.mma.sync(shape=SHAPE, **types, d=c, a=left_factor, b=right_factor, c=c)
             advance(reading)
         ptx.cp.async_.wait_all()
