@@ -1,8 +1,10 @@
 """SwiGLU: `Y = G * sigmoid(G) * U`, elementwise over two matrices, in f32 (`swiglu`) and bf16 (`swiglu_bf16`).
 
-Rows mean nothing here: the matrices are arrays of 16-byte vectors, four of each to a thread, 512 to a block. All loads
-are issued before the first is used, so that the memory system has eight per thread to overlap, 128 bytes: with the 1024
-threads and more that an SM holds, five times what keeps the memory busy (`rows.py` has the reasoning).
+Rows mean nothing here: the matrices are arrays of 16-byte vectors, four of each to a thread, 512 to a block. A thread
+starts its eight loads, 128 bytes, before it needs the first (of bf16, five of them): with 1024 threads on an SM that is
+five times what keeps the memory busy (`rows.py` has the reasoning). Left alone, ptxas would aim at 32 registers, for
+2048 threads, and put the last loads behind the first products; `minnctapersm` tells it that eight blocks, with 64
+registers, will do.
 
     python examples/hopper/swiglu.py
 """
@@ -27,6 +29,7 @@ THREADS = 128
 STEPS = 4  # loads in flight per input
 CHUNK = THREADS * STEPS  # vectors of a block
 LOG2_E = math.log2(math.e)
+BOUNDS = (("maxntid", (THREADS, 1, 1)), ("minnctapersm", (8,)))
 
 
 def blocks(elements: int, dtype: PtxType) -> int:
@@ -73,6 +76,7 @@ def multiply(dtype: PtxType, Gate, Up, Y) -> None:
     grid=lambda M, F: blocks(M * F, f32),
     block=THREADS,
     arch="sm_90a",
+    raw_directives=BOUNDS,
 )
 def swiglu(Gate, Up, Y):
     """Multiply `Up` by the SiLU of `Gate`; M * F must be a multiple of 4."""
@@ -85,6 +89,7 @@ def swiglu(Gate, Up, Y):
     grid=lambda M, F: blocks(M * F, bf16),
     block=THREADS,
     arch="sm_90a",
+    raw_directives=BOUNDS,
 )
 def swiglu_bf16(Gate, Up, Y):
     """Multiply `Up` by the SiLU of `Gate`; M * F must be a multiple of 8."""
