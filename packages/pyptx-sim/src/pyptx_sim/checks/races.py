@@ -72,11 +72,8 @@ class RaceChecker(Observer):
     def wave_started(self) -> None:
         """Forget shared memory and the old warps; global memory stays, written by warps of an earlier wave."""
         self._first_warp += self._view.warps
-        self._warp_clocks.next_wave()
-        self._lane_clocks.next_wave()
-        self._work.next_wave()
-        self._crossings.next_wave()
-        self._maps.next_wave()
+        for part in (self._warp_clocks, self._lane_clocks, self._work, self._crossings, self._maps):
+            part.next_wave()
         shared = self._shadows.get("shared")
         if shared is not None:
             shared.clear()

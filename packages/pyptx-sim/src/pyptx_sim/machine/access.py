@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.errors import MemoryFault
+from pyptx_sim.machine.autopsy import why_early
 from pyptx_sim.machine.lanes import WARP, pick, spread
 from pyptx_sim.program.program import ALL_BYTES
 from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS
@@ -150,7 +151,7 @@ class Access:
         warp = int(lanes.warps(np.array([row]))[0])
         thread, why = wave.geometry.thread_name(warp, lane), ""
         if memory.space == "shared":
-            why = wave.mbarriers.why_early(warp)
+            why = why_early(wave, warp)
         wave.machine.log.report(
             "uninitialised-memory",
             f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "

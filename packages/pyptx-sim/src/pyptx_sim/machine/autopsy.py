@@ -31,6 +31,19 @@ def describe_wait(wave: Wave, strand: int) -> str | None:
     return f"{text}; {_who(wave, known)}"
 
 
+def why_early(wave: Wave, warp: int) -> str:
+    """Say so if the last wait of a warp returned at once, because its mbarrier had not ended any phase."""
+    fresh = wave.mbarriers.fresh.get(warp)
+    if fresh is None:
+        return ""
+    offset, pc = fresh
+    line, name = wave.machine.program.line(pc), wave.mbarriers.name(offset)
+    return (
+        f": the wait at PTX line {line} returned at once, for {name} had ended no phase, and parity 1 stands for the one "
+        "before the first"
+    )
+
+
 def guilt(wave: Wave, strand: int) -> tuple[int, int]:
     """Return a key by which strands of a deadlock are sorted: first those whose wait is the likeliest reason.
 

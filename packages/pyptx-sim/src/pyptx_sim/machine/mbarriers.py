@@ -89,14 +89,16 @@ class Mbarriers:
     that could run was told "not yet" since something last went on.
     """
 
-    __slots__ = ("_asked", "_fresh", "_objects", "_wave", "executed", "in_vain", "parked", "waits")
+    __slots__ = ("_asked", "_objects", "_wave", "executed", "fresh", "in_vain", "parked", "waits")
 
     def __init__(self) -> None:
         """Begin with none."""
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self._fresh: dict[int, tuple[int, int] | None] = {}  # by warp: the object and pc of such a wait, if it was one
+        self.fresh: dict[
+            int, tuple[int, int] | None
+        ] = {}  # by warp: object and pc of its last wait, if no phase had ended
         self.executed: set[int] = set()  # pcs that have signalled any object
         self.in_vain = 0
         self._asked: set[tuple[int, int, int]] = set()  # warps, with the objects and phases they have waited for
@@ -345,21 +347,9 @@ class Mbarriers:
         known, observers = self._objects.get(offset), self._wave.machine.observers
         if known is not None:
             fresh = (offset, pc) if known.phase == 0 else None
-            self._fresh.update((warp, fresh) for warp in warps.tolist())
+            self.fresh.update((warp, fresh) for warp in warps.tolist())
             if observers.active:
                 observers.acquire(offset, known.phase - 1, warps, pc)
-
-    def why_early(self, warp: int) -> str:
-        """Say so if the last wait of a warp returned at once, because its mbarrier had not ended any phase."""
-        fresh = self._fresh.get(warp)
-        if fresh is None:
-            return ""
-        offset, pc = fresh
-        line = self._wave.machine.program.line(pc)
-        return (
-            f": the wait at PTX line {line} returned at once, for {self.name(offset)} had ended no phase, and parity 1 "
-            "stands for the one before the first"
-        )
 
     def phase(self, offset: int) -> int:
         """Return the current phase of an object; 0 for none."""
