@@ -39,8 +39,8 @@ def why_early(wave: Wave, warp: int) -> str:
     offset, pc = fresh
     line, name = wave.machine.program.line(pc), wave.mbarriers.name(offset)
     return (
-        f": the wait at PTX line {line} returned at once, for {name} had ended no phase, and parity 1 stands for the one "
-        "before the first"
+        f": the wait at PTX line {line} returned at once, for {name} had ended no phase, and parity 1 stands for "
+        "the one before the first"
     )
 
 

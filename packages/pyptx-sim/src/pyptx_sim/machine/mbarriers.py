@@ -98,7 +98,7 @@ class Mbarriers:
         self.waits: dict[int, Wait] = {}
         self.fresh: dict[
             int, tuple[int, int] | None
-        ] = {}  # by warp: object and pc of its last wait, if no phase had ended
+        ] = {}  # by warp: where it last waited, if no phase had ended
         self.executed: set[int] = set()  # pcs that have signalled any object
         self.in_vain = 0
         self._asked: set[tuple[int, int, int]] = set()  # warps, with the objects and phases they have waited for
