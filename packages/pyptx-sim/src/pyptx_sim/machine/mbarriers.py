@@ -57,6 +57,14 @@ class Mbarrier:
         """Whether nothing is pending in the current phase."""
         return self.pending == 0 and self.bytes == 0
 
+    def take(self, count: int, pc: int, *, drops: bool) -> None:
+        """Count arrivals; `drops`: expect so many fewer from the next phase on."""
+        self.pending -= count
+        self.arrivals[pc] += count
+        self.came += count
+        if drops:
+            self.expected -= count
+
     def state(self) -> int:
         """Return what an arrival returns if it comes now."""
         return self.phase << _COUNT_BITS | self.pending
@@ -214,11 +222,7 @@ class Mbarriers:
             if count > known.pending or (drops and count > known.expected):
                 self._too_many(offset, known, count, pc)
                 continue
-            known.pending -= count
-            known.arrivals[pc] += count
-            known.came += count
-            if drops:
-                known.expected -= count
+            known.take(count, pc, drops=drops)
             if known.complete:
                 if stays:
                     self._must_not_complete(offset, pc)
