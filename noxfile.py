@@ -51,6 +51,8 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "tests/kernels",
     "tests/mutations",
     "packages/pyptx-arch-hopper/tests/test_simulated_products.py",
+    "packages/pyptx-sim/tests/test_tensor_columns.py",
+    "packages/pyptx-sim/tests/test_timeline.py",
 )
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
