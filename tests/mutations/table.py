@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "planted-faults.md"
 COMMAND = "python -m tests.mutations"
 ABOUT = """\
-Each row is a fault that [`pyptx_sim.mutations`](mutations.md) plants into a kernel that works: the change, the line that
-it changes, and the finding that says so, under every schedule, at the lines that it must name. The kernels lie in
-`tests/mutations/subjects/`; their first lines say what they do. What a rule means stands among the [findings](findings.md).
+Each row is a fault that [`pyptx_sim.mutations`](mutations.md) plants into a kernel that works: the change, the line of
+it, and the finding that says so, under every schedule, at the lines that it must name. The kernels lie in
+`tests/mutations/subjects/`; their first lines say what they do. What a rule means is said among the
+[findings](findings.md).
 """
 
 

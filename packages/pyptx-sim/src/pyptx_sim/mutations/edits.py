@@ -97,7 +97,7 @@ def no_wait(site: Site) -> Iterator[Change]:
     """Leave a wait out, with the branch that tries it again."""
     again = _retry(site)
     if again is not None:
-        yield {site.at: (_nothing(site.instruction),), again[0]: (_nothing(again[1]),)}
+        yield {at: (_nothing(site.body[at]),) for at in range(site.at, again[0] + 1)}
 
 
 # --- order ----------------------------------------------------------------------------------------

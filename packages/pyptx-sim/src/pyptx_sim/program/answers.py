@@ -34,7 +34,7 @@ def answer_is_read(program: Program, pc: int) -> bool:
             continue
         seen.add(at)
         site = program.sites[at]
-        if _reads(site.instruction, name) or _leads_away(program, site):
+        if (_reads(site.instruction, name) and not _goes_on(program, site)) or _leads_away(program, site):
             return True
         if not _overwrites(site.instruction, name):
             ways += _following(program, site)
@@ -45,6 +45,11 @@ def _reads(node: Instruction, name: str) -> bool:
     sources = node.operands if node.opcode[0] in {"st", "red", "bar", "barrier"} else node.operands[1:]
     guarded = node.guard is not None and node.guard.register == name
     return guarded or any(name in _names(operand) for operand in sources)
+
+
+def _goes_on(program: Program, site: Site) -> bool:
+    """Tell whether a branch leads to what stands behind it, whatever its guard says."""
+    return set(_following(program, site)) == {site.pc + 1} and site.instruction.opcode[0] == "bra"
 
 
 def _leads_away(program: Program, site: Site) -> bool:
