@@ -34,6 +34,7 @@ class Crossings:
         self._made: dict[int, tuple[int, int, int]] = {}  # by place: warp, time, pc
         self._uses: dict[int, dict[int, tuple[int, int]]] = {}  # by place and warp: time, pc
         self._arrivals: dict[tuple[int, int], tuple[int, int]] = {}  # by place and a warp of another block: time, pc
+        self._seen: dict[int, NDArray[np.bool_]] = {}  # by place: which warps are known to know that
         self._inits: int | None = None  # the first of a column for each warp: what fence.mbarrier_init told
 
     def next_wave(self) -> None:
@@ -41,6 +42,7 @@ class Crossings:
         self._made.clear()
         self._uses.clear()
         self._arrivals.clear()
+        self._seen.clear()
 
     # --- work -----------------------------------------------------------------------------------
 
@@ -145,6 +147,7 @@ class Crossings:
     def made(self, place: int, warp: int, pc: int) -> None:
         """Note who has initialised an mbarrier, and when."""
         self._made[place] = (warp, int(self._clocks.now[warp]), pc)
+        self._seen[place] = np.zeros(self._view.warps, np.bool_)
 
     def used(self, place: int, warps: Offsets, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
@@ -152,13 +155,15 @@ class Crossings:
         for user in warps.tolist():
             uses[user] = (int(self._clocks.now[user]), pc)
         made = self._made.get(place)
-        if made is None:
+        if made is None or self._seen[place][warps].all():
             return
         warp, time, other_pc = made
         known = self._clocks.known[warps, warp] >= time
         if self._inits is not None:
             known |= self._clocks.known[warps, self._inits + warp] >= time
-        late = warps[~known & (warps != warp)]
+        known |= warps == warp
+        self._seen[place][warps] |= known
+        late = warps[~known]
         if len(late):
             name = name_of(self._view, int(late[0]))
             where = self._view.describe("shared", place)

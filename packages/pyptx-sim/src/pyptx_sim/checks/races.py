@@ -23,6 +23,7 @@ from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
+from pyptx_sim.machine.lanes import distinct
 from pyptx_sim.observer import Observer
 
 if TYPE_CHECKING:
@@ -89,14 +90,14 @@ class RaceChecker(Observer):
 
     def fence(self, warps: Offsets, scope: str, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Freeze what the warps know, for a release to the warps of the scope."""
-        self._warp_clocks.fence(np.unique(warps), scope)
+        self._warp_clocks.fence(distinct(warps), scope)
 
     def signal(self, place: int, phase: int, warps: Offsets, pc: int, *, relaxed: bool = False) -> None:
         """Leave what the warps know at a phase of an mbarrier."""
         columns = self._crossings.init_columns() if relaxed else slice(None)
         if place >= 0:
             self._crossings.arrived(place, warps, pc)
-        self._warp_clocks.signal(place, phase, np.unique(warps), columns)
+        self._warp_clocks.signal(place, phase, distinct(warps), columns)
 
     def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Take what was left there; lanes of a warp that all come this way have met."""
@@ -121,11 +122,11 @@ class RaceChecker(Observer):
 
     def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
         """Let the async proxy see what the warps know."""
-        self._work.proxy_fence(np.unique(warps), spaces)
+        self._work.proxy_fence(distinct(warps), spaces)
 
     def map_released(self, warps: Offsets) -> None:
         """Let the proxy of tensor maps see what the warps know."""
-        self._maps.released(np.unique(warps))
+        self._maps.released(distinct(warps))
 
     def map_acquired(self, place: int, warps: Offsets) -> None:
         """Note what the warps know of releases to the proxy of tensor maps."""

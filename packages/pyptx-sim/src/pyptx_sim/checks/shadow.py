@@ -79,9 +79,13 @@ class Table:
 
     def split(self, factor: int) -> None:
         """Make `factor` granules of each, all with its row."""
-        self._rows = np.repeat(self._rows, factor)
-        if self._high >= 0:
-            self._low, self._high = self._low * factor, self._high * factor + factor - 1
+        old, self._rows = self._rows, np.zeros(len(self._rows) * factor, np.complex128)
+        if self._high < 0:
+            self._low = len(self._rows)
+            return
+        touched = np.repeat(old[self._low : self._high + 1], factor)
+        self._low, self._high = self._low * factor, self._high * factor + factor - 1
+        self._rows[self._low : self._high + 1] = touched
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.threads import Threads, by_offset, in_shared
 from pyptx_sim.machine.access import Access
-from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.lanes import WARP, distinct
 from pyptx_sim.machine.mbarriers import BYTES, GIVES_UP, Wait, pending_of, phase_of
 from pyptx_sim.program.answers import answer_is_read
 
@@ -219,7 +219,7 @@ class _Waiting:
             answers = self._answers(wave, part, threads)
             done[threads.positions, threads.columns] = answers
             self._note(wave, threads, answers)
-            failing = np.unique(threads.warps[~answers])
+            failing = distinct(threads.warps[~answers])
             failing = failing[~np.isin(failing, [*threads.warps[answers], *giving_up])]
             places = [(warp, int(threads.offsets[threads.warps == warp][0])) for warp in failing.tolist()]
             parked.update(place for place in places if not first_asked(*place))
@@ -231,19 +231,19 @@ class _Waiting:
         answers = np.zeros(len(threads), np.bool_)
         for offset, index in by_offset(threads):
             if wave.machine.observers.active:
-                wave.machine.observers.barrier_used(offset, np.unique(threads.warps[index]), wave.pc)
-            for value in np.unique(phases[index]).tolist():
+                wave.machine.observers.barrier_used(offset, distinct(threads.warps[index]), wave.pc)
+            for value in distinct(phases[index]).tolist():
                 same = index[phases[index] == value]
                 phase = value if self._parity else phase_of(value)
                 answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
                 if answers[same[0]] and self._acquires:
-                    wave.mbarriers.acquire(offset, np.unique(threads.warps[same]), wave.pc)
+                    wave.mbarriers.acquire(offset, distinct(threads.warps[same]), wave.pc)
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:
         """Remember who waits for what, for the autopsy of a deadlock."""
         waits = wave.mbarriers.waits
-        for warp in np.unique(threads.warps[answers]).tolist():
+        for warp in distinct(threads.warps[answers]).tolist():
             waits.pop(warp, None)
         warps, first = np.unique(threads.warps[~answers], return_index=True)
         for warp, offset in zip(warps.tolist(), threads.offsets[~answers][first].tolist(), strict=True):

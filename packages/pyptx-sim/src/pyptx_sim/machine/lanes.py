@@ -106,6 +106,11 @@ class Lanes:
         return Lanes(self.rows, mask, self.height, whole=False) if mask.any() else None
 
 
+def distinct(values: IntArray) -> IntArray:
+    """Return the different values in order; whether all are one is looked at first, which is cheaper than sorting."""
+    return values[:1] if len(values) and (values == values[0]).all() else np.unique(values)
+
+
 def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
     """Return the entries of a `[rows|1, 32|1]` array at the given places, one for each."""
     if values.size == 1:

@@ -104,9 +104,7 @@ class Mbarriers:
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self.fresh: dict[
-            int, tuple[int, int] | None
-        ] = {}  # by warp: where it last waited, if no phase had ended
+        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: where it last waited, if no phase had ended
         self.executed: set[int] = set()  # pcs that have signalled any object
         self.in_vain = 0
         self._asked: set[tuple[int, int, int]] = set()  # warps, with the objects and phases they have waited for
