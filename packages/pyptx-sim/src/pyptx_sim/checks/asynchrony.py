@@ -164,6 +164,19 @@ class AsyncRaces:
         unseen: NDArray[np.bool_] = self._clocks.known[warps, first + others] < times
         return unseen
 
+    def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
+        """Return the pc of the last work that wrote what `touch` reads, each with the first offset of a run of it."""
+        marks = self._marks.get(touch.space)
+        if marks is None or not len(touch.offsets):
+            return []
+        at, owners = marks.granules(touch.offsets, touch.size)
+        last = marks.write.touched(at)
+        if last is None:
+            return []
+        heads = _heads(last, owners * 0)
+        heads = heads[last[heads, WARP] != NOBODY]
+        return [(int(at[head]) * marks.granule, int(last[head, PC])) for head in heads.tolist()]
+
     # --- what work does -------------------------------------------------------------------------
 
     def issue(self, work: Work) -> None:

@@ -15,6 +15,7 @@ HINTS: Final = {
     "mbarrier-inval": "let all waits return, and a barrier of the block order them, before one thread invalidates it",
     "missing-tensormap-fence": "behind the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), "
     "an order between the threads, and before the copy fence.proxy.tensormap::generic.acquire of the map's 128 bytes",
+    "matrix-descriptor": "describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
     "mbarrier-unsynchronised": "let everybody see the initialisation: a barrier of the block; across blocks "
     "fence.mbarrier_init and a barrier of the cluster",
     "exited-block": "end with a barrier of the cluster, so that no block ends while others use its shared memory",

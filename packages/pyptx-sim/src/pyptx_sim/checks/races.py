@@ -23,6 +23,7 @@ from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
+from pyptx_sim.checks.swizzles import Swizzles
 from pyptx_sim.machine.lanes import distinct
 from pyptx_sim.observer import Observer
 
@@ -65,6 +66,7 @@ class RaceChecker(Observer):
         self._first_warp = 1 - view.warps  # of this wave, in the numbering through all waves
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self._work = AsyncRaces(view, self._warp_clocks, self._report_work)
+        self._swizzles = Swizzles(view, self._work, self._report_work)
         self._crossings = Crossings(view, self._warp_clocks, self._work, self._report_work)
         self._maps = MapFences(view, self._warp_clocks, self._report_work)
 
@@ -141,6 +143,7 @@ class RaceChecker(Observer):
             elif shadow is not None and len(touch.offsets):
                 self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp, self._group)
         self._crossings.signalled(work)
+        self._swizzles.issued(work, self._shadows.get("shared"))
         self._work.issue(work)
 
     def follows(self, ticket: int, warps: Offsets) -> None:

@@ -87,7 +87,10 @@ def tell_products(wave: Wave, products: Products, ticket: int) -> None:
             continue
         where = offsets(matrices, extent).reshape(len(products), -1)
         owners = np.repeat(np.arange(len(products)), where.shape[1])
-        touches.append(Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners))
+        panel = matrices[0][0].swizzle
+        touches.append(
+            Touch("shared", writes=False, offsets=where.reshape(-1), size=_PIECE, owners=owners, panel=panel)
+        )
     lanes = np.zeros(len(products), np.int64)
     _issued(wave, ticket, "wgmma", (products.warps[:, 0], lanes, products.numbers), tuple(touches), proxy=True)
 
@@ -127,4 +130,5 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
         pieces = np.unique(offsets // _WORD) * _WORD
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
-    return Touch(cast("Space", side.space), writes, pieces, size, owners, barriers, atomic)
+    space = cast("Space", side.space)
+    return Touch(space, writes, pieces, size, owners, barriers, atomic, panel=side.panel)

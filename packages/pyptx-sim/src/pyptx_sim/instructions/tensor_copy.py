@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -192,7 +193,7 @@ class _Boxes:
             bulk.issue(box, (tensor,), (), described.bytes, known, fill, update, map_at=thread.map_at)
             return
         shifts = aims(wave, bulk.warp, thread.mask)
-        targets = tuple(Elements("shared", box.arena, box.dtype, box.index + shift // unit) for shift in shifts)
+        targets = tuple(replace(box, index=box.index + shift // unit) for shift in shifts)
         barriers = tuple(thread.barrier + shift for shift in shifts)
         convert = described.rounded if described.rounds else None
         bulk.issue(
@@ -265,4 +266,4 @@ def _box(wave: Wave, described: Descriptor, shared: int, step: int) -> Elements 
         )
         return None
     offsets = described.shared_offsets(start, step) + base
-    return Elements("shared", memory.arena, dtype_of_unit(step), offsets // step)
+    return Elements("shared", memory.arena, dtype_of_unit(step), offsets // step, described.panel)

@@ -70,6 +70,13 @@ class Descriptor:
         """How many bytes a copy has in shared memory, those out of bounds included."""
         return math.prod(self.shape) * self.map.itemsize
 
+    @cached_property
+    def panel(self) -> int:
+        """The bytes of a row inside which the swizzle exchanges chunks of 16: 16 for none, 0 for larger atoms."""
+        if self.map.atom:
+            return 0
+        return int(self.map.swizzle_name.partition("B")[0]) if self.map.swizzle else _CHUNK
+
     def fill(self, unit: int) -> Array:
         """Return what stands for `unit` bytes out of bounds."""
         data = bytes(unit) if FILLS[self.map.fill] == "zeros" else _NAN * (unit // len(_NAN))

@@ -27,12 +27,16 @@ Convert: TypeAlias = Callable[[Array], Array]
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Some elements of an arena, in order: `index` counts elements of `dtype` from its start."""
+    """Some elements of an arena, in order: `index` counts elements of `dtype` from its start.
+
+    `panel` is the width of the swizzle by which they lie there, 16 for none; None if they are no box of a tensor.
+    """
 
     space: str
     arena: Arena
     dtype: DType
     index: IntArray
+    panel: int | None = None
 
     @property
     def offsets(self) -> IntArray:

@@ -1,0 +1,120 @@
+"""What the simulator says of products that read the wrong way, or that not all warps issue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pyptx_dsl import ptx, reg, smem
+from pyptx_dsl.decorator import kernel
+from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.specs import Tile
+from pyptx_dsl.types import bf16, f32, u32, u64
+
+if TYPE_CHECKING:
+    from pyptx_dsl.kernel import Kernel
+
+A = SharedTile(bf16, (64, 64))
+B = SharedTile(bf16, (64, 64), major="MN")
+DISTANCES = {"leading_byte_offset": 16, "stride_byte_offset": 1024}
+SCHEDULES = [{}, {"seed": 3}, {"late": True}]
+
+
+def multiply(fault: str) -> Kernel:
+    """Return a product of two tiles that TMA brings, with a fault, or without any."""
+
+    def product(a: object, b: object, c: object) -> None:
+        sA, sB, full = smem.tile(A), smem.tile(B), smem.mbarrier(1)
+        tid, acc = reg.from_(ptx.special.tid.x(), u32), reg.wgmma_frag(m=64, n=64, dtype=f32)
+        with ptx.if_(tid == 0):
+            ptx.mbarrier.init(full[0], 1)
+            ptx.fence.proxy_async_shared_cta()
+            ptx.mbarrier.arrive_expect_tx(full[0], A.stage_bytes + B.stage_bytes)
+            ptx.cp.async_.bulk.tensor_2d(dst=sA, src=a, coord=(0, 0), mbar=full[0])
+            ptx.cp.async_.bulk.tensor_2d(dst=sB, src=b, coord=(0, 0), mbar=full[0])
+        ptx.bar.sync(0)
+        ptx.mbarrier.wait(full[0], 0)
+        descriptor = ptx.wgmma.descriptor(sA)
+        if fault == "another swizzle":
+            descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 512}, swizzle=2)
+        if fault == "a row too far":
+            descriptor = ptx.wgmma.make_descriptor(ptx.addr(sA, 128), **DISTANCES, swizzle=1)
+        if fault == "onto itself":
+            descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 512}, swizzle=1)
+        if fault == "out of memory":
+            descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 65536}, swizzle=1)
+        if fault == "of two minds":
+            high = reg.scalar(u64)
+            ptx.cvt(u64, u32, high, (tid >> 6) * 2)
+            descriptor = descriptor + high
+        with ptx.if_(tid < (96 if fault == "three warps" else 128)):
+            ptx.wgmma.fence()
+            for k in range(0, 64, 16):
+                ptx.wgmma.mma_async(
+                    shape=(64, 64, 16),
+                    dtype_d=f32,
+                    dtype_a=bf16,
+                    dtype_b=bf16,
+                    d=acc,
+                    a=descriptor,
+                    b=sB,
+                    a_k_offset=A.offset(k=k),
+                    b_k_offset=B.offset(k=k),
+                    scale_d=k > 0,
+                    trans_b=1,
+                )
+            ptx.wgmma.commit_group()
+            ptx.wgmma.wait_group(0)
+        held, (pc,) = ptx.wgmma.fragment(shape=(64, 64, 16), operand="d", dtype=f32), ptx.global_ptrs(c)
+        for i in range(0, held.count, 2):
+            place = held.row(tid, i) * 64 + held.column(tid, i)
+            ptx.inst.st.global_.v2.f32(ptx.addr(pc + place * 4), acc[i : i + 2])
+        ptx.ret()
+
+    specs = (A.tma_tile(64, 64), B.tma_tile(64, 64))
+    return kernel(product, in_specs=specs, out_specs=(Tile(64, 64, f32),), grid=1, block=128, arch="sm_90a")
+
+
+def simulate(fault: str, **schedule: Any) -> Any:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((64, 64)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    result = multiply(fault).simulate(a, b, checks="all", **schedule)
+    return result, a.astype(np.float64) @ b.astype(np.float64)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_a_product_without_a_fault_is_right_and_clean(schedule: dict[str, Any]) -> None:
+    result, expected = simulate("", **schedule)
+    assert result.findings == ()
+    np.testing.assert_allclose(result.outputs[0], expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule", "words"),
+    [
+        (
+            "another swizzle",
+            "matrix-descriptor",
+            "a swizzle of 64 bytes, and a tensor copy wrote it by a swizzle of 128",
+        ),
+        ("a row too far", "matrix-descriptor", "begins in row 1 of its pattern"),
+        ("onto itself", "matrix-descriptor", "overlaps itself"),
+        ("out of memory", "out-of-bounds", "a matrix of 64 x 16"),
+        ("of two minds", "matrix-descriptor", "different descriptors"),
+    ],
+)
+def test_a_wrong_descriptor_is_found(fault: str, rule: str, words: str) -> None:
+    result, _ = simulate(fault)
+    found = [finding for finding in result.findings if finding.rule == rule and words in finding.message]
+    assert found, [str(finding) for finding in result.findings]
+    assert all(finding.hint and finding.origin[0].file == __file__ for finding in found)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_a_warpgroup_waits_for_all_of_its_warps(schedule: dict[str, Any]) -> None:
+    result, _ = simulate("three warps", **schedule)
+    (finding,) = (finding for finding in result.findings if finding.rule == "deadlock")
+    assert "waits for the others of its warpgroup: warp 3, which has exited" in finding.message
