@@ -43,6 +43,23 @@ def late(where: str) -> Late:
     return Late(where)
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A kernel that a function of an example builds with these sizes, when it is first called."""
+
+    where: str
+    sizes: tuple[tuple[str, int | str], ...]
+
+    def __call__(self, *inputs: object) -> Any:  # noqa: ANN401 - whatever the kernel returns
+        """Run it; the example keeps what it has built."""
+        return late(self.where)(**dict(self.sizes))(*inputs)
+
+
+def built(where: str, **sizes: int | str) -> Built:
+    """Name the kernel that the function at `where` builds with these sizes, when it is first called."""
+    return Built(where, tuple(sizes.items()))
+
+
 @dataclass(slots=True)
 class Compiled:
     """A function that torch compiles when it is first called."""

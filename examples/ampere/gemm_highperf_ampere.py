@@ -184,9 +184,9 @@ def store_tile(ring, thread, threads, pointer, shape, origin, rows):
 
 
 @cache
-def build_gemm_highperf(dtype=bf16, config=None, arch="sm_80"):
-    """Return the kernel for bf16 or f16 matrices; a smaller `config` suits small products."""
-    cut = config or Config()
+def build_gemm_highperf(dtype=bf16, arch="sm_80", **sizes: int):
+    """Return the kernel for bf16 or f16 matrices, cut as `Config(**sizes)` says: smaller tiles suit small products."""
+    cut = Config(**sizes)
     a_layout = SharedTile(dtype, (cut.m, cut.k), stages=cut.stages)
     b_layout = SharedTile(dtype, (cut.k, cut.n), major="MN", stages=cut.stages)
     threads = cut.warps * 32

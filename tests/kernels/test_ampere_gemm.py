@@ -45,15 +45,15 @@ class Step:
         return self.build(**self.options, **options)
 
 
-SMALL = Config(m=128, n=64, k=32, stages=4)
-WIDE = Config(m=128, n=128, k=64, stages=3)
+SMALL = {"m": 128, "n": 64, "k": 32, "stages": 4}
+WIDE = {"m": 128, "n": 128, "k": 64, "stages": 3}
 highperf = gemm_highperf_ampere.build_gemm_highperf
 LADDER = (
     Step("simple", gemm_simple.build_gemm, unit=1, products=2 * 8, copies=0),
     Step("pipelined", gemm_pipelined.build_gemm_pipelined, unit=8, products=2 * 32, copies=8),
     Step("highperf", highperf, unit=8, products=2 * 32, copies=6),
-    Step("highperf 128x64", highperf, unit=8, products=2 * 32, copies=12, options={"config": SMALL}),
-    Step("highperf 128x128x64", highperf, unit=8, products=4 * 32, copies=16, options={"config": WIDE}),
+    Step("highperf 128x64", highperf, unit=8, products=2 * 32, copies=12, options=SMALL),
+    Step("highperf 128x128x64", highperf, unit=8, products=4 * 32, copies=16, options=WIDE),
 )
 # M, and N and K in units of 1 or 8: less than a tile, edges everywhere, more than a tile of each
 SIZES = ((1, 1, 1), (7, 3, 5), (65, 9, 17), (129, 17, 4), (260, 33, 13), (256, 32, 32))

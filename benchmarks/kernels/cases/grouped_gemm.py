@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kernels.case import Case, late
-from benchmarks.kernels.cases.hopper_gemm import TOLERANCE, built
+from benchmarks.kernels.case import Case, built, late
+from benchmarks.kernels.cases.hopper_gemm import TOLERANCE
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kernels.case import Case, late, matmul_bytes, normal
+from benchmarks.kernels.case import Case, built, late, matmul_bytes, normal
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -18,23 +18,6 @@ HIGHPERF = "examples.hopper.gemm_highperf_hopper"
 def reference(a: Tensor, b: Tensor) -> Tensor:
     """Return the product in float64."""
     return a.double() @ b.double()
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A kernel that a function of an example builds with these sizes, when it is first called."""
-
-    where: str
-    sizes: tuple[tuple[str, int | str], ...]
-
-    def __call__(self, *inputs: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
-        """Run it; the example keeps what it has built."""
-        return late(self.where)(**dict(self.sizes))(*inputs)
-
-
-def built(where: str, **sizes: int | str) -> Built:
-    """Name the kernel that `where` builds with these sizes."""
-    return Built(where, tuple(sizes.items()))
 
 
 def product(name: str, kernel: Any, shape: tuple[int, int, int], goal_us: float | None = None) -> Case:  # noqa: ANN401 - late, or built
