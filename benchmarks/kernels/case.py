@@ -114,7 +114,7 @@ class Case:
     tensor or a tuple of tensors. They allocate what they return, and wait for nothing, so that they can be captured in
     a CUDA graph. The kernel's result is compared with the reference's (computed in float64, or float32 where float64
     is too large for the device): `tolerance` bounds the largest difference over the largest magnitude, output by
-    output.
+    output. Rivals are held to it too, and may leave out the last of several outputs.
 
     `bytes` is the least that must cross the memory bus, read and written; `flops` counts a multiply-add as two.
     `goal_us` is the time of FACTS.md, None where it names none; `small` draws inputs small enough for the simulator,

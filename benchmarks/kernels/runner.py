@@ -108,7 +108,7 @@ def _contestants(
     absent: dict[str, str] = {}
     for name, rival in case.rivals.items():
         try:
-            error = error_of(rival(*sets[0]), expected)
+            error = _rival_error(rival(*sets[0]), expected)
             if error <= case.tolerance:
                 contestants[name] = gpu.replay(device, rival, sets)
             else:
@@ -116,6 +116,14 @@ def _contestants(
         except Exception as failure:  # noqa: BLE001 - it is not here, or does not take such inputs
             absent[name] = _told(failure)
     return contestants, absent
+
+
+def _rival_error(actual: Output, expected: Output) -> float:
+    """Return the error of what a rival returns, which may be the first of several outputs only."""
+    if not isinstance(expected, tuple):
+        return error_of(actual, expected)
+    given = actual if isinstance(actual, tuple) else (actual,)
+    return error_of(given, expected[: len(given)])
 
 
 def _times(contestants: dict[str, gpu.Replay], device: gpu.Device, seconds: float) -> dict[str, list[float]]:

@@ -90,6 +90,17 @@ def test_rivals_that_are_missing_or_wrong_are_named_with_the_reason():
     assert result.absent["wrong"].startswith("its error is")
 
 
+def test_rivals_may_leave_out_the_last_outputs():
+    def both(a, b):
+        return a @ b, (a @ b).sum(1)
+
+    rivals = {"tensor": lambda a, b: a @ b, "tuple": lambda a, b: (a @ b,), "other": lambda a, b: ((a @ b).sum(1),)}
+    exact = lambda a, b: both(a.double(), b.double())
+    result = examine(replace(PRODUCT, kernel=both, reference=exact, rivals=rivals), Processor(), seconds=1.5)
+    assert set(result.times) == {OURS, COPY, "tensor", "tuple"}
+    assert result.absent == {"other": "its error is inf"}
+
+
 def test_cases_for_which_no_time_is_left_say_so():
     result = examine(PRODUCT, Processor(), seconds=0.5)
     assert "no time" in result.left_out

@@ -36,8 +36,9 @@ class Attend:
         from torch.nn.functional import scaled_dot_product_attention
 
         with sdpa_kernel(getattr(SDPBackend, self.backend)):
-            given = (each.transpose(1, 2) for each in (q, k, v))
-            out = scaled_dot_product_attention(*given, is_causal=self.causal, enable_gqa=q.shape[2] != k.shape[2])
+            queries, keys, values = (each.transpose(1, 2) for each in (q, k, v))
+            grouped = q.shape[2] != k.shape[2]
+            out = scaled_dot_product_attention(queries, keys, values, is_causal=self.causal, enable_gqa=grouped)
             return (out.transpose(1, 2),)
 
 
@@ -81,7 +82,7 @@ class Exact:
         """Return O and LSE."""
         import torch
 
-        shared, found = q.shape[2] // k.shape[2], []
+        shared, found = q.shape[2] // k.shape[2], list[tuple[torch.Tensor, torch.Tensor]]()
         for one, key, value in zip(q, *(each.repeat_interleave(shared, 2) for each in (k, v)), strict=True):
             scores = scores_of(one, key, causal=self.causal)
             out = torch.einsum("hqk,khd->qhd", scores.softmax(2), value.double())
@@ -99,7 +100,7 @@ class ExactGradients:
         """Return dQ, dK and dV."""
         import torch
 
-        found = []
+        found = list[tuple[torch.Tensor, ...]]()
         for at in range(q.shape[0]):
             leaves = [each[at : at + 1].double().requires_grad_() for each in (q, k, v)]
             out = Exact(self.causal)(*leaves)[0]
