@@ -322,6 +322,27 @@ def test_lanes_that_part_have_a_track_of_their_own_until_they_meet(recorded: Cal
     assert [event["name"] for event in odd] == ["ODD"] * 3
 
 
+def test_lanes_that_come_early_to_where_their_warp_meets_wait_there(folder: Path) -> None:
+    body = """
+    and.b32 %r1, %r0, 1;
+    setp.eq.u32 %p1, %r1, 1;
+    @%p1 bra ODD;
+    bar.warp.sync -1;
+    bra MEET;
+    ODD:
+    add.u32 %r1, %r1, 1;
+    bar.warp.sync -1;
+    MEET:
+    st.global.u32 [%rd1], %r1;
+    """
+    shown = record(lambda **options: execute(body, np.zeros(32, np.uint32), **options), folder / "meet.json")
+    waits = [event for event in shown.events("X") if event["cat"] == "wait"]
+    assert {event["name"] for event in waits} == {"lanes meet at bar.warp.sync"}
+    odd = next(event for event in shown.events("X") if event["name"] == "ODD")
+    assert odd["tid"] != waits[0]["tid"]
+    assert waits[0]["ts"] <= odd["ts"] < waits[0]["ts"] + waits[0]["dur"]
+
+
 def test_a_barrier_is_a_wait_for_whoever_comes_early_and_a_mark_for_the_last(folder: Path) -> None:
     body = "setp.lt.u32 %p1, %r0, 32;\n@%p1 bra LATE;\nbar.sync 0;\nexit;\nLATE:\nadd.u32 %r1, %r0, 1;\nbar.sync 0;"
     shown = record(lambda **options: execute(body, np.zeros(64, np.uint32), block=64, **options), folder / "bar.json")
