@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import spell
@@ -10,7 +11,7 @@ from pyptx_sim.mutations.operators import OPERATORS
 from pyptx_sim.mutations.sites import Change, sites
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.mutations.operators import Operator
@@ -21,14 +22,19 @@ class Mutant:
     """A module with one fault planted into it.
 
     `line` (from 1) is where the instruction `before` stands, in the original and in the mutant: a change leaves every
-    line where it was. `after` is what stands there now.
+    line where it was. `after` is what stands there now. `make` makes the module.
     """
 
     operator: Operator
     line: int
     before: str
     after: str
-    module: Module = field(compare=False, repr=False)
+    make: Callable[[], Module] = field(compare=False, repr=False)
+
+    @property
+    def module(self) -> Module:
+        """The module with the fault, made anew each time."""
+        return self.make()
 
     def __str__(self) -> str:
         """Spell it in a line: the operator, the line, and the change."""
@@ -38,7 +44,7 @@ class Mutant:
 def mutants(module: Module, operators: Iterable[Operator] = OPERATORS) -> Iterator[Mutant]:
     """Yield a mutant for each change that each of `operators` can make, in the order of the text.
 
-    Modules are made one by one, as they are asked for. Some mutants do what the original does: a wait for more than
+    Some mutants do what the original does: a wait for more than
     needs be, a fence where another one stands.
     """
     rows = tuple(operators)
@@ -47,7 +53,7 @@ def mutants(module: Module, operators: Iterable[Operator] = OPERATORS) -> Iterat
         for operator in rows:
             if operator.applies(node.opcode):
                 for change in operator.edit(site):
-                    yield Mutant(operator, site.line, spell(node), _told(change), changed(change))
+                    yield Mutant(operator, site.line, spell(node), _told(change), partial(changed, change))
 
 
 def _told(change: Change) -> str:

@@ -1,0 +1,96 @@
+"""Which mutants of the subjects survive every schedule, and why: what differs makes no difference, or is not asked for.
+
+A row speaks of all mutants by one operator of instructions that begin with its `code`, in all subjects or in some.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from pyptx_sim.mutations import Mutant
+
+Kind: TypeAlias = Literal["equivalent", "lenient", "gap"]
+"""`equivalent`: no run differs. `lenient`: wrong by the manual, and on purpose not asked for. `gap`: not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """One kind of survivor; without `subjects`, of every subject."""
+
+    kind: Kind
+    operator: str
+    code: str
+    reason: str
+    subjects: tuple[str, ...] = ()
+
+    def speaks_of(self, subject: str, mutant: Mutant) -> bool:
+        """Tell whether a mutant of a subject is of this kind."""
+        here = not self.subjects or subject in self.subjects
+        return here and mutant.operator.name == self.operator and mutant.before.startswith(self.code)
+
+
+def same(operator: str, code: str, reason: str, *subjects: str) -> Survivor:
+    return Survivor("equivalent", operator, code, reason, subjects)
+
+
+def lenient(operator: str, code: str, reason: str, *subjects: str) -> Survivor:
+    return Survivor("lenient", operator, code, reason, subjects)
+
+
+def gap(operator: str, code: str, reason: str, *subjects: str) -> Survivor:
+    return Survivor("gap", operator, code, reason, subjects)
+
+
+ANOTHER = "another thread does what one must do"
+TRADED = "the two halves trade places"
+UNSCOPED = "libraries leave operations on mbarriers at the block's scope, and hardware makes no difference"
+ACQUIRING = "NVIDIA's own code leaves out what acquires on the side of the reader"
+
+SURVIVORS = (
+    same("take another barrier", "bar.sync 0", "all threads meet at the other one"),
+    same("move a bound", "setp.eq.u32 %p0, %r1, 0", ANOTHER),
+    same("move a bound", "setp.ne.u32 %p0, %r1, 0", ANOTHER, "tile_pipeline"),
+    same("move a bound", "setp.eq.u32 %p6, %r4, 0", ANOTHER, "tile_pipeline"),
+    same("move a bound", "setp.eq.u32 %p4, %r2, 0", ANOTHER, "copy_signal"),
+    same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "multicast"),
+    same("move a bound", "setp.ne.u32 %p1, %r1, 0", "thread 1 has the sum too", "last_block"),
+    same("move a bound", "setp.ne.u32 %p0, %r1, 0", TRADED, "flags"),
+    same("move a bound", "setp.eq.u32 %p1, %r1, 32", ANOTHER, "edited_map"),
+    same("move a bound", "setp.ne.u32 %p2, %r2, 0", ANOTHER, "warpgroup_pipeline"),
+    same("move a bound", "setp.eq.u32 %p5, %r2, 0", ANOTHER, "warpgroup_pipeline"),
+    same("move a bound", "setp.lt.u32 %p2, %r6, 2", "the last arrivals are nobody's business", "named_barriers"),
+    same("let the other threads", "@%p1 bra CONSUME", TRADED, "copy_signal", "multicast"),
+    same("let the other threads", "@%p0 bra TAKE", TRADED, "named_barriers"),
+    same("let the other threads", "@%p0 bra RECEIVE", TRADED, "flags"),
+    same("let the other threads", "@%p1 bra SKIP", TRADED, "matrices"),
+    same("let every thread", "@%p0 cp.async.bulk.commit_group", "the groups of the others are empty"),
+    same("fence too late", "fence.proxy.async", "who issues the copy has a fence of its own behind the barrier"),
+    same("fence too late", "@%p0 fence.mbarrier_init", "still in front of the copy", "tile_transpose"),
+    same("fence too late", "@%p1 fence.proxy", "still in front of the copy", "edited_map"),
+    same("drop a barrier", "bar.sync 0", "thread 0 has all that it needs in a register", "last_block"),
+    same("drop a cluster barrier", "barrier.cluster.arrive", "the last phase is behind all uses", "cluster_messages"),
+    same("relax a cluster arrival", "barrier.cluster.arrive", "as above", "cluster_messages"),
+    same("drop a cluster wait", "barrier.cluster.wait", "as above", "cluster_messages"),
+    same("relax a release", "barrier.cluster.arrive.release", "fence.mbarrier_init stands before it", "multicast"),
+    same("wait for reads only", "@%p0 cp.async.bulk.wait_group 0", "the end of the kernel waits for the rest"),
+    same("narrow a device scope", "@%p0 fence.proxy.tensormap", "both sides are in one block", "edited_map"),
+    same("narrow a device scope", "@%p1 fence.proxy.tensormap", "both sides are in one block", "edited_map"),
+    same("stride otherwise", "wgmma.mma_async", "eight columns make one core matrix: nothing is a stride away"),
+    same("drop a move", "mov.u32 %r20, %r5", "the first round does not use it", "warpgroup_pipeline"),
+    lenient("narrow a scope to the block", "mbarrier.try_wait", UNSCOPED),
+    lenient("narrow a scope to the block", "mbarrier.arrive.release.cluster", UNSCOPED, "cluster_messages"),
+    lenient("narrow a scope to the block", "@%p5 mbarrier.arrive.release.cluster", UNSCOPED, "multicast"),
+    lenient("drop a fence", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
+    lenient("narrow a device scope", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
+    lenient("fence too late", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
+    lenient("relax an acquire", "ld.acquire.gpu", ACQUIRING, "flags"),
+    lenient("narrow a device scope", "ld.acquire.gpu", ACQUIRING, "flags"),
+    gap("drop a warp barrier", "bar.warp.sync -1", "one lane's arrival is taken for its warp's",
+        "tile_pipeline", "copy_signal", "multicast"),
+    gap("narrow a device scope", "atom.relaxed.gpu", "the scope of a relaxed atomic is not looked at", "last_block"),
+    gap("drop a cluster barrier", "barrier.cluster.arrive", "a block ends while its memory is copied", "cluster_copy"),
+    gap("relax a cluster arrival", "barrier.cluster.arrive", "as above", "cluster_copy"),
+    gap("drop a cluster wait", "barrier.cluster.wait", "as above", "cluster_copy"),
+)  # fmt: skip

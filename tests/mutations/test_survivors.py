@@ -1,0 +1,58 @@
+"""All mutants of the subjects are tried under every schedule; who survives stands in a list, with the reason."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyptx_sim.mutations import OPERATORS, mutants, survey
+
+from .subjects import SUBJECTS
+from .survivors import SURVIVORS, Survivor
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Module
+    from pyptx_sim import Result
+
+    from .subjects import Subject
+
+pytestmark = pytest.mark.hopper
+
+ALL = os.environ.get("PYPTX_KERNELS") == "all"
+TRIED = list(SUBJECTS) if ALL else ["flags", "edited_map"]
+STEPS = 60_000  # of a run; what loops for ever is refused
+
+
+def tried(subject: Subject, module: Module) -> Result:
+    """Run a module under schedule after schedule, up to the first finding."""
+    schedules: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
+    for schedule in schedules[:-1]:
+        result = subject.run(module, step_limit=STEPS, **schedule)
+        if result.findings:
+            return result
+    return subject.run(module, step_limit=STEPS, **schedules[-1])
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_a_mutant_is_found_or_gives_wrong_numbers_or_stands_in_the_list(name: str) -> None:
+    subject = SUBJECTS[name]
+    verdicts = survey(mutants(subject.module), lambda module: tried(subject, module))
+    assert not [verdict.reason for verdict in verdicts if verdict.outcome == "refused"]
+    survived = [verdict.mutant for verdict in verdicts if verdict.outcome == "survived"]
+    assert not [str(mutant) for mutant in survived if not any(row.speaks_of(name, mutant) for row in SURVIVORS)]
+    listed = [row for row in SURVIVORS if name in row.subjects]
+    assert not [row for row in listed if not any(row.speaks_of(name, mutant) for mutant in survived)]
+
+
+@pytest.mark.parametrize("row", SURVIVORS, ids=lambda row: f"{row.operator}, {row.code}")
+def test_a_row_of_the_list_speaks_of_mutants(row: Survivor) -> None:
+    (operator,) = (operator for operator in OPERATORS if operator.name == row.operator)
+    names = row.subjects or tuple(SUBJECTS)
+    spoken = [
+        name for name in names if any(row.speaks_of(name, m) for m in mutants(SUBJECTS[name].module, (operator,)))
+    ]
+    assert spoken
+    assert not row.subjects or set(spoken) == set(row.subjects)
+    assert row.reason
