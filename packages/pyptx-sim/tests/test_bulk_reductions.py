@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ SHARED = (
     *((op, "u32") for op in ("inc", "dec")),
 )
 TENSORS = tuple((op, kind) for op, kind in GLOBAL if kind not in {"f64", "noftz.f32"})
+if os.environ.get("PYPTX_KERNELS") != "all":  # the arithmetic is that of reductions into global memory
+    SHARED, TENSORS = SHARED[::3], TENSORS[::3]
 DTYPES = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
 
 INTEGERS: dict[str, Callable[[int, int], int]] = {
