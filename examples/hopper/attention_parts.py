@@ -77,20 +77,26 @@ class Problem:
 
 
 def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
-    """Read the sizes of Q and K; raise ValueError for heads that do not divide. The scale is 1 / sqrt(head_dim)."""
+    """Read the sizes of Q and K; raise ValueError for heads that do not divide, or a scale that is not positive.
+
+    The scale is 1 / sqrt(head_dim) unless another is given.
+    """
     (_, queries, heads, head_dim), (_, keys, heads_of_keys, _) = q.shape, k.shape
     if heads % heads_of_keys:
         raise ValueError(f"{heads} heads of Q do not share {heads_of_keys} heads of K and V evenly")
-    return Problem(queries, keys, heads, heads_of_keys, causal, head_dim**-0.5 if scale is None else scale)
+    scale = head_dim**-0.5 if scale is None else scale
+    if not scale > 0:  # a score of -inf hides a key, which another sign would turn round
+        raise ValueError(f"scores are scaled by {scale}; the scale is positive")
+    return Problem(queries, keys, heads, heads_of_keys, causal, scale)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a block works for: a head of a batch, and the first of its rows; 32-bit registers."""
+    """What a block works for: a head of a batch, and the first of its rows; 32-bit registers, or numbers."""
 
     head: Reg
     batch: Reg
-    row: Reg
+    row: Reg | int
 
 
 def thread_of_group() -> Reg:

@@ -112,20 +112,26 @@ PLANS = (
 def produce(
     plan: Plan, problem: Problem, place: Place, sources, q: tuple[SharedAlloc, MbarrierRef], rings: list[Ring]
 ) -> None:
-    """Emit the producer: one thread fetches Q, then keys and values from the last step to the first."""
+    """Emit the producer: one thread fetches Q, then keys and values, in the order in which consumers ask for them."""
     tiles, full = q
     ptx.mbarrier.arrive_expect_tx(full, plan.q.bytes)
     for consumer in range(plan.consumers):
         load(plan.q, tiles, consumer, sources[0], replace(place, row=place.row + consumer * ROWS), full)
     turns = [ptx.pipeline(plan.stages, phase=reg.scalar(u32, init=1)) for _ in rings]
     head = place.head // problem.shared
-    last = reg.scalar(s32, init=problem.steps(place.row + plan.rows, plan.keys)) - 1
-    for row in ptx.range_(last * plan.keys, -1, -plan.keys):
-        for ring, turn, source in zip(rings, turns, sources[1:], strict=True):
-            stage, phase = turn.advance()
-            ptx.mbarrier.wait(ring.empty[stage], phase)
-            ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
-            load(ring.layout, ring.tiles, stage, source, Place(head, place.batch, row), ring.full[stage])
+
+    def fetch(which: int, row: Reg | int) -> None:
+        ring, (stage, phase) = rings[which], turns[which].advance()
+        ptx.mbarrier.wait(ring.empty[stage], phase)
+        ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
+        load(ring.layout, ring.tiles, stage, sources[1 + which], Place(head, place.batch, row), ring.full[stage])
+
+    last = (reg.scalar(s32, init=problem.steps(place.row + plan.rows, plan.keys)) - 1) * plan.keys
+    fetch(0, last)
+    for row in ptx.range_(last - plan.keys, -1, -plan.keys):
+        fetch(0, row)
+        fetch(1, row + plan.keys)  # the values of a step are added while the scores of the next are computed
+    fetch(1, 0)
 
 
 # --- consumers --------------------------------------------------------------------------------------

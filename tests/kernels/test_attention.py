@@ -157,34 +157,76 @@ def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
         assert_close(actual, right, (BF16 + F32) * bound)
 
 
-@pytest.mark.torch
-def test_torch_differentiates_attention() -> None:
+def drawn_by_torch() -> tuple[Any, ...]:
+    """Draw Q, K and V of a causal problem with grouped queries, 24 of which see no key."""
     import torch
 
-    sizes = Sizes(64, 1, 96, 72, 2, 1, causal=True)
-    q, k, v = (
-        torch.randn(1, rows, heads, 64, generator=torch.Generator().manual_seed(rows + heads))
-        .bfloat16()
-        .requires_grad_()
-        for rows, heads in ((96, 2), (72, 1), (72, 1))
-    )
-    out, sums = backward().ATTENTION[64](q, k, v, causal=True)
-    (out.float().square().sum() + sums[sums.isfinite()].sum()).backward()
-    found = [each.grad.double() for each in (q, k, v)]
-    q, k, v = (each.detach().double().requires_grad_() for each in (q, k, v))
+    draws = torch.Generator().manual_seed(7)
+    shapes = ((1, 96, 2, 64), (1, 72, 1, 64), (1, 72, 1, 64))
+    return tuple(torch.randn(shape, generator=draws).bfloat16().requires_grad_() for shape in shapes)
+
+
+def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+    """Compute O and LSE of those queries that see a key, by torch's operators."""
+    import torch
+
     seen = torch.ones(96, 72, dtype=torch.bool).tril(72 - 96)
     scores = (torch.einsum("bqhd,bkgd->bhqk", q, k) / 8).masked_fill(~seen, -torch.inf)[:, :, 24:]
-    exact = torch.einsum("bhqk,bkgd->bqhd", scores.softmax(3), v)
-    (exact.square().sum() + scores.logsumexp(3).sum()).backward()
-    assert sizes.queries == out.shape[1]
+    return torch.einsum("bhqk,bkgd->bqhd", scores.softmax(3), v), scores.logsumexp(3)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("compiled", [False, True] if EVERY else [False])
+def test_torch_differentiates_attention(compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
+    import torch
+
+    def loss(out: Any, sums: Any) -> Any:
+        return out.square().sum() + sums.sum()
+
+    def attend(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+        return backward().ATTENTION[64](q, k, v, causal=True)
+
+    tensors = drawn_by_torch()
+    out, sums = (torch.compile(attend, fullgraph=True) if compiled else attend)(*tensors)
+    loss(out[:, 24:].float(), sums[:, :, 24:]).backward()
     assert (out[:, :24] == 0).all()
+    assert (sums[:, :, :24] == -torch.inf).all()
+    doubles = [each.detach().double().requires_grad_() for each in tensors]
+    exact, exact_sums = attended_by_torch(*doubles)
+    loss(exact, exact_sums).backward()
     assert torch.allclose(out[:, 24:].double(), exact, atol=2**-7)
-    for actual, right in zip(found, (q.grad, k.grad, v.grad), strict=True):
-        assert (actual - right).abs().max() <= 2**-6 * right.abs().max()
+    assert torch.allclose(sums[:, :, 24:].double(), exact_sums, atol=1e-5)
+    for actual, right in zip(tensors, doubles, strict=True):
+        assert (actual.grad.double() - right.grad).abs().max() <= 2**-6 * right.grad.abs().max()
 
 
-def test_heads_and_head_dimensions_that_do_not_fit_are_refused() -> None:
-    q, k, v = Sizes(64, 1, 8, 8, 3, 2, causal=False).inputs()[:3]
+if EVERY:
+
+    @pytest.mark.torch
+    @pytest.mark.jax
+    def test_jax_differentiates_attention() -> None:
+        import jax
+        import torch
+
+        def loss(*arrays: Any) -> Any:
+            out, sums = backward().ATTENTION[64](*arrays, causal=True)
+            return (out[:, 24:].astype("float32") ** 2).sum() + sums[:, :, 24:].sum()
+
+        tensors = drawn_by_torch()
+        arrays = [jax.numpy.asarray(each.detach().float().numpy()).astype("bfloat16") for each in tensors]
+        found = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))(*arrays)
+        doubles = [each.detach().double().requires_grad_() for each in tensors]
+        exact, exact_sums = attended_by_torch(*doubles)
+        (exact.square().sum() + exact_sums.sum()).backward()
+        for actual, right in zip(found, doubles, strict=True):
+            error = torch.from_numpy(np.asarray(actual, dtype=np.float64)) - right.grad
+            assert error.abs().max() <= 2**-6 * right.grad.abs().max()
+
+
+def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
+    q, k, v = Sizes(64, 1, 8, 8, 3, 2).inputs()[:3]
+    with pytest.raises(ValueError, match="the scale is positive"):
+        forward().flash_attention(q, q, q, scale=-1.0)
     with pytest.raises(ValueError, match="3 heads of Q do not share 2 heads of K and V evenly"):
         forward().flash_attention(q, k, v)
     with pytest.raises(ValueError, match="head dimensions 64, 128, not 32"):
