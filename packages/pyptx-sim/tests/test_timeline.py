@@ -399,6 +399,14 @@ def test_a_deadlock_is_written_and_says_what_never_came(schedule: dict[str, Any]
     assert document["otherData"]["ticks"] < 60
 
 
+def test_a_barrier_that_some_threads_never_reach_says_how_many_came(folder: Path) -> None:
+    body = "setp.lt.u32 %p1, %r0, 32;\n@%p1 bra LONE;\nbar.sync 1, 96;\nLONE:\nadd.u32 %r1, %r0, 1;"
+    shown = record(lambda **options: execute(body, np.zeros(64, np.uint32), block=64, **options), folder / "lone.json")
+    (wait,) = [event for event in shown.events("X") if event["args"].get("ended") is False]
+    assert wait["name"] == "bar.sync 1 (never ends)"
+    assert wait["args"]["why"] == "barrier 1: 32 of 96 threads arrived"
+
+
 BAD_ENDS: list[tuple[str, type[SimulationError], dict[str, Any]]] = [
     ("mov.u64 %rd1, 0;\nst.global.u32 [%rd1], %r0;", MemoryFault, {"checks": "none"}),
     ("trap;", KernelTrap, {}),

@@ -59,16 +59,21 @@ def _describe(wave: Wave, code: Code, strand: int) -> str:
     strands, program = wave.strands, wave.machine.program
     warp = wave.geometry.warp_name(int(strands.warp[strand]))
     lanes = int(strands.mask[strand].sum())
+    pc = _place(wave, code, strand)
+    line = program.line(pc)
+    frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
+    origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
+    return f"{warp} ({lanes} lanes) at PTX line {line}{origin}: {program.spell(pc)}: {reason(wave, strand)}"
+
+
+def reason(wave: Wave, strand: int) -> str:
+    """Return why a strand that has not ended does not go on: what it waits for, and what is missing there."""
     reasons: dict[State, Callable[[int], str]] = {
         State.BARRIER: wave.barriers.describe,
         State.CLUSTER: wave.clusters.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),
     }
-    state = State(int(strands.state[strand]))
-    otherwise = _OTHERWISE.get(state, "spins")
-    reason = reasons[state](strand) if state in reasons else describe_wait(wave, strand) or otherwise
-    pc = _place(wave, code, strand)
-    line = program.line(pc)
-    frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
-    origin = f", {frames[0].file}:{frames[0].line}" if frames else ""
-    return f"{warp} ({lanes} lanes) at PTX line {line}{origin}: {program.spell(pc)}: {reason}"
+    state = State(int(wave.strands.state[strand]))
+    if state in reasons:
+        return reasons[state](strand)
+    return describe_wait(wave, strand) or _OTHERWISE.get(state, "spins")

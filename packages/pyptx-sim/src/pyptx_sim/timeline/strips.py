@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.autopsy import describe_wait
 from pyptx_sim.machine.barriers import PER_CTA
+from pyptx_sim.machine.deadlock import reason
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.mbarriers import GIVES_UP
 from pyptx_sim.machine.strands import State
@@ -194,6 +194,8 @@ class Strips:
             return f"waiting at {mbarriers.name(key)}, phase {mbarriers.phase(key)}"
         if state == State.BARRIER:
             return f"{self._plain(pc)} {key % PER_CTA}"
+        if state == State.WARPGROUP:
+            return f"warps meet at {self._places.operation(pc)}"
         return f"lanes meet at {self._plain(pc)}" if state == State.GATE else self._plain(pc)
 
     def _begin_wait(self, track: Track, what: tuple[int, int, int], now: int) -> None:
@@ -250,6 +252,4 @@ class Strips:
             else:
                 self.give_up(track)
         for track, wait in self._waits.items():
-            strand = alive.get(track)
-            why = describe_wait(self.wave, strand) if strand is not None and wait.what[0] == State.MBARRIER else None
-            self._keep(track, wait, now, {"why": why} if why else {}, ended=False)
+            self._keep(track, wait, now, {"why": reason(self.wave, alive[track])}, ended=False)
