@@ -127,6 +127,7 @@ PLANTED = (
         ("drop a proxy fence", "publish", "missing-proxy-fence", "copy write"),
         ("drop a cluster barrier", "ready", "mbarrier-unsynchronised", "copy init"),
         ("drop a wait", "wait", "read-before-wait", "read copy"),
+        ("drop a cluster barrier", "leave", "exited-block", "copy copy"),
     ),
     *planted(
         "multicast",

@@ -90,7 +90,4 @@ SURVIVORS = (
     gap("drop a warp barrier", "bar.warp.sync -1", "one lane's arrival is taken for its warp's",
         "tile_pipeline", "copy_signal", "multicast"),
     gap("narrow a device scope", "atom.relaxed.gpu", "the scope of a relaxed atomic is not looked at", "last_block"),
-    gap("drop a cluster barrier", "barrier.cluster.arrive", "a block ends while its memory is copied", "cluster_copy"),
-    gap("relax a cluster arrival", "barrier.cluster.arrive", "as above", "cluster_copy"),
-    gap("drop a cluster wait", "barrier.cluster.wait", "as above", "cluster_copy"),
 )  # fmt: skip

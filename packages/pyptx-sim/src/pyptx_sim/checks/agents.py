@@ -75,6 +75,10 @@ class Agents:
             column = self._of_barriers[place] = self._clocks.columns(1)
         return column
 
+    def barriers(self) -> dict[int, int]:
+        """Return the places of the mbarriers that any work has told, by their columns."""
+        return {column: place for place, column in self._of_barriers.items()}
+
     def enter(self, work: Work, touch: Touch) -> tuple[Offsets, NDArray[np.int32]]:
         """Return the column and the clock of the agent of each operation, for work that is issued now."""
         agents = np.empty(len(work.warps), np.int64)

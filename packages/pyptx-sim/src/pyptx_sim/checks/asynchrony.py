@@ -9,7 +9,7 @@ that touches a part of a granule always touches what work has touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -176,6 +176,15 @@ class AsyncRaces:
         heads = _heads(last, owners * 0)
         heads = heads[last[heads, WARP] != NOBODY]
         return [(int(at[head]) * marks.granule, int(last[head, PC])) for head in heads.tolist()]
+
+    def shared_reads(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield where work last read shared memory, in bytes, with the agents (from 1), their clocks and the pcs."""
+        marks = self._marks.get("shared")
+        if marks is None:
+            return
+        for table in marks.reads:
+            at, rows = table.entries()
+            yield at * marks.granule, rows
 
     # --- what work does -------------------------------------------------------------------------
 

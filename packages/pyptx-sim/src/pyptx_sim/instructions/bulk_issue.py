@@ -80,6 +80,8 @@ class Bulk:
 
         `map_at` is where its tensor map lies in global memory, if there; `convert` changes values on their way.
         """
+        if not targets:
+            return  # a multicast to nobody
         wave = self.wave
         if wave.machine.checked:
             self._check_written(source if known is None else source.chosen(known))
