@@ -64,7 +64,7 @@ def scores_of(q: Tensor, k: Tensor, *, causal: bool) -> Tensor:
     """Return the scores of one example in float64, [H, queries, keys]."""
     import torch
 
-    scores = torch.einsum("qhd,khd->hqk", q.double(), k.double()) * q.shape[2] ** -0.5
+    scores: torch.Tensor = torch.einsum("qhd,khd->hqk", q.double(), k.double()) * q.shape[2] ** -0.5
     if causal:
         queries, keys = scores.shape[1:]
         seen = torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril(keys - queries)
@@ -111,7 +111,8 @@ class ExactGradients:
 def sizes(shape: Sequence[int], heads_of_keys: int, inputs: int) -> list[tuple[int, ...]]:
     """Return the shapes of Q, K, V, and of the gradient of O if there is a fourth."""
     batch, length, heads, head_dim = shape
-    own, other = (batch, length, heads, head_dim), (batch, length, heads_of_keys, head_dim)
+    own: tuple[int, ...] = (batch, length, heads, head_dim)
+    other: tuple[int, ...] = (batch, length, heads_of_keys, head_dim)
     return [own, other, other, own][:inputs]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,9 @@ from pyptx_ir.syntax import emit, parse
 from pyptx_sim import Result, run
 from pyptx_sim.mutations import OPERATORS, Mutant, Operator, mutants, survey
 from pyptx_sim.mutations import edits as change
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Module
 
 # A comment behind each instruction, one in the middle of one, an instruction on two lines, and two on one.
 TEXT = """\
@@ -54,9 +59,9 @@ def of(name: str) -> list[Mutant]:
     return list(mutants(MODULE, [operator for operator in OPERATORS if operator.name == name]))
 
 
-def trial(module: object) -> Result:
+def trial(module: Module) -> Result:
     out = np.zeros(64, np.uint32)
-    result = run(module, grid=1, block=64, args=[out], step_limit=10_000)  # type: ignore[arg-type]
+    result = run(module, grid=1, block=64, args=[out], step_limit=10_000)
     if not result.findings:
         np.testing.assert_array_equal(out, np.arange(64)[::-1])
     return result

@@ -199,13 +199,7 @@ class RaceChecker(Observer):
             self._judge_within(shadow, step)
 
     def _step(
-        self,
-        granules: NDArray[np.int64],
-        space: Space,
-        kind: AccessKind,
-        warps: Offsets,
-        lanes: Offsets,
-        pc: int,
+        self, granules: NDArray[np.int64], space: Space, kind: AccessKind, warps: Offsets, lanes: Offsets, pc: int
     ) -> _Step:
         """Flatten an access to its granules, each with the entry that the shadow will hold of it."""
         entries = np.empty((len(warps), COLUMNS), np.int32)
