@@ -55,6 +55,8 @@ def test_a_tile_takes_dtype_and_layout_by_position_or_keyword() -> None:
         lambda: Tile("M", f32, "N"),
         lambda: Tile("M", f32, tma_box=(1, 2)),
         lambda: Tile("M", f32, tma_rank=9),
+        lambda: Tile("M", f32, align=12),
+        lambda: Tile("M", f32, align=0),
     ],
 )
 def test_tiles_that_make_no_sense_are_refused(build: object) -> None:
@@ -128,6 +130,7 @@ BROKEN = [
     ("strided", [Tile("M", f32)], [Argument((4,), "f32", (2,), 16)], LayoutError, "A has strides"),
     ("broadcast", [Tile("M", "N", f32)], [Argument((4, 4), "f32", (0, 1), 16)], LayoutError, "A has strides"),
     ("misaligned", [Tile(4, f32)], [argument(4, address=6)], AlignmentError, "not a multiple of 4"),
+    ("wide", [Tile(4, f32, align=16)], [argument(4, address=8)], AlignmentError, "not a multiple of 16"),
     ("tma", [Tile(4, 64, bf16, Layout.TMA_128B)], [argument(4, 64, dtype="bf16", address=8)], AlignmentError, "of 16"),
     ("devices", [Tile(4, f32), Tile(4, f32)], [argument(4), argument(4, device="cuda:1")], DeviceError, "B on cuda:1"),
 ]  # fmt: skip

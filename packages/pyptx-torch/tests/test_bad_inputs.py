@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pyptx_dsl import ptx
+from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     AlignmentError,
     ArgumentCountError,
@@ -17,9 +19,23 @@ from pyptx_dsl.errors import (
     ShapeError,
     UnboundDimensionsError,
 )
+from pyptx_dsl.specs import Tile
+from pyptx_dsl.types import f32
 from pyptx_torch import errors
 
-from .kernels import accumulate, double, double_columns, fill, fill_words, power, scale_, sum_and_difference
+from .kernels import (
+    accumulate,
+    double,
+    double_columns,
+    fill,
+    fill_words,
+    index,
+    load,
+    power,
+    scale_,
+    store,
+    sum_and_difference,
+)
 
 pytestmark = [
     pytest.mark.torch,
@@ -103,6 +119,21 @@ def test_a_wrong_call_is_an_error_at_its_line_and_the_next_good_one_works(call, 
 
 def test_there_are_more_than_twenty_kinds_of_wrong_calls():
     assert len(CASES) > 30
+
+
+def test_a_tile_may_ask_for_more_alignment_than_its_elements_have():
+    @kernel(in_specs=(Tile(32, f32, align=16),), out_specs=(Tile(32, f32, align=16),), grid=1, block=32)
+    def copied(X, Y):
+        px, py = ptx.global_ptrs(X, Y)
+        store(py, index(), load(px, index(), f32), f32)
+        ptx.ret()
+
+    aligned = torch.arange(40.0)
+    assert torch.equal(copied(aligned[4:36]), aligned[4:36])
+    with pytest.raises(AlignmentError, match="not a multiple of 16 bytes"):
+        copied(aligned[3:35])
+    with pytest.raises(AlignmentError, match=r"out= for Y .* no multiple of 16 bytes"):
+        copied(aligned[4:36], out=torch.empty(40)[3:35])
 
 
 def test_misaligned_storage_is_an_error():

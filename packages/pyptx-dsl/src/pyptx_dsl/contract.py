@@ -118,7 +118,7 @@ def dense_strides(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
 
 def alignment_of(tile: Tile) -> int:
     """Return what the address of an array must be a multiple of."""
-    return _TMA_ALIGNMENT if tile.layout.swizzle_bytes else tile.dtype.bytes
+    return max(tile.align, _TMA_ALIGNMENT if tile.layout.swizzle_bytes else tile.dtype.bytes)
 
 
 def _check_alignment(kernel: str, name: str, tile: Tile, argument: Argument) -> None:

@@ -233,7 +233,7 @@ def _outputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output, 
     names = declaration.tensors[len(declaration.in_specs) :]
     shapes = [tile.resolve_shape(env) for tile in declaration.out_specs]
     return tuple(
-        Output(name, shape, tile.dtype.name, dense_strides(shape, tile.layout))
+        Output(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))
         for name, tile, shape in zip(names, declaration.out_specs, shapes, strict=False)
     )
 

@@ -54,6 +54,8 @@ _SWIZZLE_BYTES = {"TMA_128B": 128, "TMA_64B": 64, "TMA_32B": 32, "INTERLEAVED": 
 # Manual: "Tensor Dimension, size and format": a tiled tensor has up to five dimensions.
 _MAX_TMA_RANK = 5
 _MAX_BOX = 256
+MAX_ALIGN = 256
+"""What allocations on a device begin at multiples of. CUDA programming guide: "Size and Alignment Requirement"."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -63,7 +65,8 @@ class Tile:
     `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the
     whole rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
     `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch. With `im2col`, copies take
-    columns of pixels in place of boxes.
+    columns of pixels in place of boxes. `align` is what the address must be a multiple of, in bytes, where a kernel's
+    accesses are wider than an element: 16 for `ld.v4.f32`.
     """
 
     shape: tuple[Dim, ...]
@@ -73,6 +76,7 @@ class Tile:
     tma_rank: int
     tma_padding: bool
     im2col: Im2col | None
+    align: int
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class Tile:
         tma_rank: int = 2,
         tma_padding: bool = False,
         im2col: Im2col | None = None,
+        align: int = 1,
     ) -> None:
         """Take dimensions, then the element type, then the layout; the last two also as keywords."""
         shape, behind = list[Dim](), False
@@ -102,15 +107,20 @@ class Tile:
             raise SpecError(f"Tile({dtype}) has no dimension", hint="a single number is a Tile(1, …)")
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
         values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
-        modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col}
+        modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col, "align": align}
         for name, value in (*values.items(), *modes.items()):
             object.__setattr__(self, name, value)
         self._check()
 
     def _check(self) -> None:
-        """Refuse boxes and ranks that TMA has not."""
+        """Refuse boxes and ranks that TMA has not, and alignments that are none."""
         if not 1 <= self.tma_rank <= _MAX_TMA_RANK:
             raise SpecError(f"tma_rank={self.tma_rank}: a TMA descriptor has 1 to {_MAX_TMA_RANK} dimensions")
+        align = as_count(self.align)
+        if align is None or not 0 < align <= MAX_ALIGN or align & (align - 1):
+            raise SpecError(
+                f"align={self.align!r} is no alignment", hint=f"a power of two up to {MAX_ALIGN}, in bytes: align=16"
+            )
         if self.tma_box is not None and len(self.tma_box) != self.rank:
             raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")
         if self.im2col is not None:
@@ -206,7 +216,8 @@ class Tile:
         """Return the call that makes this tile."""
         dims = ", ".join(repr(size) for size in self.shape)
         layout = "" if self.layout is Layout.ROW else f", Layout.{self.layout.name}"
-        return f"Tile({dims}, {self.dtype}{layout})"
+        align = f", align={self.align}" if self.align > 1 else ""
+        return f"Tile({dims}, {self.dtype}{layout}{align})"
 
 
 def _once(dtype: PtxType | None, item: PtxType) -> PtxType:

@@ -240,4 +240,7 @@ class Given:
                 f"out= for {output.name} has strides {argument.strides}; the kernel writes strides {output.strides}",
                 hint="pass a dense array" if output.strides[-1:] == (1,) else "pass array.T of a dense array",
             )
+        if argument.address % output.alignment:
+            place = f"address {argument.address:#x}, no multiple of {output.alignment} bytes"
+            raise LaunchError(f"out= for {output.name} starts at {place}")
         return Given(array)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.binding import bind, merge_sizes, sort_keywords
-from pyptx_dsl.contract import check_arguments, dense_strides
+from pyptx_dsl.contract import alignment_of, check_arguments, dense_strides
 from pyptx_dsl.errors import KeywordError
 from pyptx_ir.plugins.rows import Output
 from pyptx_torch.devices import argument_of
@@ -37,7 +37,7 @@ def outputs_of(
     names = declaration.tensors[len(declaration.tensors) - len(declaration.out_specs) :]
     shapes = [tile.resolve_shape(sizes) for tile in declaration.out_specs]
     return tuple(
-        Output(name, shape, tile.dtype.name, dense_strides(shape, tile.layout))
+        Output(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))
         for name, tile, shape in zip(names, declaration.out_specs, shapes, strict=True)
     )
 

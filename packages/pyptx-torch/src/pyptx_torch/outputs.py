@@ -66,9 +66,9 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
             f"{kernel}: {name} has strides {argument.strides}, and the kernel writes strides {output.strides}",
             hint="pass a dense tensor",
         )
-    if argument.address % tensor.element_size():
+    if argument.address % output.alignment:
         raise AlignmentError(
-            f"{kernel}: {name} starts at address {argument.address:#x}, no multiple of {tensor.element_size()} bytes"
+            f"{kernel}: {name} starts at address {argument.address:#x}, no multiple of {output.alignment} bytes"
         )
 
 

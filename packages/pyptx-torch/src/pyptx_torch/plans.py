@@ -116,7 +116,7 @@ class Plans:
             ready = Ready(
                 plan_for(special, self._module(special, key[0] or 0)),
                 special.outputs,
-                self._alignments(special, inputs),
+                _alignments(special, inputs),
             )
             self._known[key] = ready
             fixed = any(name not in self._scalars for name in keywords)
@@ -132,12 +132,6 @@ class Plans:
         if known is None:
             known = self._modules[special.text, target] = Module(image_of(special, target))
         return known
-
-    def _alignments(self, special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
-        mapped = {row.index for row in special.parameters if row.kind == "tensor_map"}
-        sizes = [tensor.element_size() for tensor in inputs]
-        sizes += [dtype_of(self._kernel.name, output.name, output.dtype).itemsize for output in special.outputs]
-        return tuple(max(_MAP_ALIGNMENT, size) if index in mapped else size for index, size in enumerate(sizes))
 
     def _add_fast(self, key: Key, ready: Ready, inputs: Sequence[torch.Tensor]) -> None:
         device = (self._place.dlpack, inputs[0].device.index or 0)
@@ -192,6 +186,14 @@ def check_driver(kernel: str, place: Place) -> None:
         raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")
     if not place.built():
         raise DeviceError(f"{kernel}: this torch is built without {place.type}", hint="install a build that has it")
+
+
+def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """Return what each array's address must be a multiple of: as its contract says, if there is one, and its map."""
+    mapped = {row.index for row in special.parameters if row.kind == "tensor_map"}
+    sizes = [row.alignment for row in special.inputs] or [tensor.element_size() for tensor in inputs]
+    sizes += [output.alignment for output in special.outputs]
+    return tuple(max(_MAP_ALIGNMENT, size) if index in mapped else size for index, size in enumerate(sizes))
 
 
 def _misaligned(inputs: Sequence[torch.Tensor], ready: Ready) -> bool:

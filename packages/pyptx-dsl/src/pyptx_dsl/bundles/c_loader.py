@@ -159,8 +159,7 @@ def _described(special: Specialization) -> list[str]:
 
 def _alignments(special: Specialization) -> list[int]:
     """Return what each array's address must be a multiple of: as its contract says, and its tensor map."""
-    found = [array.alignment for array in special.inputs]
-    found += [from_name(array.dtype).bytes for array in special.outputs]
+    found = [array.alignment for array in special.inputs] + [array.alignment for array in special.outputs]
     for row in special.parameters:
         if row.tensor_map is not None and row.index is not None:
             wide = row.tensor_map.interleave == "32B"

@@ -13,7 +13,7 @@ from pyptx_dsl.contract import alignment_of, dense_strides
 from pyptx_dsl.declaration import Declaration
 from pyptx_dsl.errors import BundleError
 from pyptx_dsl.parameters import RawParameter
-from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.specs import MAX_ALIGN, Layout, Tile
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import Input
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Specialization
 
 _MEMBERS: Final = ("name", "tensors", "inputs", "outputs", "open")
-_TILE: Final = ("shape", "dtype", "layout")
+_TILE: Final = ("shape", "dtype", "layout", "align")
 _OPEN: Final = ("name", "type")
 _TYPES: Final = tuple(row.name for row in TYPES)
 _LAYOUTS: Final = tuple(layout.name for layout in Layout)
@@ -73,7 +73,7 @@ def plain_outline(outline: Outline) -> dict[str, object]:
 
 
 def _plain_tile(tile: Tile) -> dict[str, object]:
-    return {"shape": list(tile.shape), "dtype": tile.dtype.name, "layout": tile.layout.name}
+    return {"shape": list(tile.shape), "dtype": tile.dtype.name, "layout": tile.layout.name, "align": tile.align}
 
 
 def read_outline(field: Field) -> Outline:
@@ -92,7 +92,10 @@ def _tile(field: Field) -> Tile:
     found = field.members(_TILE)
     shape = [_dimension(item) for item in found["shape"].items(_MOST_DIMENSIONS, 1)]
     dtype, layout = from_name(found["dtype"].choice(_TYPES)), Layout[found["layout"].choice(_LAYOUTS)]
-    return Tile(*shape, dtype=dtype, layout=layout)
+    align = found["align"].integer(1, MAX_ALIGN)
+    if align & (align - 1):
+        raise found["align"].wrong("it must be a power of two")
+    return Tile(*shape, dtype=dtype, layout=layout, align=align)
 
 
 def _dimension(field: Field) -> int | str:
@@ -138,14 +141,9 @@ def _agrees(outline: Outline, special: Specialization, keywords: Mapping[str, Pl
     for name, tile in zip(outline.tensors, (*outline.inputs, *outline.outputs), strict=True):
         shape = tile.resolve_shape(sizes)
         wanted.append(Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile)))
-    outputs = [Input(row.name, row.shape, row.dtype, row.strides, 0) for row in special.outputs]
-    promised = [Input(row.name, row.shape, row.dtype, row.strides, 0) for row in wanted[len(outline.inputs) :]]
+    outputs = [Input(row.name, row.shape, row.dtype, row.strides, row.alignment) for row in special.outputs]
     left = [(row.name, row.type) for row in special.parameters if row.kind == "scalar" and row.value is None]
-    return (
-        list(special.inputs) == wanted[: len(outline.inputs)]
-        and outputs == promised
-        and left == [(row.name, row.type.name) for row in outline.open]
-    )
+    return [*special.inputs, *outputs] == wanted and left == [(row.name, row.type.name) for row in outline.open]
 
 
 def _version(special: Specialization) -> tuple[int, int]:

@@ -32,8 +32,7 @@ _MEMBERS: Final = (
     *("mutated", "attributes"),
 )
 _PARAMETER: Final = ("name", "kind", "type", "index", "value", "tensor_map")
-_INPUT: Final = ("name", "shape", "dtype", "strides", "alignment")
-_OUTPUT: Final = ("name", "shape", "dtype", "strides")
+_ARRAY: Final = ("name", "shape", "dtype", "strides", "alignment")
 _TENSOR_MAP: Final = (
     *("dtype", "shape", "strides", "box", "element_strides", "swizzle", "interleave", "l2_promotion", "fill"),
 )
@@ -59,7 +58,7 @@ _MOST_SIZE: Final = 2**31 - 1
 # CUDA driver API, CUlaunchAttributeValue: 64 bytes. Identifiers are small; the driver judges them.
 _ATTRIBUTE_BYTES: Final = 64
 _MOST_ATTRIBUTE: Final = 255
-_ALIGNMENTS: Final = (1, 2, 4, 8, 16)
+_ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # as a Tile's
 
 _SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
 _INTERLEAVES: Final = ("none", "16B", "32B")
@@ -79,8 +78,8 @@ def record(specialization: Specialization) -> dict[str, object]:
         "cluster": list(row.cluster),
         "shared_bytes": row.shared_bytes,
         "parameters": [_plain(parameter, _PARAMETER) for parameter in row.parameters],
-        "inputs": [_plain(each, _INPUT) for each in row.inputs],
-        "outputs": [_plain(each, _OUTPUT) for each in row.outputs],
+        "inputs": [_plain(each, _ARRAY) for each in row.inputs],
+        "outputs": [_plain(each, _ARRAY) for each in row.outputs],
         "mutated": list(row.mutated),
         "attributes": [[number, value.hex()] for number, value in row.attributes],
     }
@@ -242,20 +241,13 @@ def _whole(field: Field) -> tuple[int, ...]:
 
 
 def _input(field: Field) -> Input:
-    found = field.members(_INPUT)
-    array = _array(found)
-    alignment = found["alignment"].integer(_ALIGNMENTS[0], _ALIGNMENTS[-1])
-    if alignment not in _ALIGNMENTS:
-        raise found["alignment"].wrong("it must be a power of two")
-    return Input(array.name, array.shape, array.dtype, array.strides, alignment)
+    array = _output(field)
+    return Input(array.name, array.shape, array.dtype, array.strides, array.alignment)
 
 
 def _output(field: Field) -> Output:
-    return _array(field.members(_OUTPUT))
-
-
-def _array(found: Mapping[str, Field]) -> Output:
-    """Return the common part of an input and an output: an array that lies densely, by rows or by columns."""
+    """Return an array that lies densely, by rows or by columns."""
+    found = field.members(_ARRAY)
     name, dtype = found["name"].text(_LONGEST_NAME, _NAME), found["dtype"].choice(_TYPES)
     shape = tuple(item.integer(1, _MOST_BYTES) for item in found["shape"].items(_MOST_DIMENSIONS, 1))
     strides = tuple(item.integer(1, _MOST_BYTES) for item in found["strides"].items(_MOST_DIMENSIONS, 1))
@@ -267,7 +259,10 @@ def _array(found: Mapping[str, Field]) -> Output:
         raise found["shape"].wrong("no device addresses so much")
     if strides not in {dense_strides(shape, Layout.ROW), dense_strides(shape, Layout.COL)}:
         raise found["strides"].wrong(f"an array of shape {shape} does not lie densely with these")
-    return Output(name, shape, dtype, strides)
+    alignment = found["alignment"].integer(_ALIGNMENTS[0], _ALIGNMENTS[-1])
+    if alignment not in _ALIGNMENTS:
+        raise found["alignment"].wrong("it must be a power of two")
+    return Output(name, shape, dtype, strides, alignment)
 
 
 def _attribute(field: Field) -> tuple[int, bytes]:

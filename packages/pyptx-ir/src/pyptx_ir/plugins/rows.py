@@ -115,12 +115,16 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One array that the runtime allocates, uninitialised, and returns; `strides` count elements."""
+    """One array that the runtime allocates, uninitialised, and returns; `strides` count elements.
+
+    The address of an array that the caller passes instead must be a multiple of `alignment`.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     strides: tuple[int, ...]
+    alignment: int = 1
 
 
 @dataclass(frozen=True, slots=True)
