@@ -24,6 +24,7 @@ from pyptx.types import PtxType, bf16, f32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.hopper.rows import Plan, Row
+from examples.hopper.vectors import BYTES
 
 
 def normalise(plan: Plan, X, W, Y, eps: float) -> None:
@@ -48,8 +49,8 @@ def normalise(plan: Plan, X, W, Y, eps: float) -> None:
 
 
 @kernel(
-    in_specs=(Tile("B", "N", f32), Tile("N", f32)),
-    out_specs=(Tile("B", "N", f32),),
+    in_specs=(Tile("B", "N", f32, align=BYTES), Tile("N", f32, align=BYTES)),
+    out_specs=(Tile("B", "N", f32, align=BYTES),),
     grid=lambda B, N: B,
     block=128,
     arch="sm_90a",
@@ -66,8 +67,9 @@ def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kern
     N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB. Sums are in f32: squares must not overflow.
     """
     chosen = plan or Plan.of(N, dtype)
+    row, vector = Tile("B", N, dtype, align=BYTES), Tile(N, dtype, align=BYTES)
 
-    @kernel(in_specs=(Tile("B", N, dtype), Tile(N, dtype)), out_specs=(Tile("B", N, dtype),), **chosen.launch)
+    @kernel(in_specs=(row, vector), out_specs=(row,), **chosen.launch)
     def rms_norm(X, W, Y, *, eps: float = 1e-6) -> None:
         normalise(chosen, X, W, Y, eps)
 

@@ -169,11 +169,11 @@ def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = Non
     N is a multiple of 4 (f32) or 8 (bf16), up to 65,536. P rows are worked on at a time, by a block or cluster each.
     """
     chosen = plan or plan_for(N, dtype)
-    row, vector = Tile("B", N, dtype), Tile(N, dtype)
+    row, vector = Tile("B", N, dtype, align=vectors.BYTES), Tile(N, dtype, align=vectors.BYTES)
 
     @kernel(
         in_specs=(row, vector, row),
-        out_specs=(row, Tile("P", N, f32)),
+        out_specs=(row, Tile("P", N, f32, align=vectors.BYTES)),
         grid=lambda P: P * chosen.cluster,
         block=chosen.lanes,
         cluster=chosen.cluster,
@@ -222,8 +222,8 @@ def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
     """
 
     @kernel(
-        in_specs=(Tile("P", "N", f32),),
-        out_specs=(Tile("N", dtype),),
+        in_specs=(Tile("P", "N", f32, align=vectors.BYTES),),
+        out_specs=(Tile("N", dtype, align=vectors.BYTES),),
         grid=lambda N: -(-N // WIDTH),
         block=WARPS * 32,
         arch="sm_90a",

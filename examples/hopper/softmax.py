@@ -30,6 +30,7 @@ from pyptx.types import PtxType, bf16, f32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.hopper.rows import Plan, Row
+from examples.hopper.vectors import BYTES
 
 LOG2_E = math.log2(math.e)
 LOWEST = float(np.finfo(np.float32).min)  # not -inf, for -inf minus itself is NaN: a thread may see nothing else
@@ -73,8 +74,8 @@ def normalise(plan: Plan, X, Y) -> None:
 
 
 @kernel(
-    in_specs=(Tile("B", "N", f32),),
-    out_specs=(Tile("B", "N", f32),),
+    in_specs=(Tile("B", "N", f32, align=BYTES),),
+    out_specs=(Tile("B", "N", f32, align=BYTES),),
     grid=lambda B, N: B,
     block=128,
     arch="sm_90a",
@@ -91,8 +92,9 @@ def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kerne
     N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB.
     """
     chosen = plan or Plan.of(N, dtype)
+    row = Tile("B", N, dtype, align=BYTES)
 
-    @kernel(in_specs=(Tile("B", N, dtype),), out_specs=(Tile("B", N, dtype),), **chosen.launch)
+    @kernel(in_specs=(row,), out_specs=(row,), **chosen.launch)
     def softmax(X, Y) -> None:
         normalise(chosen, X, Y)
 

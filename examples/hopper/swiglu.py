@@ -71,8 +71,8 @@ def multiply(dtype: PtxType, Gate, Up, Y) -> None:
 
 
 @kernel(
-    in_specs=(Tile("M", "F", f32), Tile("M", "F", f32)),
-    out_specs=(Tile("M", "F", f32),),
+    in_specs=(Tile("M", "F", f32, align=BYTES), Tile("M", "F", f32, align=BYTES)),
+    out_specs=(Tile("M", "F", f32, align=BYTES),),
     grid=lambda M, F: blocks(M * F, f32),
     block=THREADS,
     arch="sm_90a",
@@ -84,8 +84,8 @@ def swiglu(Gate, Up, Y):
 
 
 @kernel(
-    in_specs=(Tile("M", "F", bf16), Tile("M", "F", bf16)),
-    out_specs=(Tile("M", "F", bf16),),
+    in_specs=(Tile("M", "F", bf16, align=BYTES), Tile("M", "F", bf16, align=BYTES)),
+    out_specs=(Tile("M", "F", bf16, align=BYTES),),
     grid=lambda M, F: blocks(M * F, bf16),
     block=THREADS,
     arch="sm_90a",

@@ -16,6 +16,7 @@ from examples.hopper import layer_norm, rms_norm, rms_norm_backward, softmax, sw
 from examples.hopper.rows import HELD, MOST, Plan
 
 from pyptx.types import PtxType, bf16, f32
+from pyptx_dsl.errors import AlignmentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,6 +119,12 @@ def test_a_kernel_may_write_over_its_input() -> None:
     expected = rms_norm.reference(x, w)
     assert rms_norm.rms_norm_for(72)(x, w, out=x) is x
     check(x, expected, f32)
+
+
+def test_rows_that_begin_between_vectors_are_refused() -> None:
+    x, w = np.ones(4 * 72 + 1, np.float32)[1:].reshape(4, 72), np.ones(72, np.float32)
+    with pytest.raises(AlignmentError, match=r"X starts at address .* not a multiple of 16 bytes"):
+        rms_norm.rms_norm_for(72)(x, w)
 
 
 # --- extreme values ---------------------------------------------------------------------------------
