@@ -183,10 +183,11 @@ def test_torch_differentiates_attention(compiled: bool) -> None:  # noqa: FBT001
     def loss(out: Any, sums: Any) -> Any:
         return out.square().sum() + sums.sum()
 
-    def attend(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
-        return backward().ATTENTION[64](q, k, v, causal=True)
+    tensors, attention = drawn_by_torch(), backward().ATTENTION[64]
 
-    tensors = drawn_by_torch()
+    def attend(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+        return attention(q, k, v, causal=True)
+
     out, sums = (torch.compile(attend, fullgraph=True) if compiled else attend)(*tensors)
     loss(out[:, 24:].float(), sums[:, :, 24:]).backward()
     assert (out[:, :24] == 0).all()
