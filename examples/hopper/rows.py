@@ -9,9 +9,9 @@ The norms and softmax read a row twice or more and may fetch it once. A `Plan` s
 - beyond, in a cluster of 2, 4 or 8 blocks, a slice to each, in registers if it fits and in shared memory if not.
 
 Memory is busy if enough bytes are on their way: 4.3 TB/s times 0.7 us of latency are 3 MB, or 23 KB for each of 132 SMs
-(Little's law). Here they are 64 KB and more: a thread starts all its loads, up to eight of 16 bytes, before it uses the
-first, and with 32 values a thread has some 56 registers, so that an SM holds 1100 threads. Neighbours take neighbouring
-vectors.
+(Little's law). Here they are 64 KB and more, and 32 KB where rows are shorter than 512 bytes: a thread starts all its
+loads, up to eight of 16 bytes, before it uses the first, and with 32 values it has some 56 registers, so that an SM
+holds 1100 threads. Neighbours take neighbouring vectors.
 
 What is read once must not push out of the L1 cache what all rows share, the weights: `L1::no_allocate`. Weights are
 read by `ld.global.nc`, which ptxas may move across the stores of results; rows are not, as a caller may pass `out=X`.
