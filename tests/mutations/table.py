@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from .planted import Planted
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "planted-faults.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "planted-faults.md"
 COMMAND = "python -m tests.mutations"
 ABOUT = """\
 Each row is a fault that [`pyptx_sim.mutations`](mutations.md) plants into a kernel that works: the change, the line of

@@ -15,7 +15,6 @@ from pyptx_sim.mutations import OPERATORS, mutants
 
 from .planted import PLANTED, Planted
 from .subjects import SUBJECTS
-from .table import COMMAND, PAGE, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,7 +76,3 @@ def test_every_rule_is_shown_by_a_planted_fault() -> None:
 def test_there_are_many_planted_faults_and_all_differ() -> None:
     assert len(set(PLANTED)) == len(PLANTED) >= 60
     assert len({emit(planted(row).module) for row in PLANTED}) == len(PLANTED)
-
-
-def test_the_table_in_the_documentation_is_fresh() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), f"write it with `{COMMAND}`"

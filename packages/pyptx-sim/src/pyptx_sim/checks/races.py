@@ -12,8 +12,7 @@ Of shared memory the last read of every warp is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from pyptx_sim.checks.clocks import LaneClocks, WarpClocks
 from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
+from pyptx_sim.checks.reports import Earlier, Reports, Step
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
 from pyptx_sim.checks.swizzles import Swizzles
 from pyptx_sim.machine.lanes import distinct
@@ -34,24 +34,8 @@ if TYPE_CHECKING:
 
 RACE_RULES = frozenset(HINTS)
 
-Earlier: TypeAlias = Literal["write", "read", "first", "poll"]
-_DONE = {"write": "wrote", "read": "read", "first": "read", "poll": "read"}
 _READS = frozenset({"read", "first"})
-_DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
 _STRONG = frozenset({"atomic", "strong-read"})
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One access event, flattened to granules: entry i touches granule `at[i]`."""
-
-    space: Space
-    kind: AccessKind
-    at: NDArray[np.int64]
-    warps: NDArray[np.int64]
-    lanes: NDArray[np.int64]
-    entries: NDArray[np.int32]
-    pc: int
 
 
 class RaceChecker(Observer):
@@ -60,15 +44,16 @@ class RaceChecker(Observer):
     def __init__(self, view: RunView) -> None:
         """Watch the run behind `view`."""
         self._view = view
+        self._reports = Reports(view)
         self._warp_clocks = WarpClocks(view.warps, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
         self._lane_clocks = LaneClocks(self._warp_clocks.now)
         self._shadows: dict[Space, Shadow] = {}
         self._first_warp = 1 - view.warps  # of this wave, in the numbering through all waves
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
-        self._work = AsyncRaces(view, self._warp_clocks, self._report_work)
-        self._swizzles = Swizzles(view, self._work, self._report_work)
-        self._crossings = Crossings(view, self._warp_clocks, self._work, self._report_work)
-        self._maps = MapFences(view, self._warp_clocks, self._report_work)
+        self._work = AsyncRaces(view, self._warp_clocks, self._reports.work)
+        self._swizzles = Swizzles(view, self._work, self._reports.work)
+        self._crossings = Crossings(view, self._warp_clocks, self._work, self._reports.work)
+        self._maps = MapFences(view, self._warp_clocks, self._reports.work)
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -199,8 +184,14 @@ class RaceChecker(Observer):
             self._judge_within(shadow, step)
 
     def _step(
-        self, granules: NDArray[np.int64], space: Space, kind: AccessKind, warps: Offsets, lanes: Offsets, pc: int
-    ) -> _Step:
+        self,
+        granules: NDArray[np.int64],
+        space: Space,
+        kind: AccessKind,
+        warps: Offsets,
+        lanes: Offsets,
+        pc: int,
+    ) -> Step:
         """Flatten an access to its granules, each with the entry that the shadow will hold of it."""
         entries = np.empty((len(warps), COLUMNS), np.int32)
         entries[:, WARP] = warps + self._first_warp
@@ -211,7 +202,7 @@ class RaceChecker(Observer):
         if count > 1:
             entries = np.repeat(entries, count, axis=0)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
-        return _Step(space, kind, granules.ravel(), warps, lanes, entries, pc)
+        return Step(space, kind, granules.ravel(), warps, lanes, entries, pc, self._first_warp)
 
     # --- judging --------------------------------------------------------------------------------
 
@@ -222,7 +213,7 @@ class RaceChecker(Observer):
             shadow = self._shadows[space] = Shadow(self._view.arena_size(space), readers)
         return shadow
 
-    def _judge(self, shadow: Shadow, step: _Step, earlier: Earlier) -> None:
+    def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:
         """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""
         table: Table = getattr(shadow, earlier)
         if table.misses(step.at):
@@ -238,7 +229,7 @@ class RaceChecker(Observer):
         if earlier not in _READS or not shadow.readers:
             ordered = self._ordered(step.warps[at], last)
             if not ordered.all():
-                self._report_last(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
+                self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
 
     def _ordered(self, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -251,7 +242,7 @@ class RaceChecker(Observer):
         )
 
     def _judge_lanes(
-        self, step: _Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
+        self, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
     ) -> None:
         """Look among the entries `at` for ones whose `last` access was another lane's of the same warp."""
         own = np.flatnonzero((last[:, WARP] == step.entries[at, WARP]) & (last[:, LANE] != step.entries[at, LANE]))
@@ -262,9 +253,9 @@ class RaceChecker(Observer):
             step.warps[at], step.lanes[at], last[:, LANE].astype(np.int64), last[:, TIME]
         )
         if not ordered.all():
-            self._report_last(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
+            self._reports.against(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
 
-    def _judge_within(self, shadow: Shadow, step: _Step) -> None:
+    def _judge_within(self, shadow: Shadow, step: Step) -> None:
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them."""
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
@@ -273,9 +264,9 @@ class RaceChecker(Observer):
         same_warp = winner[lost, WARP] == step.entries[lost, WARP]
         for bad, rule in ((lost[~same_warp], f"{step.space}-race"), (lost[same_warp], "lane-race")):
             if len(bad):
-                self._report_last(step, bad, "write", winner[bad], rule, shadow.granule)
+                self._reports.against(step, bad, "write", winner[bad], rule, shadow.granule)
 
-    def _judge_readers(self, shadow: Shadow, step: _Step) -> None:
+    def _judge_readers(self, shadow: Shadow, step: Step) -> None:
         """Look for a read by any warp of the block (or cluster) that is not ordered before this write."""
         if not shadow.readers:
             return
@@ -287,10 +278,9 @@ class RaceChecker(Observer):
         bad = np.flatnonzero(unordered.any(axis=1))
         reader = int(unordered[bad[0]].argmax())
         pc = int(shadow.reader_pc[step.at[bad[0]], reader])
-        them = self._name(int(group[bad[0], reader]), SEVERAL)
-        self._report(step, bad, "read", f"{step.space}-race", them, pc, shadow.granule)
+        self._reports.against_reader(step, bad, int(group[bad[0], reader]), pc, shadow.granule)
 
-    def _enter_read(self, table: Table, step: _Step, last: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
+    def _enter_read(self, table: Table, step: Step, last: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
         """Enter a read or a poll; a granule that several lanes have read since they last met is marked as such.
 
         `last` is what the table held, if anything. Return what it holds now if lanes of the step may have met there.
@@ -310,7 +300,7 @@ class RaceChecker(Observer):
         return winner
 
     def _keep_first(
-        self, shadow: Shadow, step: _Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
+        self, shadow: Shadow, step: Step, last: NDArray[np.int32], winner: NDArray[np.int32] | None
     ) -> None:
         """Keep those of the `last` reads that nothing orders before these, where no older one is kept.
 
@@ -330,7 +320,7 @@ class RaceChecker(Observer):
         if len(at):
             shadow.first.put(step.at[at], last[at])
 
-    def _unordered(self, step: _Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _unordered(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell for the entries `at` whether `last`, of another warp or lane, is not ordered before them."""
         warps, lanes = step.warps[at], step.lanes[at]
         same = last[:, WARP] == step.entries[at, WARP]
@@ -338,7 +328,7 @@ class RaceChecker(Observer):
         unordered: NDArray[np.bool_] = apart | ~self._ordered(warps, last)
         return unordered
 
-    def _keep_together(self, shadow: Shadow, step: _Step, winner: NDArray[np.int32]) -> None:
+    def _keep_together(self, shadow: Shadow, step: Step, winner: NDArray[np.int32]) -> None:
         """Keep one more of several warps that read the same granule in this step, of which `winner` is in the table."""
         lost = winner[:, WARP] != step.entries[:, WARP]
         if not lost.any():
@@ -351,7 +341,7 @@ class RaceChecker(Observer):
         if len(at):
             shadow.first.put(at, entries)
 
-    def _enter_reader(self, shadow: Shadow, step: _Step) -> None:
+    def _enter_reader(self, shadow: Shadow, step: Step) -> None:
         """Enter a read under the warp that reads, where the last one of each warp is kept."""
         if shadow.readers:
             shadow.reader_time[step.at, step.warps % self._group] = step.entries[:, TIME]
@@ -363,36 +353,3 @@ class RaceChecker(Observer):
         same: NDArray[np.bool_] = (last[:, WARP] == entries[:, WARP]) & (last[:, TIME] == entries[:, TIME])
         same &= last[:, LANE] != entries[:, LANE]
         return same
-
-    # --- reporting ------------------------------------------------------------------------------
-
-    def _report_last(
-        self,
-        step: _Step,
-        bad: NDArray[np.int64],
-        earlier: Earlier,
-        last: NDArray[np.int32],
-        rule: str,
-        granule: int,
-    ) -> None:
-        """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
-        warp, lane = int(last[0, WARP]) - self._first_warp, int(last[0, LANE])
-        them = self._name(warp, lane) if warp >= 0 else "a block of an earlier wave"
-        self._report(step, bad, earlier, rule, them, int(last[0, PC]), granule)
-
-    def _report(
-        self, step: _Step, bad: NDArray[np.int64], earlier: Earlier, rule: str, them: str, other_pc: int, granule: int
-    ) -> None:
-        first = int(bad[0])
-        where = self._view.describe(step.space, int(step.at[first]) * granule)
-        me = self._name(int(step.warps[first]), int(step.lanes[first]))
-        message = f"{me} {_DOES[step.kind]} {where}, which {them} {_DONE[earlier]}, and nothing orders the two"
-        self._view.report(rule, message, step.pc, other_pc=other_pc, hint=HINTS[rule], count=len(bad))
-
-    def _report_work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
-        self._view.report(rule, message, pc, other_pc=other_pc, hint=HINTS[rule])
-
-    def _name(self, warp: int, lane: int) -> str:
-        cta, inside = divmod(warp, self._view.warps_per_cta)
-        lanes = "several lanes" if lane == SEVERAL else f"lane {lane}"
-        return f"{lanes} of warp {inside} (block slot {cta})"
