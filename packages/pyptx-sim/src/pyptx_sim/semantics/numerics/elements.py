@@ -31,9 +31,9 @@ def unpacking(fragment: Fragment, *, transposed: bool = False) -> Unpack:
     shape, bits, packed = index.shape, fragment.bits, fragment.packed
     words = _whole_words(index.reshape(-1), packed)
     if words is not None:
-        return lambda registers: split(_joined(registers).take(words, axis=1), bits).reshape(-1, *shape)
+        return lambda registers: split(taken(_joined(registers), words), bits).reshape(-1, *shape)
     flat = index.reshape(-1)
-    return lambda registers: split(_joined(registers), bits).take(flat, axis=1).reshape(-1, *shape)
+    return lambda registers: taken(split(_joined(registers), bits), flat).reshape(-1, *shape)
 
 
 @cache
@@ -46,10 +46,15 @@ def packing(fragment: Fragment) -> Pack:
 
     def pack(matrix: Array) -> tuple[Array, ...]:
         elements = matrix.reshape(matrix.shape[0], -1)
-        taken = (elements.take(index, axis=1) for index in flat)
-        return tuple(taken) if whole else tuple(each.view(width) for each in taken)
+        values = [taken(elements, index) for index in flat]
+        return tuple(values) if whole else tuple(each.view(width) for each in values)
 
     return pack
+
+
+def taken(values: Array, columns: Array) -> Array:
+    """Return these columns of each row; they must exist, for NumPy is not asked to check that, which takes as long."""
+    return np.asarray(values.take(columns, axis=1, mode="clip"))
 
 
 def split(words: Array, bits: int) -> Array:
