@@ -182,6 +182,9 @@ STORES = (
     swap("a result read when only its source is free", "read-before-wait",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\n" + STORE + "\n@%p0 cp.async.bulk.commit_group;\n"
          "@%p0 cp.async.bulk.wait_groupFAULT 0;\n@%p0 ld.global.u32 %r10, [%rd2]; // !\n", ".read", ""),
+    swap("a store of what other lanes may still write", "lane-race",
+         "st.shared.u32 [%r4], %r1;\n" + FENCE + "FAULT" + STORE.replace("256", "128") + " // !\n" + DONE,
+         "", "bar.warp.sync -1;\n"),
     swap("a block that ends while its memory is stored", "unfinished-copy",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\nFAULT",
          STORE + " // !\n@%p0 cp.async.bulk.commit_group;",

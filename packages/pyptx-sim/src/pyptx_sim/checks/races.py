@@ -30,7 +30,7 @@ from pyptx_sim.observer import Observer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.observer import AccessKind, GroupKind, Masks, Offsets, RunView, Space, Work
+    from pyptx_sim.observer import AccessKind, GroupKind, Masks, Offsets, RunView, Space, Touch, Work
 
 RACE_RULES = frozenset(HINTS)
 
@@ -127,6 +127,8 @@ class RaceChecker(Observer):
                 self._maps.judge(work, touch, shadow, self._first_warp)
             elif shadow is not None and len(touch.offsets):
                 self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp, self._group)
+                if work.kind != "wgmma":  # whose lanes all issue it, together
+                    self._judge_issuers(work, touch, shadow)
         self._crossings.signalled(work)
         self._swizzles.issued(work, self._shadows.get("shared"))
         self._work.issue(work)
@@ -254,6 +256,16 @@ class RaceChecker(Observer):
         )
         if not ordered.all():
             self._reports.against(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
+
+    def _judge_issuers(self, work: Work, touch: Touch, shadow: Shadow) -> None:
+        """Look for words that another lane of the issuer's warp wrote before, not ordered before the issue."""
+        owners, granules = touch.owners, shadow.granules(touch.offsets, touch.size)
+        kind: AccessKind = "write" if touch.writes else "read"
+        step = self._step(granules, touch.space, kind, work.warps[owners], work.lanes[owners], work.pc)
+        last = shadow.write.touched(step.at)
+        if last is not None:
+            at = np.flatnonzero(last[:, WARP] != NOBODY)
+            self._judge_lanes(step, "write", at, last[at], shadow.granule)
 
     def _judge_within(self, shadow: Shadow, step: Step) -> None:
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them."""
