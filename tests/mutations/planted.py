@@ -157,6 +157,7 @@ PLANTED = (
         ("drop a fence", "release", "global-race", "gather leave"),
         ("narrow a device scope", "release", "global-race", "gather leave"),
         ("fence too late", "release", "global-race", "gather leave"),
+        ("narrow a device scope", "count", "global-race", "count count"),
         ("load far off", "load", "out-of-bounds", "load"),
     ),
     *planted(

@@ -89,5 +89,4 @@ SURVIVORS = (
     lenient("narrow a device scope", "ld.acquire.gpu", ACQUIRING, "flags"),
     gap("drop a warp barrier", "bar.warp.sync -1", "one lane's arrival is taken for its warp's",
         "tile_pipeline", "copy_signal", "multicast"),
-    gap("narrow a device scope", "atom.relaxed.gpu", "the scope of a relaxed atomic is not looked at", "last_block"),
 )  # fmt: skip

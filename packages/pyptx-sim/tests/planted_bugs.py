@@ -532,6 +532,21 @@ SCOPES = (
         "st.release.cta.global.u32 [%rd2], 1;",
         "fence.acq_rel.cta;\nst.release.gpu.global.u32 [%rd2], 1;",
     ),
+    swap(
+        "a counter of many blocks for one block each",
+        "global-race",
+        "setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nFAULT",
+        "atom.relaxed.cta.global.add.u32 %r10, [%rd2], 1; // !",
+        "atom.relaxed.gpu.global.add.u32 %r10, [%rd2], 1;",
+        blocks=3,
+    ),
+    swap(
+        "a counter of two warps for one block each",
+        "global-race",
+        "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\nFAULT\natom.relaxed.cta.global.add.u32 %r10, [%rd2], 1;",
+        "st.global.u32 [%rd2], 1; // !",
+        "st.relaxed.cta.global.u32 [%rd2], 1;",
+    ),
     swap("no fence inside a block", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
 )
 

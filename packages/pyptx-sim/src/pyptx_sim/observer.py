@@ -101,6 +101,10 @@ class RunView(Protocol):
         """Return the bytes from one CTA's shared memory to the next one's."""
         ...
 
+    def opcode(self, pc: int) -> tuple[str, ...]:
+        """Return the words of an instruction's opcode."""
+        ...
+
     def describe(self, space: Space, offset: int) -> str:
         """Return where `offset` lies in the user's words: `s_partial+12`, `argument 0 'x' +64`."""
         ...

@@ -33,7 +33,12 @@ Place: TypeAlias = "tuple[int | None, int, int]"
 """Where a warp leaves what it released: a location (None where they are crowded), the scope, and the group in it."""
 
 _SCOPES: Final = {"cta": 0, "cluster": 1}
-_WIDEST: Final = 2  # gpu and sys: all warps of a launch
+WIDEST: Final = 2  # gpu and sys: all warps of a launch
+
+
+def level_of(opcode: tuple[str, ...]) -> int:
+    """Return how wide the scope of an opcode is, from 0 for a block to `WIDEST`; that is it where none is named."""
+    return next((_SCOPES[word] for word in opcode if word in _SCOPES), WIDEST)
 
 
 class WarpClocks:
@@ -45,7 +50,7 @@ class WarpClocks:
         self.known: NDArray[np.int32] = np.zeros((warps, warps), np.int32)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
         # What was frozen for each scope; the narrow ones only once a fence has named them.
-        self._fenced: dict[int, NDArray[np.int32]] = {_WIDEST: np.zeros((warps, warps), np.int32)}
+        self._fenced: dict[int, NDArray[np.int32]] = {WIDEST: np.zeros((warps, warps), np.int32)}
         self._left: dict[Place, NDArray[np.int32]] = {}
         self.knows_earlier_waves: NDArray[np.bool_] = np.zeros(warps, np.bool_)
         self._earlier: set[int | None] = set()
@@ -66,13 +71,19 @@ class WarpClocks:
 
     def next_wave(self) -> None:
         """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
-        self._earlier |= {location for location, scope, _ in self._left if scope == _WIDEST}
+        self._earlier |= {location for location, scope, _ in self._left if scope == WIDEST}
         self._left.clear()
         self._signals.clear()
         self.known[:] = 0
         self.now[:] = 1
-        self._fenced = {_WIDEST: np.zeros_like(self.known)}
+        self._fenced = {WIDEST: np.zeros_like(self.known)}
         self.knows_earlier_waves[:] = False
+
+    def within(self, levels: Offsets, warps: Offsets, others: Offsets) -> NDArray[np.bool_]:
+        """Tell for each entry whether a scope holds both warps; a negative one of `others` is of an earlier wave."""
+        sizes = np.array(self._sizes)[levels]
+        held: NDArray[np.bool_] = (levels >= WIDEST) | ((others >= 0) & (warps // sizes == others // sizes))
+        return held
 
     def orders(self, warps: Offsets, others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
         """Tell for each entry whether the work of `others` at `times` happens before what `warps` do now."""
@@ -89,9 +100,9 @@ class WarpClocks:
     def fence(self, warps: Offsets, scope: str) -> None:
         """Freeze what `warps` know and have done, for the next strong access to leave to the warps of `scope`."""
         self.known[warps, warps] = self.now[warps]
-        level = _SCOPES.get(scope, _WIDEST)
+        level = _SCOPES.get(scope, WIDEST)
         if level not in self._fenced:
-            self._fenced[level] = self._fenced[_WIDEST].copy()
+            self._fenced[level] = self._fenced[WIDEST].copy()
         for narrower, fenced in self._fenced.items():
             if narrower <= level:
                 fenced[warps] = self.known[warps]

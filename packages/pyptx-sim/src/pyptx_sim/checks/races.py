@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.asynchrony import AsyncRaces
-from pyptx_sim.checks.clocks import LaneClocks, WarpClocks
+from pyptx_sim.checks.clocks import WIDEST, LaneClocks, WarpClocks, level_of
 from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
@@ -48,6 +48,7 @@ class RaceChecker(Observer):
         self._warp_clocks = WarpClocks(view.warps, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
         self._lane_clocks = LaneClocks(self._warp_clocks.now)
         self._shadows: dict[Space, Shadow] = {}
+        self._narrow = False  # whether any strong access has named a scope that does not hold everybody
         self._first_warp = 1 - view.warps  # of this wave, in the numbering through all waves
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self._work = AsyncRaces(view, self._warp_clocks, self._reports.work)
@@ -161,6 +162,7 @@ class RaceChecker(Observer):
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
         self._work.judge_access(space, offsets, size, warps, pc, kind)
         if kind in _STRONG:
+            self._narrow |= level_of(self._view.opcode(pc)) < WIDEST
             self._warp_clocks.exchange(warps, offsets, leaves=kind == "atomic")
         self._judge(shadow, step, "write")
         if kind == "strong-read":
@@ -182,7 +184,7 @@ class RaceChecker(Observer):
         self._judge_readers(shadow, step)
         shadow.write.put(step.at, step.entries)
         shadow.atomic[step.at] = kind == "atomic"
-        if kind == "write":
+        if kind == "write" or self._narrow:
             self._judge_within(shadow, step)
 
     def _step(
@@ -223,7 +225,7 @@ class RaceChecker(Observer):
         last = table.get(step.at)
         touched = last[:, WARP] != NOBODY
         if earlier == "write" and step.kind in _STRONG:
-            touched &= ~shadow.atomic[step.at]
+            touched &= ~(shadow.atomic[step.at] & self._mutual(step.pc, step.warps, last))
         if not touched.any():
             return
         at = np.flatnonzero(touched)
@@ -233,6 +235,18 @@ class RaceChecker(Observer):
             if not ordered.all():
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
+
+    def _mutual(self, pc: int, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Tell for each entry whether the scopes of both strong accesses hold both warps.
+
+        Manual: "Memory Consistency Model", "Morally-strong operations".
+        """
+        if not self._narrow or not len(last):
+            return np.ones(len(last), np.bool_)
+        pcs, which = np.unique(last[:, PC], return_inverse=True)
+        own = level_of(self._view.opcode(pc))
+        levels = np.array([min(own, level_of(self._view.opcode(at))) for at in pcs.tolist()])[which.reshape(-1)]
+        return self._warp_clocks.within(levels, warps, last[:, WARP].astype(np.int64) - self._first_warp)
 
     def _ordered(self, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell for each row of `last` whether its warp's work then happens before what `warps` do now."""
@@ -271,6 +285,8 @@ class RaceChecker(Observer):
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them."""
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero((winner[:, :TIME] != step.entries[:, :TIME]).any(axis=1))
+        if step.kind in _STRONG:
+            lost = lost[~self._mutual(step.pc, step.warps[lost], winner[lost])]
         if not len(lost):
             return
         same_warp = winner[lost, WARP] == step.entries[lost, WARP]

@@ -39,6 +39,10 @@ class View:
         """Return the bytes from one CTA's shared memory to the next one's."""
         return self._machine.shared_stride
 
+    def opcode(self, pc: int) -> tuple[str, ...]:
+        """Return the words of an instruction's opcode."""
+        return self._machine.program.sites[pc].instruction.opcode
+
     def describe(self, space: Space, offset: int) -> str:
         """Return where `offset` lies in the user's words."""
         return self._machine.describe(space, offset)

@@ -132,7 +132,7 @@ def _feeds(first: Instruction, second: Instruction) -> bool:
     """Tell whether `second` names a register that `first` may write: what it names first."""
     names = set(_registers(first.operands[0])) if first.operands else set[str]()
     used = {name for operand in second.operands for name in _registers(operand)}
-    return not names.isdisjoint(used | ({second.guard.register} if second.guard else set()))
+    return not names.isdisjoint(used) or (second.guard is not None and second.guard.register in names)
 
 
 def _registers(operand: Operand) -> Iterator[str]:
