@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx import ptx, reg, smem
+from pyptx import ptx, smem
 from pyptx.smem import SharedTile
-from pyptx.types import bf16, f32, s32
+from pyptx.types import bf16, f32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
@@ -69,17 +69,6 @@ class Memory:
         ptx.fence.proxy_async_shared_cta()
 
 
-def steps(first: Reg | int, end: Reg | int) -> Iterator[Reg]:
-    """Loop over the first rows of steps; there is at least one.
-
-    A loop that might run no time would leave ptxas two sets of sums to keep, and too few registers.
-    """
-    row = reg.scalar(s32, init=first)
-    with ptx.loop(pred=lambda: row < end):
-        yield row
-        row += STEP
-
-
 @dataclass(frozen=True, slots=True)
 class Keys:
     """The side of blocks that own keys: queries pass, of each head that shares the keys."""
@@ -95,7 +84,7 @@ class Keys:
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
             first = (self.place.row - problem.ahead).max(0) // STEP * STEP if problem.causal else 0
-            for row in steps(first, problem.queries):
+            for row in ptx.range_(first, problem.queries, STEP):
                 yield Place(self.place.head * problem.shared + index, self.place.batch, row)
 
     def hides(self, row: Reg) -> Reg | None:
@@ -124,7 +113,7 @@ class Queries:
     def walk(self) -> Iterator[Place]:
         """Loop over the keys that some query sees."""
         head, end = self.place.head // self.problem.shared, self.problem.steps(self.place.row + OWNED, STEP) * STEP
-        for row in steps(0, end):
+        for row in ptx.range_(0, end, STEP):
             yield Place(head, self.place.batch, row)
 
     def hides(self, row: Reg) -> Reg | None:
