@@ -50,7 +50,7 @@ RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resour
 SCALED = (  # tests that take a share by default, and everything in the session `kernels`
     "tests/kernels",
     "tests/mutations",
-    "packages/pyptx-arch-hopper/tests/test_simulated_products.py",
+    "packages/pyptx-arch-hopper/tests",
     "packages/pyptx-sim/tests/test_tensor_columns.py",
     "packages/pyptx-sim/tests/test_timeline.py",
 )

@@ -206,6 +206,7 @@ def test_tensors_on_the_cpu_warn_unless_told_otherwise(monkeypatch: pytest.Monke
     import torch
 
     x = torch.zeros(1, dtype=torch.int32)
+    monkeypatch.delenv("PYPTX_CPU", raising=False)
     with pytest.warns(SimulatedExecution, match="scale runs on the simulator"):
         call(Scale("s32"), x, by=1)
     monkeypatch.setenv("PYPTX_CPU", "quiet")
