@@ -86,7 +86,6 @@ SURVIVORS = (
     lenient("narrow a device scope", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
     lenient("fence too late", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
     lenient("relax an acquire", "ld.acquire.gpu", ACQUIRING, "flags"),
-    lenient("narrow a device scope", "ld.acquire.gpu", ACQUIRING, "flags"),
     gap("drop a warp barrier", "bar.warp.sync -1", "one lane's arrival is taken for its warp's",
         "tile_pipeline", "copy_signal", "multicast"),
 )  # fmt: skip
