@@ -154,3 +154,18 @@ def test_a_collective_whose_lanes_cannot_come_is_found_and_goes_on() -> None:
     assert finding.rule == "warp-divergence"
     assert "waits for lanes [0, 1, 2" in finding.message
     assert out.tolist() == [1] * 16 + [0xFFFF0000] * 16
+
+
+@each_seed
+def test_groups_of_lanes_exchange_at_one_instruction_each_with_its_own_mask(seed: int) -> None:
+    body = """
+    and.b32 %r1, %r0, 24;
+    shl.b32 %r2, 255, %r1;
+    shfl.sync.bfly.b32 %r3, %r0, 1, 31, %r2;
+    bar.warp.sync %r2;
+    st.global.u32 [%rd1], %r3;
+    """
+    out = np.zeros(32, np.uint32)
+    result = execute("mad.wide.u32 %rd1, %r0, 4, %rd0;" + body, out, seed=seed)
+    assert [str(finding) for finding in result.findings] == []
+    assert (out == np.arange(32) ^ 1).all()

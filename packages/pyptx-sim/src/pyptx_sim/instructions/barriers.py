@@ -178,6 +178,14 @@ class MaskGate:
         members: Mask = (np.broadcast_to(bits, (lanes.height,))[:, None] & _LANE_BITS) != 0
         return members
 
+    def named(self, wave: Wave, lanes: Lanes) -> Mask:
+        """Return which lanes their own masks name: those of several groups may be here together, each with its mask."""
+        if self.mask is None:
+            return all_lanes(lanes.height)
+        own = np.broadcast_to(self.mask(wave, lanes), (lanes.height, WARP)).astype(np.uint32)
+        named: Mask = (own & _LANE_BITS) != 0
+        return named
+
 
 def compile_gate(operands: Operands) -> MaskGate:
     """Return the gate of a warp-collective instruction."""
@@ -197,14 +205,14 @@ def synchronising(gate: MaskGate, step: Step) -> Step:
         if observers.active:
             members = gate.members(wave, lanes)
             observers.warp_sync(lanes.row_numbers(), members & lanes.full_mask, wave.pc)
-            _check_members(wave, lanes, lanes.full_mask & ~members)
+            _check_members(wave, lanes, lanes.full_mask & ~gate.named(wave, lanes))
         step(wave, lanes)
 
     return run
 
 
 def _check_members(wave: Wave, lanes: Lanes, strangers: Mask) -> None:
-    """Report lanes that execute an instruction whose mask does not name them. Manual: "bar.warp.sync", "elect.sync"."""
+    """Report lanes that execute an instruction though their own mask does not name them. Manual: "bar.warp.sync"."""
     if not strangers.any():
         return
     row, _ = np.nonzero(strangers)
