@@ -166,6 +166,6 @@ def test_groups_of_lanes_exchange_at_one_instruction_each_with_its_own_mask(seed
     st.global.u32 [%rd1], %r3;
     """
     out = np.zeros(32, np.uint32)
-    result = execute("mad.wide.u32 %rd1, %r0, 4, %rd0;" + body, out, seed=seed)
+    result = execute(body, out, seed=seed)
     assert [str(finding) for finding in result.findings] == []
     assert (out == np.arange(32) ^ 1).all()
