@@ -94,7 +94,7 @@ def _of_warpgroup(product: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return what comes of `sum = 3 * sum + row` over rows."""
-    total = np.zeros_like(rows[0])
+    total: NDArray[np.uint32] = np.zeros_like(rows[0])
     for row in rows:
         total = total * np.uint32(3) + row
     return total

@@ -106,7 +106,8 @@ def test_every_mutant_is_a_module_that_parses_to_itself() -> None:
 )
 def test_a_survey_says_what_became_of_a_mutant(operator: str, outcome: str, rules: set[str]) -> None:
     verdict = survey(of(operator)[:1], trial)[0]
-    assert (verdict.outcome, verdict.rules) == (outcome, rules)
+    assert verdict.outcome == outcome
+    assert verdict.rules == rules
 
 
 def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
