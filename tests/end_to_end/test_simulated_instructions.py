@@ -26,11 +26,7 @@ TEXTURES = "textures, samplers and surfaces are opaque objects that a launch can
 # opcode prefix: why it is not simulated
 NOT_SIMULATED: dict[str, str] = {
     "mma": "products of scaled blocks belong to Blackwell's semantics",
-    "wgmma": TENSOR_CORES,
     "tcgen05": TENSOR_CORES,
-    "cp.async.bulk.tensor": "of tensor copies the modes im2col, gather and scatter are missing",
-    "st.bulk": ASYNCHRONOUS,
-    "tensormap": ASYNCHRONOUS,
     "clusterlaunchcontrol": ASYNCHRONOUS,
     "tex": TEXTURES,
     "tld4": TEXTURES,
