@@ -93,7 +93,8 @@ class Bank:
         self._changed[:] = False
         places = self._places
         starts = np.arange(len(groups)) * self._sums.shape[1]
-        taken = self._sums[groups].reshape(-1).take(places[:, None, :, :] + starts[:, None, None])
+        index = places[:, None, :, :] + starts[:, None, None]
+        taken = self._sums[groups].reshape(-1).take(index, mode="clip")  # all are in range; "raise" would look first
         words = taken.view(np.uint32).reshape(len(self._slots), len(groups) * WARPGROUP, WARP)
         registers = self._current()
         registers[:, self._wave.geometry.warpgroups.warps[groups].reshape(-1)] = words
