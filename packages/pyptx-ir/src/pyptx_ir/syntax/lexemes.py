@@ -11,7 +11,8 @@ import re
 from functools import lru_cache
 
 _SPACE = r"[ \t\r\n\f\v]++"
-_COMMENT = r"//[^\n\0]*+|/\*[^*\0]*+(?:\*++(?!/)[^*\0]*+)*+\*++/"
+# No group here gives back what it has consumed: re forgot how before Python 3.11.5 (gh-106052).
+_COMMENT = r"//[^\n\0]*+|/\*[^*\0]*+\*++(?:[^*/\0][^*\0]*+\*++)*+/"
 _LINE_MARKER = r"(?m:^)#[^\n\0]*+"
 _LISTING = (
     r"(?m:^)Fatbin \w++ code:[^\n\0]*+\n=++\r?\n(?:(?:compressed|[A-Za-z_][\w ]*+ ?= )[^\n\0]*+(?:\n|\Z))*+"
