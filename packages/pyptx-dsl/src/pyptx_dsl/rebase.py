@@ -10,13 +10,19 @@ from pyptx_ir.syntax import operands as tree
 
 Places = Mapping[str, tuple[str, int]]
 
+_PLAIN = (tree.Register, tree.Immediate)  # most operands: they name no symbol
+
 
 def rebase(instruction: nodes.Instruction, places: Places) -> nodes.Instruction:
     """Return the instruction with every symbol of `places` replaced; the same object when it has none."""
-    operands = tuple([_moved(operand, places) for operand in instruction.operands])
-    if all(new is old for new, old in zip(operands, instruction.operands, strict=True)):
-        return instruction
-    return replace(instruction, operands=operands, raw=None)
+    operands = _all_moved(instruction.operands, places)
+    return instruction if operands is instruction.operands else replace(instruction, operands=operands, raw=None)
+
+
+def _all_moved(operands: tuple[tree.Operand, ...], places: Places) -> tuple[tree.Operand, ...]:
+    """Return the operands with every symbol replaced; the same tuple when they have none."""
+    moved = tuple([each if isinstance(each, _PLAIN) else _moved(each, places) for each in operands])
+    return operands if moved == operands else moved
 
 
 def _moved(operand: tree.Operand, places: Places) -> tree.Operand:
@@ -35,10 +41,8 @@ def _moved(operand: tree.Operand, places: Places) -> tree.Operand:
             moved_address = _moved(address, places)
             return operand if moved_address is address else tree.Unified(moved_address)
         case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
-            moved = tuple([_moved(part, places) for part in parts])
-            return (
-                operand if all(a is b for a, b in zip(moved, parts, strict=True)) else replace(operand, elements=moved)
-            )
+            moved = _all_moved(parts, places)
+            return operand if moved is parts else replace(operand, elements=moved)
         case _:
             return operand
 
