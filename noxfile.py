@@ -51,8 +51,7 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "tests/kernels",
     "tests/mutations",
     "packages/pyptx-arch-hopper/tests",
-    "packages/pyptx-sim/tests/test_tensor_columns.py",
-    "packages/pyptx-sim/tests/test_timeline.py",
+    "packages/pyptx-sim/tests",
 )
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 import struct
 from fractions import Fraction
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pyptx_sim.operation import Operation
+
+# By default each instruction meets some of the values that it meets where everything is asked for, in `nox -s kernels`.
+SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 3
 
 _ROWS = {row.opcode: row for row in ROWS}
 
@@ -136,7 +140,7 @@ def integer_edges(ptx_type: str) -> list[int]:
     return sorted({wrap(pick, ptx_type) for pick in picks})
 
 
-def integer_columns(kinds: Sequence[str], count: int = 600, seed: int = 7) -> list[list[int]]:
+def integer_columns(kinds: Sequence[str], count: int = 600 // SHARE, seed: int = 7) -> list[list[int]]:
     """Return columns of edge values, all pairs of them for the first two sources, and random values."""
     source = random.Random(f"{kinds}{seed}")
     edges = [integer_edges(kind) if kind != "pred" else [False, True] for kind in kinds]
@@ -370,13 +374,15 @@ def float_edges(kind: str) -> list[int]:
     return sorted(positive | {value | sign for value in positive})
 
 
-def float_columns(kind: str, arity: int, count: int = 250, seed: int = 3) -> list[list[int]]:
+def float_columns(kind: str, arity: int, count: int = 250 // SHARE, seed: int = 3) -> list[list[int]]:
     """Return columns of bits: pairs of edges, random bits, and operands close to each other or cancelling."""
     source = random.Random(f"{kind}{arity}{seed}")
     total, mantissa_bits = FORMATS[kind]
     edges = float_edges(kind)
     rows: list[tuple[int, ...]] = list(itertools.product(edges, repeat=min(arity, 2)))
-    rows = [(*row, *source.choices(edges, k=arity - len(row))) for row in source.sample(rows, min(len(rows), 300))]
+    rows = [
+        (*row, *source.choices(edges, k=arity - len(row))) for row in source.sample(rows, min(len(rows), 300 // SHARE))
+    ]
 
     def near(bits: int) -> int:
         return max(0, min((1 << total) - 1, bits + source.randint(-3, 3) * (1 << source.randint(0, mantissa_bits))))
