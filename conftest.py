@@ -30,7 +30,7 @@ UNMEASURED = (
     "tests/end_to_end/test_published_examples.py",
     "tests/end_to_end/test_simulated_instructions.py",
     "tests/end_to_end/test_torch_launches.py",
-    "tests/kernels/",
+    "tests/example_kernels/",
     "tests/mutations/",
     "tests/oracle/",
     "tests/test_instruction_table.py",

