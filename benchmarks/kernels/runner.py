@@ -42,7 +42,7 @@ def where(device: gpu.Cuda) -> dict[str, str]:
 
     if not torch.cuda.is_available():
         sys.exit(
-            "the benchmarks of kernels need a GPU that torch can use; without one, tests/example_kernels checks the rows"
+            "the benchmarks of kernels need a GPU that torch can use; tests/example_kernels checks the rows without one"
         )
     from pyptx_launch import driver
 
