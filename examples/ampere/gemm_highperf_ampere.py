@@ -136,13 +136,13 @@ class Warp:
 
     def multiply(self, k):
         """Add the product of the fragments of a step to the sums: 32 mma.sync."""
-        types = {"dtype_d": f32, "dtype_a": self.dtype, "dtype_b": self.dtype, "dtype_c": f32}
+        dtype = self.dtype
         step = k // 16 % 2
         for a, sums in zip(self.a[step], self.sums, strict=True):
             for column, c in enumerate(sums):
                 left = column % 2 * 2
                 b = list(self.b[step][column // 2])[left : left + 2]
-                ptx.mma.sync(shape=SHAPE, **types, d=c, a=a, b=b, c=c)
+                ptx.mma.sync(shape=SHAPE, dtype_d=f32, dtype_a=dtype, dtype_b=dtype, dtype_c=f32, d=c, a=a, b=b, c=c)
 
     def park(self):
         """Round the sums and write them to the ring of B, whose stages are one matrix as wide as the tile."""

@@ -145,7 +145,6 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
         a_rows = [[name_row(a_ring, row + block, step, lane) for block in blocks] for step in steps]
         b_rows = [[name_row(b_ring, step, column + block, lane) for block in blocks] for step in steps]
         sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
-        types = {"dtype_d": f32, "dtype_a": dtype, "dtype_b": dtype, "dtype_c": f32}
 
         def fill(stage) -> None:
             a_ring.fill(stage, columns=STEP)
@@ -167,7 +166,17 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
                 for row_of_sums, left_factor in zip(sums, a, strict=True):
                     for c, right_factor in zip(row_of_sums, b, strict=True):
-                        ptx.mma.sync(shape=SHAPE, **types, d=c, a=left_factor, b=right_factor, c=c)
+                        ptx.mma.sync(
+                            shape=SHAPE,
+                            dtype_d=f32,
+                            dtype_a=dtype,
+                            dtype_b=dtype,
+                            dtype_c=f32,
+                            d=c,
+                            a=left_factor,
+                            b=right_factor,
+                            c=c,
+                        )
             advance(reading)
         ptx.cp.async_.wait_all()
         store(pc, (M, N), (top + row, left + column), sums, lane, dtype)
