@@ -167,16 +167,9 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
                 for row_of_sums, left_factor in zip(sums, a, strict=True):
                     for c, right_factor in zip(row_of_sums, b, strict=True):
                         ptx.mma.sync(
-                            shape=SHAPE,
-                            dtype_d=f32,
-                            dtype_a=dtype,
-                            dtype_b=dtype,
-                            dtype_c=f32,
-                            d=c,
-                            a=left_factor,
-                            b=right_factor,
-                            c=c,
-                        )
+                            shape=SHAPE, dtype_d=f32, dtype_a=dtype, dtype_b=dtype, dtype_c=f32,
+                            d=c, a=left_factor, b=right_factor, c=c,
+                        )  # fmt: skip
             advance(reading)
         ptx.cp.async_.wait_all()
         store(pc, (M, N), (top + row, left + column), sums, lane, dtype)
