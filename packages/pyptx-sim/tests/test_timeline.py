@@ -208,11 +208,14 @@ def test_events_have_the_fields_that_the_format_asks_for(one: Recorded) -> None:
     for event in one.events(*FIELDS):
         for field, kind in (COMMON | FIELDS[event["ph"]]).items():
             assert type(event[field]) is kind
+        assert list(event)[:2] == ["ph", "ts"]  # Perfetto's tokenizer reads so far, and not every string that follows
         assert last <= event["ts"] <= one.document["otherData"]["ticks"]
         last = event["ts"]
         assert event["pid"] in processes
         assert event["ph"] == "C" or (event["pid"], event["tid"]) in threads
-    assert len({tid for _, tid in threads}) == len(threads)  # some readers know threads by this alone
+    numbers = {tid for _, tid in threads}
+    assert len(numbers) == len(threads)  # some readers know threads by this alone
+    assert not numbers & processes  # and take such a thread for the first one of that process
     assert len(one.events("M", *FIELDS)) == len(one.document["traceEvents"])
 
 

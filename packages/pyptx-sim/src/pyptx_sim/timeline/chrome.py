@@ -1,6 +1,8 @@
 """Timelines as Chrome's trace events, in the object format, which Perfetto and chrome://tracing open.
 
 One tick stands for one microsecond. Blocks are processes; warps, and what engines do at the same time, are threads.
+Perfetto takes a thread whose number is a process's for that process's first one, so threads are numbered behind the
+processes; and its tokenizer reads an event up to the time, so the time stands before names, which can be any text.
 Format: "Trace Event Format", the document of the Chrome project.
 """
 
@@ -34,7 +36,8 @@ class _Events:
 
     def __init__(self, timeline: Timeline, places: Places) -> None:
         self._timeline = timeline
-        self._tracks = {track: number for number, track in enumerate(timeline.tracks(), 1)}
+        behind = max(timeline.ctas, default=0) + 2
+        self._tracks = {track: number for number, track in enumerate(timeline.tracks(), behind)}
         self._sources: dict[int, Mapping[str, object]] = {}
         self._places = places
 
@@ -72,10 +75,10 @@ class _Events:
         never = {} if span.ended else {"ended": False}
         return {
             "ph": "X",
-            "name": span.name if span.ended else f"{span.name} (never ends)",
-            "cat": span.kind,
             "ts": span.start,
             "dur": span.end - span.start,
+            "name": span.name if span.ended else f"{span.name} (never ends)",
+            "cat": span.kind,
             **self._where(span.track),
             "args": {**span.details, **never, **self._source(span.pc)},
         }
@@ -83,10 +86,10 @@ class _Events:
     def _mark(self, mark: Mark) -> dict[str, object]:
         return {
             "ph": "i",
+            "ts": mark.at.tick,
+            "s": "t",
             "name": mark.name,
             "cat": mark.kind,
-            "s": "t",
-            "ts": mark.at.tick,
             **self._where(mark.at.track),
             "args": self._source(mark.pc),
         }
@@ -95,9 +98,9 @@ class _Events:
         pending = {"pending arrivals": count.arrivals, "pending bytes": count.bytes}
         return {
             "ph": "C",
+            "ts": count.tick,
             "name": count.name,
             "cat": "mbarrier",
-            "ts": count.tick,
             "pid": count.cta + 1,
             "args": pending,
         }
@@ -106,10 +109,10 @@ class _Events:
         """Yield both ends of an arrow, unless a span that it needs was dropped."""
         if arrow.start.track in self._tracks and arrow.end.track in self._tracks:
             yield {"ph": "s", **self._end(number, arrow.name, arrow.start)}
-            yield {"ph": "f", "bp": "e", **self._end(number, arrow.name, arrow.end)}
+            yield {"ph": "f", **self._end(number, arrow.name, arrow.end), "bp": "e"}
 
     def _end(self, number: int, name: str, point: Point) -> dict[str, object]:
-        return {"id": number, "name": name, "cat": "flow", "ts": point.tick, **self._where(point.track)}
+        return {"ts": point.tick, "id": number, "name": name, "cat": "flow", **self._where(point.track)}
 
 
 def _time(event: dict[str, object]) -> int:
