@@ -584,7 +584,7 @@ def test_every_shape_of_mma_assembles(arch: str) -> None:
 
     def body() -> None:
         nonlocal counted
-        for form in _forms():
+        for form in _forms().values():
             d, a, b, c = (registers(name, count) for name, count in zip(form.types, form.counts, strict=True))
             for bit_op in ("xor", "and") if form.bitwise else (None,):
                 for satfinite in (False, True) if form.saturates else (False,):

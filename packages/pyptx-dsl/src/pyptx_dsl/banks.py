@@ -58,7 +58,10 @@ class Banks:
 
     def fresh(self, dtype: PtxType, prefix: str | None = None) -> str:
         """Take the next name of the bank of `dtype` (or of `prefix`)."""
-        return self._bank(prefix or dtype.prefix, dtype.register).take()
+        bank = self._banks.get(prefix or dtype.prefix)
+        if bank is None or bank.register != dtype.register:
+            bank = self._bank(prefix or dtype.prefix, dtype.register)
+        return bank.take()
 
     def named(self, name: str, dtype: PtxType) -> None:
         """Declare a single register under the user's name."""

@@ -13,9 +13,11 @@ from pyptx_dsl.errors import InstructionUseError, UnknownInstructionWarning
 from pyptx_dsl.origin import user_frame
 from pyptx_ir.isa.check import Verdict, judgement_on, out_of_range, worded
 from pyptx_ir.isa.shapes import shape_of
-from pyptx_ir.syntax.operands import Immediate, Register
+from pyptx_ir.syntax.operands import Immediate, Register, Vector
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.syntax.nodes import Instruction
 
@@ -40,10 +42,12 @@ class Checker:
         declared = self.declared.get
         key: list[object] = [node.opcode]
         for operand in node.operands:
-            if isinstance(operand, Register):
+            if type(operand) is Register:
                 key.append(declared(operand.name, operand.name))
-            elif isinstance(operand, Immediate) and operand.text.isdecimal():
+            elif type(operand) is Immediate and operand.text.isdecimal():
                 key.append(0)
+            elif type(operand) is Vector:
+                key.append(_vector_key(operand, declared))
             else:
                 key.append(shape_of(operand, declared))
         form = tuple(key)
@@ -65,6 +69,16 @@ class Checker:
             raise InstructionUseError(verdict.message, hint=verdict.hint)
         _warn(verdict)
         return ()
+
+
+def _vector_key(vector: Vector, declared: Callable[..., str | None]) -> tuple[object, ...]:
+    """Return what a vector's elements are: of registers the type or, undeclared, the name."""
+    return tuple(
+        [
+            declared(each.name, each.name) if type(each) is Register else shape_of(each, declared)
+            for each in vector.elements
+        ]
+    )
 
 
 def _warn(verdict: Verdict) -> None:

@@ -8,11 +8,11 @@ reordered, removed or added but declarations and, if asked for, `.loc`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import UndefinedLabelError
 from pyptx_dsl.offsets import OffsetSlot
-from pyptx_dsl.origin import Site, show
+from pyptx_dsl.origin import show
 from pyptx_dsl.ptx.escapes import refuse_unopened
 from pyptx_dsl.rebase import Places, rebase
 from pyptx_dsl.trace import Scope
@@ -24,18 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_dsl.lineinfo import LineTable
+    from pyptx_dsl.origin import Site
     from pyptx_dsl.trace import Trace
 
 _DYNAMIC = "dyn_smem"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One statement (or brace) of the body in the order of the text: the newlines before and in it, and its site."""
-
-    before: int
-    within: int
-    site: Site | None
+Line: TypeAlias = "tuple[int, int, Site | None]"
+"""One statement (or brace) of the body in the order of the text: the newlines before and in it, and its site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +56,17 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     _check_labels(trace)
     shared = _place_shared(trace)
     head: list[nodes.Statement] = [*trace.banks.declarations("\n\t"), *shared.variables]
-    lines = [Line(statement.lead.count("\n"), 0, None) for statement in head]
+    lines: list[Line] = [(statement.lead.count("\n"), 0, None) for statement in head]
     body = list(head)
     for scope in (trace.prologue, trace.root_scope):
         body += _statements(scope, shared.places, lines, table)
     if 0 < len(head) < len(body):
         body[len(head)] = replace(body[len(head)], lead="\n" + body[len(head)].lead)
-        lines[len(head)] = replace(lines[len(head)], before=lines[len(head)].before + 1)
+        before, within, site = lines[len(head)]
+        lines[len(head)] = (before + 1, within, site)
     close = trace.root_scope.close_comment + "\n"
     block = nodes.Block(body=tuple(body), lead="\n", close_lead=close)
-    lines.append(Line(close.count("\n"), 0, None))
+    lines.append((close.count("\n"), 0, None))
     return Finished(block, (*shared.globals, *trace.globals), shared.bytes, tuple(lines), trace.statement_count)
 
 
@@ -77,20 +74,19 @@ def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTabl
     """Yield the statements of a scope, and note the lines they take."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if isinstance(node, Scope):
-            lines.append(Line(node.lead.count("\n"), 0, site))
+            lines.append((node.lead.count("\n"), 0, site))
             inner = tuple(_statements(node, places, lines, table))
             close = node.close_comment + node.lead[node.lead.rindex("\n") :]
-            lines.append(Line(close.count("\n"), 0, site))
+            lines.append((close.count("\n"), 0, site))
             yield nodes.Block(body=inner, lead=node.lead, close_lead=close)
             continue
         if table is not None and isinstance(node, OffsetSlot | nodes.Instruction):
             for location in table.locations(site, node.lead[node.lead.rindex("\n") :]):
-                lines.append(Line(1, 0, site))
+                lines.append((1, 0, site))
                 yield location
         for statement in node.instructions() if isinstance(node, OffsetSlot) else (node,):
             placed = rebase(statement, places) if places and isinstance(statement, nodes.Instruction) else statement
-            within = placed.raw.count("\n") if placed.raw else 0
-            lines.append(Line(placed.lead.count("\n"), within, site))
+            lines.append((placed.lead.count("\n"), placed.raw.count("\n") if placed.raw else 0, site))
             yield placed
 
 
@@ -108,7 +104,7 @@ def _check_labels(trace: Trace) -> None:
 
 def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, Site]]:
     """Yield the targets of branches to labels that neither the scope nor one around it defines."""
-    visible = outer.union(node.name for node in scope.nodes if isinstance(node, nodes.Label))
+    visible = outer.union([node.name for node in scope.nodes if isinstance(node, nodes.Label)])
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if isinstance(node, Scope):
             yield from _lost_branches(node, visible)

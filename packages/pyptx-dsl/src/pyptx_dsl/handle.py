@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ForeignRegisterError
-from pyptx_ir.syntax.operands import Register, Symbol
+from pyptx_ir.syntax.drafts import register
+from pyptx_ir.syntax.operands import Symbol
 
 if TYPE_CHECKING:
     from pyptx_dsl.offsets import OffsetSlot
@@ -30,7 +31,7 @@ class Handle:
         self.trace = trace
         self.slot = slot
         # The tree tells registers from other names by the %, as the parser does.
-        self.operand: Operand = Register(name) if name.startswith("%") else Symbol(name)
+        self.operand: Operand = register(name) if name[:1] == "%" else Symbol(name)
 
     @property
     def name(self) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.offsets import Term, extension
-from pyptx_dsl.operands import as_integer
+from pyptx_dsl.operands import as_integer, whole_number
 from pyptx_dsl.operator_faults import SYMBOLS, refusal
 from pyptx_dsl.types import b32, s32, s64, u32, u64
-from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
@@ -45,7 +45,7 @@ def plain(operation: str, left: Handle, right: object, into: Reg | None = None) 
     check_width(operation, left.dtype)
     source = staged(left)
     operand = _shift_amount(source, right) if operation in _SHIFTS else _operand(operation, source, right)
-    opcode = words(operation, left.dtype, _common(operation, left.dtype, right))
+    opcode = words(operation, left.dtype, _common(operation, left.dtype, _type_of(right)))
     result = into if into is not None else left.trace.fresh(left.dtype)
     left.trace.emit(opcode, (result, source, operand))
     return result
@@ -67,13 +67,13 @@ def reflected(operation: str, left: object, right: Handle) -> Reg:
         return right.trace.offset(operation, words(operation, right.dtype), terms, right.dtype)
     source = staged(right)
     result = right.trace.fresh(right.dtype)
-    right.trace.emit(words(operation, right.dtype), (result, Immediate(str(number)), source))
+    right.trace.emit(words(operation, right.dtype), (result, whole_number(number), source))
     return result
 
 
 def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
     """Emit one `setp`."""
-    word = _common(relation, left.dtype, right)
+    word = _common(relation, left.dtype, _type_of(right))
     first = left
     if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits:
         check_width(relation, right.dtype)
@@ -85,6 +85,7 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
     return into
 
 
+@cache
 def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[str, ...]:
     """Return the opcode of an integer operator in a type."""
     typed = common or type_word(dtype)
@@ -98,6 +99,7 @@ def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[st
     return (operation, typed)
 
 
+@cache
 def type_word(dtype: PtxType) -> str:
     """Return `u32` or `s32`: untyped bits count as unsigned."""
     return ("s" if dtype.kind == "signed" else "u") + str(dtype.bits)
@@ -138,25 +140,30 @@ def extended(value: Handle, bits: int) -> Handle:
     return result
 
 
-def _common(operation: str, left: PtxType, right: object) -> str:
+def _type_of(value: object) -> PtxType | None:
+    """Return the type of an integer register; None for anything else."""
+    return value.dtype if isinstance(value, Handle) and value.dtype.is_integer else None
+
+
+@cache
+def _common(operation: str, left: PtxType, right: PtxType | None) -> str:
     """Return the type word of an operation on two operands; refuse where signed and unsigned would differ.
 
     Untyped bits go with the other operand. An unsigned register fits into any wider signed type; a signed one fits
     into no unsigned type.
     """
-    if not isinstance(right, Handle) or not right.dtype.is_integer or operation not in _SIGN_MATTERS:
-        other = left
-        if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.bits:
-            other = right.dtype
-        return type_word(other)
-    wide, narrow = (left, right.dtype) if left.bits >= right.dtype.bits else (right.dtype, left)
+    if right is None:
+        return type_word(left)
+    wide, narrow = (left, right) if left.bits >= right.bits else (right, left)
+    if operation not in _SIGN_MATTERS:
+        return type_word(wide)
     if "signed" not in {wide.kind, narrow.kind}:
         return f"u{wide.bits}"
     exact = wide.kind != "unsigned" and (wide.bits > narrow.bits or narrow.kind != "unsigned")
     if not exact:
         written = f"setp.{operation}" if operation in {"lt", "le", "gt", "ge"} else operation
         raise RegisterTypeError(
-            f"{SYMBOLS[operation]} between {left} and {right.dtype}: signed or unsigned?",
+            f"{SYMBOLS[operation]} between {left} and {right}: signed or unsigned?",
             hint=f"give both registers one type, or write the instruction: ptx.inst.{written}.…",
         )
     return f"s{wide.bits}"
@@ -165,7 +172,7 @@ def _common(operation: str, left: PtxType, right: object) -> str:
 def _operand(operation: str, left: Handle, right: object) -> object:
     """Return the right operand: a literal that fits, or a register of the left one's width."""
     if not isinstance(right, Handle):
-        return Immediate(str(_number(operation, right, left)))
+        return whole_number(_number(operation, right, left))
     if not right.dtype.is_integer:
         raise refusal(operation, left, right)
     if right.dtype.bits > left.dtype.bits:
@@ -182,8 +189,10 @@ def _number(operation: str, value: object, register: Handle) -> int:
     if number is None:
         raise refusal(operation, register, value)
     check_range(dtype, number)
+    if operation not in _SIGN_MATTERS:
+        return number
     low, high = (-(1 << (dtype.bits - 1)), 1 << (dtype.bits - 1)) if dtype.kind == "signed" else (0, 1 << dtype.bits)
-    if operation in _SIGN_MATTERS and not low <= number < high:
+    if not low <= number < high:
         raise OperandError(
             f"{number} is no value of {dtype}, so {SYMBOLS[operation]} with it would mean something else",
             hint="use a register of the other signedness",
@@ -201,7 +210,7 @@ def _shift_amount(left: Handle, right: object) -> object:
             raise OperandError(
                 f"cannot shift {left.dtype.bits} bits by {number}", hint="PTX would give 0, or copies of the sign"
             )
-        return Immediate(str(number))
+        return whole_number(number)
     if not right.dtype.is_integer or right.dtype.bits > b32.bits:
         raise RegisterTypeError(
             f"a {right.dtype} register cannot be a shift amount: PTX wants 32 bits",
@@ -217,7 +226,7 @@ def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
     if operation not in _BINARY:
         raise refusal(operation, left, right)
     check_width(operation, right.dtype)
-    opcode = words(operation, right.dtype, _common(operation, left.dtype, right))
+    opcode = words(operation, right.dtype, _common(operation, left.dtype, _type_of(right)))
     wide, source = extended(left, right.dtype.bits), staged(right)
     result = left.trace.fresh(right.dtype)
     left.trace.emit(opcode, (result, wide, source))

@@ -19,24 +19,24 @@ more), and a write by any other instruction is a RewrittenOffsetError.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyptx_dsl.errors import RewrittenOffsetError
+from pyptx_dsl.operands import whole_number
 from pyptx_dsl.types import s16, s32, s64
-from pyptx_ir.syntax.nodes import Instruction
-from pyptx_ir.syntax.operands import Immediate, Operand
+from pyptx_ir.syntax.drafts import instruction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyptx_dsl.handle import Handle
+    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
 
 _TYPES = {16: s16, 32: s32, 64: s64}
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One operand of an offset: a number, or a register with its slot if that is in step."""
 
     register: Handle | None
@@ -49,11 +49,10 @@ class Term:
         return self.register is None or self.register.dtype.kind == "signed"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Where a form reads one operand: a register (the term extended into it, if `extend`), or the term's number."""
+class Part(NamedTuple):
+    """The register in which a form reads an operand that it doesn't take as it is; `extend` says to fill it here."""
 
-    register: Handle | None
+    register: Handle
     extend: bool = False
 
 
@@ -63,10 +62,10 @@ class Form:
     __slots__ = ("labels", "parts", "register", "widening")
 
     def __init__(self, register: Handle) -> None:
-        """Nothing is asked yet; `widening` will say that one `mul.wide` makes the form."""
+        """Nothing is asked yet; `widening` will say that one `mul.wide` makes the form, and no part the term itself."""
         self.register = register
         self.labels = 0
-        self.parts: tuple[Part, ...] | None = None
+        self.parts: tuple[Part | None, ...] | None = None
         self.widening = False
 
 
@@ -75,15 +74,27 @@ class OffsetSlot:
 
     __slots__ = ("_forms", "bits", "labels", "lead", "narrow", "narrow_words", "operation", "stale", "terms")
 
-    def __init__(self, operation: str, narrow: Handle, narrow_words: tuple[str, ...], terms: tuple[Term, ...]) -> None:
-        """Describe `narrow = operation terms`; `narrow_words` is the instruction of the register's own width."""
+    def __init__(
+        self,
+        operation: str,
+        narrow: Handle,
+        narrow_words: tuple[str, ...],
+        terms: tuple[Term, ...],
+        *,
+        lead: str,
+        labels: int,
+    ) -> None:
+        """Describe `narrow = operation terms`, behind `labels` labels.
+
+        `narrow_words` is the instruction of the register's own width.
+        """
         self.operation = operation
         self.narrow = narrow
         self.narrow_words = narrow_words
         self.terms = terms
         self.bits = narrow.dtype.bits
-        self.lead = "\n\t"
-        self.labels = 0
+        self.lead = lead
+        self.labels = labels
         self.stale = False
         self._forms = {self.bits: Form(narrow)}
 
@@ -119,7 +130,7 @@ class OffsetSlot:
             return []
         asked: list[tuple[OffsetSlot, int, int]] = []
         form.widening = bits == 2 * self.bits and self._has_wide_product()
-        parts: list[Part] = []
+        parts: list[Part | None] = []
         for position, term in enumerate(self.terms):
             is_amount = self.operation == "shl" and position == 1
             as_it_is = term.register is None or form.widening or is_amount or term.register.dtype.bits == bits
@@ -129,7 +140,7 @@ class OffsetSlot:
                 continue
             if term.register is not None and term.register.slot is not None:
                 asked.append((term.register.slot, term.register.slot.bits, self.labels))
-            parts.append(Part(term.register) if as_it_is else Part(self._staging(form, parts, bits), extend=True))
+            parts.append(None if as_it_is else Part(self._staging(form, parts, bits), extend=True))
         form.parts = tuple(parts)
         return asked
 
@@ -137,9 +148,9 @@ class OffsetSlot:
         """Tell whether the wider forms of a term hold its value at this place."""
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
-    def _staging(self, form: Form, before: list[Part], bits: int) -> Handle:
+    def _staging(self, form: Form, before: list[Part | None], bits: int) -> Handle:
         """Return where to extend an operand: the form's own register, unless an operand waits there already."""
-        taken = any(part.register is form.register for part in before)
+        taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
 
     # --- what is written ----------------------------------------------------------------------------
@@ -188,21 +199,20 @@ class OffsetSlot:
             if form.parts is not None:
                 yield from self._form_instructions(bits, form, form.parts)
 
-    def _form_instructions(self, bits: int, form: Form, parts: tuple[Part, ...]) -> Iterator[Instruction]:
+    def _form_instructions(self, bits: int, form: Form, parts: tuple[Part | None, ...]) -> Iterator[Instruction]:
+        sources: list[Operand] = []
         for term, part in zip(self.terms, parts, strict=True):
-            if part.extend and part.register is not None and term.register is not None:
+            register = term.register if part is None else part.register
+            sources.append(whole_number(term.number) if register is None else register.operand)
+            if part is not None and part.extend and term.register is not None:
                 operands = (part.register.operand, term.register.operand)
-                yield Instruction(opcode=extension(term.register, bits), operands=operands, lead=self.lead)
-        sources: list[Operand] = [
-            Immediate(str(term.number)) if part.register is None else part.register.operand
-            for term, part in zip(self.terms, parts, strict=True)
-        ]
+                yield instruction(extension(term.register, bits), operands, None, self.lead)
         words = self.narrow_words if bits == self.bits else self._wide_words(bits)
         if form.widening:
             words = ("mul", "wide", f"{'s' if self.terms[0].signed else 'u'}{self.bits}")
             if self.operation == "shl":
-                sources[1] = Immediate(str(1 << self.terms[1].number))
-        yield Instruction(opcode=words, operands=(form.register.operand, *sources), lead=self.lead)
+                sources[1] = whole_number(1 << self.terms[1].number)
+        yield instruction(words, (form.register.operand, *sources), None, self.lead)
 
     def _wide_words(self, bits: int) -> tuple[str, ...]:
         if self.operation == "shl":

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import address, immediate, vector
 from pyptx_ir.syntax.operands import Operand
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ class AddressOperand:
         """Return the address, with the offset of a shared slice and `offset` added up."""
         base = lower(self.base, trace)
         if isinstance(base, tree.Address):
-            return tree.Address(base.base, _sum(base.offset, _offset(self.offset, trace)))
+            return address(base.base, _sum(base.offset, _offset(self.offset, trace)))
         if isinstance(base, tree.Binary) and base.op == "+" and isinstance(base.right, tree.Immediate):
-            return tree.Address(base.left, _sum(base.right, _offset(self.offset, trace)))
-        return tree.Address(base, _sum(None, _offset(self.offset, trace)))
+            return address(base.left, _sum(base.right, _offset(self.offset, trace)))
+        return address(base, _sum(None, _offset(self.offset, trace)))
 
     def __add__(self, offset: int) -> AddressOperand:
         """Return the address `offset` bytes further on; nothing is emitted."""
@@ -101,7 +102,7 @@ def _sum(first: Operand | None, second: Operand | None) -> Operand | None:
     """Add two offsets, as numbers when both are."""
     if first is None or second is None:
         total = second if first is None else first
-        return None if total == tree.Immediate("0") else total
+        return None if isinstance(total, tree.Immediate) and total.text == "0" else total
     if isinstance(first, tree.Immediate) and isinstance(second, tree.Immediate):
         number = int(first.text, 0) + int(second.text, 0)
         return tree.Immediate(str(number)) if number else None
@@ -201,8 +202,9 @@ _TYPE_WORD = re.compile(r"[busf]\d+(x\d)?\Z|bf16(x2)?\Z|tf32\Z|pred\Z|e\dm\d(x\d
 
 
 @lru_cache(maxsize=8192)
-def _integer(value: int) -> tree.Immediate:
-    return tree.Immediate(str(value))
+def whole_number(value: int) -> tree.Immediate:
+    """Return the literal of an integer."""
+    return immediate(str(value))
 
 
 @lru_cache(maxsize=4096)
@@ -227,7 +229,7 @@ def _lower_int(value: int, _trace: Trace, opcode: tuple[str, ...]) -> Operand:
         bits = literal_bits(opcode)
         if bits:
             return tree.Immediate(float_text(float(value), bits))
-    return _integer(value)
+    return whole_number(value)
 
 
 def _lower_bool(value: bool, trace: Trace, opcode: tuple[str, ...]) -> Operand:  # noqa: FBT001  a value, not a switch
@@ -253,11 +255,15 @@ def _lower_text(value: str, trace: Trace, _opcode: tuple[str, ...]) -> Operand:
 
 
 def _lower_list(value: Sequence[object], trace: Trace, opcode: tuple[str, ...]) -> Operand:
-    return tree.Vector(tuple([lower(item, trace, opcode) for item in value]))
+    return vector(trace.lowered(value, opcode))
 
 
 def _lower_tuple(value: Sequence[object], trace: Trace, opcode: tuple[str, ...]) -> Operand:
-    return tree.CallList(tuple([lower(item, trace, opcode) for item in value]))
+    return tree.CallList(trace.lowered(value, opcode))
+
+
+def _lower_constant(value: Operand, _trace: Trace, _opcode: tuple[str, ...]) -> Operand:
+    return value
 
 
 def _lower_node(value: Operand, trace: Trace, _opcode: tuple[str, ...]) -> Operand:
@@ -278,6 +284,8 @@ _LOWERINGS: dict[type, _Lowering] = {
     list: _lower_list,
     tuple: _lower_tuple,
     **dict.fromkeys(_NODES, _lower_node),
+    tree.Immediate: _lower_constant,
+    tree.Sink: _lower_constant,
 }
 
 

@@ -178,7 +178,8 @@ def _unary_words(operation: str, value: Handle) -> tuple[str, ...]:
 def _own(left: Handle, right: object) -> Trace:
     """Return the trace of the operands, which must be the active one."""
     here = current()
-    for value in (left, right):
-        if isinstance(value, Handle) and value.trace is not here:
-            raise ForeignRegisterError(value.raw_name, value.trace.name, None if here is None else here.name)
+    if left.trace is not here:
+        raise ForeignRegisterError(left.raw_name, left.trace.name, None if here is None else here.name)
+    if isinstance(right, Handle) and right.trace is not here:
+        raise ForeignRegisterError(right.raw_name, right.trace.name, left.trace.name)
     return left.trace

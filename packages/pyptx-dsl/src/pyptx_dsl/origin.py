@@ -11,13 +11,15 @@ from __future__ import annotations
 import os.path
 import sys
 from bisect import bisect_right
-from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
     from pyptx_ir.plugins.rows import Frame
 
-Site = tuple[tuple[CodeType, int], ...]
+Site = tuple[int, ...]
+"""Frames, innermost first: of each the id of its code object, which a recorder keeps, and its instruction offset."""
 
 # contextlib stands between a `with ptx.if_(…):` and the code behind it.
 _PACKAGES = frozenset(
@@ -58,14 +60,14 @@ def _is_ours(module: object) -> bool:
 class Recorder:
     """Captures sites during one trace, and turns them into frames afterwards."""
 
-    __slots__ = ("_lines", "_sites", "_user", "root")
+    __slots__ = ("_codes", "_lines", "_users", "root")
 
     def __init__(self) -> None:
         """Start with nothing captured."""
         self.root: FrameType | None = None
-        # Keyed by id: hashing a code object hashes its constants. `_user` keeps the objects alive.
-        self._user: dict[int, tuple[CodeType, bool]] = {}
-        self._sites: dict[tuple[int, ...], Site] = {}
+        # Keyed by id: hashing a code object hashes its constants. `_codes` keeps the objects alive.
+        self._codes: dict[int, CodeType] = {}
+        self._users: dict[int, bool] = {}
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
 
     def stop_at(self, frame: FrameType) -> None:
@@ -74,29 +76,34 @@ class Recorder:
 
     def capture(self, frame: FrameType | None) -> Site:
         """Return the user frames from `frame` outwards, innermost first, up to the root of the trace."""
-        user, root = self._user, self.root
-        key: list[int] = []
-        while frame is not None and frame is not root:
-            code = frame.f_code
-            known = user.get(id(code))
-            if known is None:
-                known = user[id(code)] = (code, not _is_machinery(frame))
-            if known[1]:
-                key.append(id(code))
-                key.append(frame.f_lasti)
-            frame = frame.f_back
-        packed = tuple(key)
-        site = self._sites.get(packed)
-        if site is None:
-            site = tuple((user[packed[at]][0], packed[at + 1]) for at in range(0, len(packed), 2))
-            self._sites[packed] = site
+        users, root, here = self._users, self.root, frame
+        site: Site = ()
+        try:
+            while here is not None and here is not root:
+                code = id(here.f_code)
+                if users[code]:
+                    site += code, here.f_lasti
+                here = here.f_back
+        except KeyError:
+            self._meet(here)
+            return self.capture(frame)
         return site
+
+    def _meet(self, frame: FrameType | None) -> None:
+        """Keep the code of a frame and of all outwards, and whether it is the user's."""
+        while frame is not None and frame is not self.root:
+            code = frame.f_code
+            if id(code) not in self._codes:
+                self._codes[id(code)] = code
+                self._users[id(code)] = not _is_machinery(frame)
+            frame = frame.f_back
 
     def frames(self, site: Site) -> tuple[Frame, ...]:
         """Return the file, line and function of each frame of a site, innermost first."""
         from pyptx_ir.plugins.rows import Frame
 
-        return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in site)
+        places = [(self._codes[code], offset) for code, offset in zip(site[::2], site[1::2], strict=True)]
+        return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in places)
 
     def _line(self, code: CodeType, offset: int) -> int:
         table = self._lines.get(id(code))

@@ -210,14 +210,15 @@ def _head(declaration: Declaration, finished: Finished, table: LineTable | None)
 def _line_sites(text: str, lines: Sequence[Line], tail: Sequence[nodes.Statement]) -> dict[int, Site]:
     """Count the body's lines backwards from the end of the text, whose header may span any number of them."""
     behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
-    number = text.count("\n") + 1 - behind - sum(line.before + line.within for line in lines)
+    number = text.count("\n") + 1 - behind - sum([before + within for before, within, _ in lines])
     sites = dict[int, "Site"]()
-    for line in lines:
-        number += line.before
-        if line.site:
-            for physical in range(number, number + line.within + 1):
-                sites[physical] = line.site
-        number += line.within
+    for before, within, site in lines:
+        number += before
+        if site:
+            sites[number] = site
+            for physical in range(number, number + within):
+                sites[physical + 1] = site
+        number += within
     return sites
 
 

@@ -29,6 +29,7 @@ from pyptx_dsl.shared import SharedLayout
 from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import instruction
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -97,22 +98,26 @@ class Trace:
         """Append one instruction; `operands` are user values, `guard` a predicate register or a negated one."""
         if opcode[0] == "slct":
             operands = lower_selected(operands, self, opcode)
-        # Plain registers are most operands; for them, this is what `lower` does.
-        lowered = tuple(
-            [
-                value.operand
-                if type(value) is Reg and value.trace is self and value.slot is None
-                else lower(value, self, opcode)
-                for value in operands
-            ]
-        )
-        node = nodes.Instruction(
-            opcode=opcode, operands=lowered, guard=None if guard is None else self._guard(guard), lead=self._lead
-        )
+        lowered = self.lowered(operands, opcode)
+        node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self._lead)
         self.checker.check(node)
         self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
         if self.offsets and lowered:
             self._written(lowered[0])
+
+    def lowered(self, values: Sequence[object], opcode: tuple[str, ...]) -> tuple[tree.Operand, ...]:
+        """Return the operands for values of the user's; numbers are spelt as `opcode` takes them."""
+        # Plain registers and literals are most of them; for those, this is what `lower` does.
+        return tuple(
+            [
+                value.operand
+                if type(value) is Reg and value.trace is self and value.slot is None
+                else value
+                if type(value) is tree.Immediate
+                else lower(value, self, opcode)
+                for value in values
+            ]
+        )
 
     def append(self, node: nodes.Statement) -> None:
         """Append any other statement, or a ready instruction; its `lead` becomes this place's unless it was parsed."""
@@ -138,9 +143,8 @@ class Trace:
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
         """Append the place of an offset and return its register; the instructions are known when the trace ends."""
         register = self.fresh(dtype)
-        slot = register.slot = OffsetSlot(operation, register, words, terms)
-        slot.lead = self._lead
-        slot.labels = self.label_count
+        slot = OffsetSlot(operation, register, words, terms, lead=self._lead, labels=self.label_count)
+        register.slot = slot
         self.offsets[register.raw_name] = slot
         self._record(slot, sys._getframe(1))  # noqa: SLF001  as above
         return register

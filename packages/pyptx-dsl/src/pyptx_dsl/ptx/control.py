@@ -296,6 +296,7 @@ def _refuse_between(chain: Chain) -> None:
     positions = list(frame.f_code.co_positions())
     first, last = positions[frame.f_lasti // 2][:2]
     for site in sites:
-        lines = [positions[offset // 2][0] for code, offset in site if code is frame.f_code]
+        pairs = zip(site[::2], site[1::2], strict=True)
+        lines = [positions[offset // 2][0] for code, offset in pairs if code == id(frame.f_code)]
         if not any(line is not None and (first or 0) <= line <= (last or 0) for line in lines):
             raise _misplaced("elif_")

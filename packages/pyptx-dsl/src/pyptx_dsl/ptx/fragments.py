@@ -30,17 +30,27 @@ def held(name: str, value: object, layout: Layout, element: str) -> list[object]
     """Return the registers that hold a matrix of `element`; raise OperandError for another number or other types."""
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     types = held_by(element)
-    wanted = f"{layout.registers} registers of {' or '.join(f'.{each}' for each in types)}"
-    packed = f", each with {layout.packed} elements" if layout.packed > 1 else ""
-    hint = f"{layout.title} takes {wanted}{packed}; print the fragment (ptx.mma.fragment) to see who holds what"
     if len(registers) != layout.registers:
-        raise OperandError(f"{name} is {layout.registers} registers, not {len(registers)}", hint=hint)
+        raise OperandError(
+            f"{name} is {layout.registers} registers, not {len(registers)}", hint=_taken(layout, _wanted(layout, types))
+        )
     for register in registers:
         if isinstance(register, Reg) and register.dtype.checked not in types:
+            wanted = _wanted(layout, types)
             raise OperandError(
-                f"{name} is {wanted}, and {register.raw_name} is a .{register.dtype} register", hint=hint
+                f"{name} is {wanted}, and {register.raw_name} is a .{register.dtype} register",
+                hint=_taken(layout, wanted),
             )
     return registers
+
+
+def _wanted(layout: Layout, types: Sequence[str]) -> str:
+    return f"{layout.registers} registers of {' or '.join(f'.{each}' for each in types)}"
+
+
+def _taken(layout: Layout, wanted: str) -> str:
+    packed = f", each with {layout.packed} elements" if layout.packed > 1 else ""
+    return f"{layout.title} takes {wanted}{packed}; print the fragment (ptx.mma.fragment) to see who holds what"
 
 
 def shape_name(shape: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.ptx.fragments import Fragment, held, shape_name
@@ -20,7 +20,7 @@ from pyptx_ir.isa.table.mma_sparse import PRODUCTS as SPARSE
 from pyptx_ir.isa.table.type_sets import ROUNDINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyptx_dsl.register import Reg
     from pyptx_dsl.types import PtxType
@@ -44,9 +44,13 @@ class Form:
     selectors: int = 0
 
 
+Forms: TypeAlias = "Mapping[tuple[str, tuple[str, ...]], Form]"
+"""The forms of an instruction by shape and types."""
+
+
 @lru_cache(maxsize=1)
-def _forms() -> tuple[Form, ...]:
-    return tuple(_all_forms())
+def _forms() -> Forms:
+    return {(form.shape, form.types): form for form in _all_forms()}
 
 
 def _all_forms() -> Iterator[Form]:
@@ -66,8 +70,8 @@ def _all_forms() -> Iterator[Form]:
 
 
 @lru_cache(maxsize=1)
-def _sparse_forms() -> tuple[Form, ...]:
-    return tuple(_all_sparse_forms())
+def _sparse_forms() -> Forms:
+    return {(form.shape, form.types): form for form in _all_sparse_forms()}
 
 
 def _all_sparse_forms() -> Iterator[Form]:
@@ -204,7 +208,7 @@ class Mma:
         type, layout or number of registers that does not exist, InstructionUseError for a target or PTX version that
         has it not.
         """
-        types = tuple(ptx_type(dtype, "ptx.mma.sync").name for dtype in (dtype_d, dtype_a, dtype_b, dtype_c))
+        types = tuple([ptx_type(dtype, "ptx.mma.sync").name for dtype in (dtype_d, dtype_a, dtype_b, dtype_c)])
         form = _find("mma.sync", shape, types, _forms())
         layouts = (choice("a_layout", a_layout, ("row", "col")), choice("b_layout", b_layout, ("row", "col")))
         if layouts != ("row", "col") and not form.any_layout:
@@ -232,15 +236,15 @@ def _layout(form: Form, operand: Operand, element: str, layouts: tuple[str, str]
     return mma_fragment(form.shape, operand, element, order)
 
 
-def _find(what: str, shape: Sequence[int], types: tuple[str, ...], forms: tuple[Form, ...]) -> Form:
+def _find(what: str, shape: Sequence[int], types: tuple[str, ...], forms: Forms) -> Form:
     name = shape_name(shape)
-    for form in forms:
-        if form.shape == name and form.types == types:
-            return form
-    shapes = dict.fromkeys(form.shape for form in forms if form.types == types)
+    found = forms.get((name, types))
+    if found is not None:
+        return found
+    shapes = dict.fromkeys(form.shape for form in forms.values() if form.types == types)
     if shapes:
         raise OperandError(f"{what} has no shape {name} for {'.'.join(types)}", hint=f"it has {', '.join(shapes)}")
-    kinds = dict.fromkeys(".".join(form.types) for form in forms if form.shape == name)
+    kinds = dict.fromkeys(".".join(form.types) for form in forms.values() if form.shape == name)
     if kinds:
         raise OperandError(
             f"{what} {name} has no types {'.'.join(types)} (d, a, b, c)", hint=f"it has {', '.join(kinds)}"

@@ -46,6 +46,9 @@ class Step(NamedTuple):
     product: int = 0
 
 
+_ROW, _COLUMN, _PRODUCT = range(3)  # where the fields of a Step stand
+
+
 class Place(NamedTuple):
     """Where an element lies: it is number `element` of `lane`, `shift` bits up in register `register`."""
 
@@ -92,15 +95,21 @@ class Fragment:
         For a lane in a register this emits `shr`, `and` and `shl`, those that do something, for each run of bits that
         stay together, and an `add` between runs and before a constant.
         """
-        return _sum(lane, tuple(step.row for step in self.lanes), _of(index, tuple(s.row for s in self.elements)))
+        return self._place(_ROW, lane, index)
 
     def column(self, lane: N, index: int) -> N:
         """Return the column of element `index` of `lane`; of a lane in a register as `row` does."""
-        return _sum(lane, tuple(s.column for s in self.lanes), _of(index, tuple(s.column for s in self.elements)))
+        return self._place(_COLUMN, lane, index)
 
     def product(self, lane: N, index: int) -> N:
         """Return which of the warp's products element `index` of `lane` belongs to."""
-        return _sum(lane, tuple(s.product for s in self.lanes), _of(index, tuple(s.product for s in self.elements)))
+        return self._place(_PRODUCT, lane, index)
+
+    def _place(self, axis: int, lane: N, index: int) -> N:
+        if not 0 <= index < self.count:
+            raise IndexError(f"element {index} of {self.count}")
+        start = sum([step[axis] for bit, step in enumerate(self.elements) if index >> bit & 1])
+        return _sum(lane, tuple([step[axis] for step in self.lanes]), start)
 
     def places(self, row: int, column: int, product: int = 0) -> tuple[Place, ...]:
         """Return every place of an element, by lane; where the layout repeats elements there are several."""
@@ -122,12 +131,6 @@ class Fragment:
         from pyptx_ir.fragments.drawing import draw
 
         return draw(self)
-
-
-def _of(index: int, weights: tuple[int, ...]) -> int:
-    if not 0 <= index < 1 << len(weights):
-        raise IndexError(f"element {index} of {1 << len(weights)}")
-    return sum(weight for bit, weight in enumerate(weights) if index >> bit & 1)
 
 
 def _sum(lane: N, weights: tuple[int, ...], start: int) -> N:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.fitting import Fault
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.syntax.nodes import Instruction
-    from pyptx_ir.syntax.operands import Operand
 
 # What the table describes; a module of a later version may use forms that it does not have yet.
 TABLE_VERSION = (9, 5)
@@ -133,7 +132,11 @@ def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limit
 def _outside(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -> Verdict | None:
     """Return the verdict on the first constant operand that is outside its limits."""
     for index, limit in limits:
-        for part, own in _parts(instruction.operands[index], limit):
+        operand = instruction.operands[index]
+        parts = (
+            zip(operand.elements, limit.elements, strict=True) if isinstance(operand, Vector) else ((operand, limit),)
+        )
+        for part, own in parts:
             value = constant_value(part)
             if value is not None and not own.allow(value):
                 name = ".".join(instruction.opcode)
@@ -143,13 +146,6 @@ def _outside(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -
                     operand=index,
                 )
     return None
-
-
-def _parts(operand: Operand, limit: Limits) -> tuple[tuple[Operand, Limits], ...]:
-    """Return the constants of an operand, each with its limits: a vector's elements, or the operand itself."""
-    if isinstance(operand, Vector):
-        return tuple(zip(operand.elements, limit.elements, strict=True))
-    return ((operand, limit),)
 
 
 def worded(refusal: Refusal, instruction: Instruction) -> Verdict:

@@ -10,7 +10,7 @@ which fits everywhere; *what* a symbol is, is `".shared"` (a variable there), `"
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyptx_ir.isa.special_registers import special_registers
 from pyptx_ir.syntax.operands import (
@@ -43,46 +43,17 @@ _FORMER_TYPES: dict[str, tuple[str, ...]] = {
 }
 
 Shape: TypeAlias = "tuple[str | Shape, ...]"
+Declared: TypeAlias = "Callable[[str], str | None]"
 
 
-def shape_of(operand: Operand, declared: Callable[[str], str | None]) -> Shape:
+def shape_of(operand: Operand, declared: Declared) -> Shape:
     """Return the shape of `operand`.
 
     `declared(name)` is the type of a register, `"u32"` (`""` for a vector register); with a dot in front what else the
     name stands for (`".global"`, …, `".label"`, `".func"`, `".entry"`, `".targets"`, `".texref"`, `".samplerref"`,
     `".surfref"`); None if nobody knows it.
     """
-    match operand:
-        case Register(name):
-            return _named(name, declared, "register")
-        case Symbol(name):
-            return _named(name, declared, "symbol")
-        case Immediate(text):
-            return ("literal", literal_kind(text))
-        case Address(base, _):
-            return ("address", _base_type(base, declared))
-        case Unified(address):
-            return ("unified", shape_of(address, declared))
-        case TensorAddress(elements):
-            return ("bracket", *(shape_of(element, declared) for element in elements))
-        case Vector(elements):
-            return ("vector", *(shape_of(element, declared) for element in elements))
-        case Pair(first, second):
-            return ("pair", shape_of(first, declared), shape_of(second, declared))
-        case Negated(inner):
-            return ("negated", shape_of(inner, declared))
-        case Sink():
-            return ("sink",)
-        case CallList(elements):
-            return ("list", *(shape_of(element, declared) for element in elements))
-        case Unary("-", (Register() | Symbol()) as inner):
-            return ("minus", shape_of(inner, declared))
-        case Unary() | Binary() | Ternary() | Parenthesized():
-            return ("literal", "int") if _is_constant(operand) else ("symbol", "")
-        case Index():
-            return ("element",)
-        case _:
-            return ("symbol", "")
+    return _SHAPES.get(operand.__class__, _other)(operand, declared)
 
 
 def literal_kind(text: str) -> str:
@@ -95,7 +66,7 @@ def literal_kind(text: str) -> str:
     return "double" if digits.startswith("0d") or "." in digits or "e" in digits else "int"
 
 
-def _named(name: str, declared: Callable[[str], str | None], otherwise: str) -> Shape:
+def _named(name: str, declared: Declared, otherwise: str) -> Shape:
     known = declared(name)
     if known is not None:
         return ("symbol", known) if known[:1] == "." else ("register", known)
@@ -112,10 +83,27 @@ def _named(name: str, declared: Callable[[str], str | None], otherwise: str) -> 
     return ("register", "") if otherwise == "register" else ("symbol", "")
 
 
-def _base_type(base: Operand, declared: Callable[[str], str | None]) -> str:
-    if isinstance(base, Register | Symbol):
-        return declared(base.name) or ""
-    return ""
+def _address(operand: Address, declared: Declared) -> Shape:
+    base = operand.base
+    return ("address", (declared(base.name) or "") if isinstance(base, Register | Symbol) else "")
+
+
+def _listed(word: str, elements: tuple[Operand, ...], declared: Declared) -> Shape:
+    return (word, *[_SHAPES.get(element.__class__, _other)(element, declared) for element in elements])
+
+
+def _unary(operand: Unary, declared: Declared) -> Shape:
+    if operand.op == "-" and isinstance(operand.operand, Register | Symbol):
+        return ("minus", shape_of(operand.operand, declared))
+    return _constant(operand, declared)
+
+
+def _constant(operand: Operand, _: Declared) -> Shape:
+    return ("literal", "int") if _is_constant(operand) else ("symbol", "")
+
+
+def _other(_operand: Operand, _declared: Declared) -> Shape:
+    return ("symbol", "")
 
 
 def _is_constant(operand: Operand) -> bool:
@@ -133,3 +121,24 @@ def _is_constant(operand: Operand) -> bool:
             return False
         case _:
             return False
+
+
+# Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+_SHAPES: dict[type, Callable[[Any, Declared], Shape]] = {
+    Register: lambda operand, declared: _named(operand.name, declared, "register"),
+    Symbol: lambda operand, declared: _named(operand.name, declared, "symbol"),
+    Immediate: lambda operand, _: ("literal", literal_kind(operand.text)),
+    Address: _address,
+    Unified: lambda operand, declared: ("unified", shape_of(operand.address, declared)),
+    TensorAddress: lambda operand, declared: _listed("bracket", operand.elements, declared),
+    Vector: lambda operand, declared: _listed("vector", operand.elements, declared),
+    Pair: lambda operand, declared: _listed("pair", (operand.first, operand.second), declared),
+    Negated: lambda operand, declared: ("negated", shape_of(operand.operand, declared)),
+    Sink: lambda _, __: ("sink",),
+    CallList: lambda operand, declared: _listed("list", operand.elements, declared),
+    Unary: _unary,
+    Binary: _constant,
+    Ternary: _constant,
+    Parenthesized: _constant,
+    Index: lambda _, __: ("element",),
+}

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_OPENED = frozenset({Block, Function, Section})
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A statement with statements inside, as the text before them, themselves, and the text behind them."""
@@ -60,7 +63,7 @@ def _emit(body: Sequence[Statement], out: list[str]) -> None:
             if raw is not None and node.__class__ is not Function:
                 add(raw)
                 continue
-            inside = opened(node)
+            inside = opened(node) if node.__class__ in _OPENED else None
             if inside is None:
                 add(spell(node) if raw is None else raw)
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.operands import (
@@ -111,9 +112,9 @@ def _address(operand: Address) -> str:
 
 # Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
 _SPELLINGS: dict[type, Callable[[Any], str]] = {
-    Register: lambda operand: operand.name,
-    Symbol: lambda operand: operand.name,
-    Immediate: lambda operand: operand.text,
+    Register: attrgetter("name"),
+    Symbol: attrgetter("name"),
+    Immediate: attrgetter("text"),
     Sink: lambda _: "_",
     Unary: _unary,
     Binary: _binary,

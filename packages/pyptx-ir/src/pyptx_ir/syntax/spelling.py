@@ -52,6 +52,9 @@ def spell(tree: Spellable) -> str:
     `parse_statements(spell(node)) == (node,)`, `parse_operand(spell(operand)) == operand`.
     """
     kind = tree.__class__
+    write = _LEAVES.get(kind)  # what is spelt most is one statement without others inside
+    if write is not None:
+        return write(tree)
     if kind in _OPERANDS:
         return spell_operand(cast("Operand", tree))
     if isinstance(tree, Module):
@@ -86,11 +89,14 @@ def _nested(body: Iterable[Statement]) -> str:
         statements, closing = stack[-1]
         lead = "\n" + "\t" * (len(stack) - 1)
         for node in statements:
-            inside = _inside(node)
-            if inside is None:
-                out.append(lead + _LEAVES[node.__class__](node))
+            write = _LEAVES.get(node.__class__)
+            if write is not None:
+                out.append(lead + write(node))
                 continue
-            opening, inner = inside
+            opening, inner = _inside(node)
+            if inner is None:
+                out.append(lead + opening)
+                continue
             out.append(f"{lead}{opening}{lead}{{" if opening else f"{lead}{{")
             stack.append((iter(inner), lead + "}"))
             break
@@ -100,16 +106,17 @@ def _nested(body: Iterable[Statement]) -> str:
     return "".join(out).removeprefix("\n")
 
 
-def _inside(node: Statement) -> tuple[str, Sequence[Statement]] | None:
+def _inside(node: Statement) -> tuple[str, Sequence[Statement] | None]:
+    """Return what stands before the brace of a statement that is no leaf, and the statements inside."""
     match node:
-        case Block(body=body):
-            return "", body
-        case Function(body=Block() as block):
-            return header(node), block.body
+        case Function(body=block):
+            return header(node), None if block is None else block.body
         case Section(body=body):
             return f".section {node.name}", body
+        case Block(body=body):
+            return "", body
         case _:
-            return None
+            raise TypeError(f"{node!r} is no statement")
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -241,7 +248,6 @@ def _pragma(node: Pragma) -> str:
 # Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
 _LEAVES: dict[type, Callable[[Any], str]] = {
     Instruction: _instruction,
-    Function: header,
     Label: lambda node: f"{node.name}:",
     RegisterDeclaration: _registers,
     Variable: _variable,

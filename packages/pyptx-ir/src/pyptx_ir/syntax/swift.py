@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.drafts import draft
+from pyptx_ir.syntax.drafts import InstructionDraft, draft, instruction
 from pyptx_ir.syntax.lexemes import NAME_TEXT, TRIVIA_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Declarator,
@@ -72,7 +72,7 @@ _CALLS = frozenset({"call", "call.uni"})
 _INSTRUCTION, _DATA = 2, 2
 
 _new = object.__new__
-_InstructionDraft, _LocDraft, _DataDraft = draft(Instruction), draft(Loc), draft(SectionData)
+_LocDraft, _DataDraft = draft(Loc), draft(SectionData)
 _RegistersDraft, _RegisterNameDraft = draft(RegisterDeclaration), draft(RegisterName)
 _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), draft(Declarator)
 
@@ -113,15 +113,8 @@ class SwiftReader:
             operands = self.operands.split_call(listed) if call else self.operands.split(listed)
         words = tuple(opcode.split(".")) if call else self._opcodes[opcode]
         cursor.at = cursor.end = found.end()
-        node: Any = _new(_InstructionDraft)
-        node.lead = _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
-        node.raw = raw
-        node.opcode = words
-        node.operands = operands
-        node.guard = None if guard is None else self._guards[guard]
-        node.__class__ = Instruction
-        done: Instruction = node
-        return done
+        lead = _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
+        return instruction(words, operands, None if guard is None else self._guards[guard], lead, raw)
 
     def _run(self, cursor: Cursor, items: list[Statement]) -> None:
         add, keep = items.append, self._leads.setdefault
@@ -137,7 +130,7 @@ class SwiftReader:
                 if kind != _INSTRUCTION:
                     add(_OTHERS[kind](self, lead, found))
                 else:
-                    node: Any = _new(_InstructionDraft)
+                    node: Any = _new(InstructionDraft)
                     node.lead = lead
                     node.raw = raw
                     node.opcode = opcodes[opcode]

@@ -13,11 +13,11 @@ from functools import cache
 from typing import Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.drafts import draft
+from pyptx_ir.syntax.drafts import RegisterDraft, address, immediate, symbol, vector
 from pyptx_ir.syntax.lexemes import INTEGER_TEXT, NAME_TEXT, NUMBER
 from pyptx_ir.syntax.nodes import Guard
 from pyptx_ir.syntax.operand_parser import OperandParser
-from pyptx_ir.syntax.operands import Address, CallList, Immediate, Operand, Register, Sink, Symbol, Vector
+from pyptx_ir.syntax.operands import CallList, Immediate, Operand, Register, Sink, Symbol
 
 _SHAPE = re.compile(
     rf"(?P<name>{NAME_TEXT}(?:\.[A-Za-z_]\w*+)*+)|(?P<number>-?+(?:{NUMBER.pattern}))",
@@ -29,8 +29,6 @@ _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
 _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)*+", re.ASCII)
 
 _new = object.__new__
-_RegisterDraft, _ImmediateDraft, _AddressDraft = draft(Register), draft(Immediate), draft(Address)
-_SymbolDraft, _VectorDraft = draft(Symbol), draft(Vector)
 
 
 class OperandTable(dict[str, Operand]):
@@ -44,7 +42,7 @@ class OperandTable(dict[str, Operand]):
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
             # Inlined: compilers name a new register in almost every instruction.
-            value: Any = _new(_RegisterDraft)
+            value: Any = _new(RegisterDraft)
             value.name = text
             value.__class__ = Register
             operand: Operand = value
@@ -77,13 +75,13 @@ class OperandTable(dict[str, Operand]):
         if first == "{":
             return self._vector(text)
         if text.isdecimal():
-            return _immediate(text)
+            return immediate(text)
         if text.replace("$", "_").isidentifier() and text != "$":
-            return _symbol(text)
+            return symbol(text)
         shape = _SHAPE.fullmatch(text)
         if shape is None:
             return self._unusual(text)
-        return _immediate(text) if shape.lastgroup == "number" else _named(text)
+        return immediate(text) if shape.lastgroup == "number" else _named(text)
 
     def _address(self, text: str) -> Operand:
         if text[-1] != "]" or "," in text:
@@ -93,15 +91,15 @@ class OperandTable(dict[str, Operand]):
         if place.__class__ is not Register and place.__class__ is not Symbol:
             return _careful(text)
         if not plus:
-            return _address(place, None)
+            return address(place, None)
         distance = self[offset]
-        return _address(place, distance) if distance.__class__ is Immediate else _careful(text)
+        return address(place, distance) if distance.__class__ is Immediate else _careful(text)
 
     def _vector(self, text: str) -> Operand:
         if text[-1] != "}":
             return _careful(text)
         try:
-            return _vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
+            return vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
         except Fault:
             return _careful(text)  # commas without a blank, or brackets inside
 
@@ -121,7 +119,7 @@ class LineTable(dict[str, Operand]):
 
     def __missing__(self, text: str) -> Operand:
         plain = _INTEGER.fullmatch(text) is not None
-        operand = self[text] = _immediate(text) if plain else _careful(text, lines=True)
+        operand = self[text] = immediate(text) if plain else _careful(text, lines=True)
         return operand
 
 
@@ -165,39 +163,6 @@ class GuardTable(dict[str, Guard]):
 
 def _named(name: str) -> Operand:
     return Register(name) if name[0] == "%" else Symbol(name)
-
-
-def _symbol(name: str) -> Operand:
-    value: Any = _new(_SymbolDraft)
-    value.name = name
-    value.__class__ = Symbol
-    done: Operand = value
-    return done
-
-
-def _vector(elements: tuple[Operand, ...]) -> Operand:
-    value: Any = _new(_VectorDraft)
-    value.elements = elements
-    value.__class__ = Vector
-    done: Operand = value
-    return done
-
-
-def _immediate(text: str) -> Operand:
-    value: Any = _new(_ImmediateDraft)
-    value.text = text
-    value.__class__ = Immediate
-    done: Operand = value
-    return done
-
-
-def _address(base: Operand, offset: Operand | None) -> Operand:
-    value: Any = _new(_AddressDraft)
-    value.base = base
-    value.offset = offset
-    value.__class__ = Address
-    done: Operand = value
-    return done
 
 
 # A table of as many operands takes some 4 MB; the largest modules name half as many.
