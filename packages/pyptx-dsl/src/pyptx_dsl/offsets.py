@@ -132,14 +132,18 @@ class OffsetSlot:
         form.widening = bits == 2 * self.bits and self._has_wide_product()
         parts: list[Part | None] = []
         for position, term in enumerate(self.terms):
+            register = term.register
+            if register is None:
+                parts.append(None)
+                continue
             is_amount = self.operation == "shl" and position == 1
-            as_it_is = term.register is None or form.widening or is_amount or term.register.dtype.bits == bits
+            as_it_is = register.dtype.bits == bits or form.widening or is_amount
             if not as_it_is and self._holds(term) and term.slot is not None:
                 asked.append((term.slot, bits, self.labels))
                 parts.append(Part(term.slot.form(bits).register))
                 continue
-            if term.register is not None and term.register.slot is not None:
-                asked.append((term.register.slot, term.register.slot.bits, self.labels))
+            if register.slot is not None:
+                asked.append((register.slot, register.slot.bits, self.labels))
             parts.append(None if as_it_is else Part(self._staging(form, parts, bits), extend=True))
         form.parts = tuple(parts)
         return asked
