@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn, TypedDict
 
-from pyptx_ir.syntax.lexemes import FOUND, INTEGER, NAME, STRING, TRIVIA, integer
+from pyptx_ir.syntax.lexemes import FOUND, INTEGER, MOST_DIGITS, NAME, STRING, TOO_LONG, TRIVIA, integer
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _SHOWN = 40
@@ -115,6 +115,8 @@ class Cursor:
             raise Fault("comment is never closed", at, at + 2, "close it with '*/'")
         if rest[0] == '"' and not STRING.match(self.text, at):
             raise Fault("string is never closed", at, at + 1, "close it with '\"' on the same line")
+        if rest[0].isdecimal() and TOO_LONG.match(self.text, at):
+            raise Fault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "no value needs as many")
         found = FOUND.match(rest)
         word = rest[0] if found is None else found[0]
         raise Fault(f"expected {expected}, found {word!r}", at, at + len(word), hint)

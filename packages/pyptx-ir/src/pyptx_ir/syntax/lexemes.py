@@ -20,7 +20,11 @@ _LISTING = (
 )
 TRIVIA_TEXT = rf"(?:{_SPACE}|{_COMMENT}|{_LINE_MARKER}|{_LISTING})*+"
 NAME_TEXT = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
-INTEGER_TEXT = r"(?:0[xX][0-9a-fA-F]++|0[bB][01]++|[0-9]++)U?"
+# The digits of 64 bits in binary. Python takes no more than 4300 in decimal; ptxas stops at 64 bits.
+MOST_DIGITS = 64
+_SOME = rf"{{1,{MOST_DIGITS}}}+"
+DIGITS_TEXT = rf"[0-9]{_SOME}"
+INTEGER_TEXT = rf"(?:0[xX][0-9a-fA-F]{_SOME}|0[bB][01]{_SOME}|{DIGITS_TEXT})U?"
 
 # All patterns are ASCII: `\w` is a letter, digit or underscore of the manual.
 TRIVIA = re.compile(TRIVIA_TEXT, re.ASCII)
@@ -41,7 +45,8 @@ NUMBER = re.compile(
     re.ASCII | re.VERBOSE,
 )
 SECTION = re.compile(r"\.section(?![\w$])", re.ASCII)
-VERSION = re.compile(r"([0-9]++)\.([0-9]++)(?![\w$.])", re.ASCII)
+TOO_LONG = re.compile(rf"(?:0[xXbB])?+[0-9a-fA-F]{{{MOST_DIGITS + 1}}}", re.ASCII)
+VERSION = re.compile(rf"({DIGITS_TEXT})\.({DIGITS_TEXT})(?![\w$.])", re.ASCII)
 STRING = re.compile(r'"([^"\n\0]*+)"')
 TARGET_NAME = re.compile(r"\w++", re.ASCII)
 OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|%(?![\w$])|[|^&<>+\-*/?]", re.ASCII)  # `%x` is a register

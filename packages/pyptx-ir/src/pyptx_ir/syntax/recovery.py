@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 
-# One lexeme of text that is being stepped over; an unclosed comment takes all that is left.
+# A piece of text that is being stepped over; an unclosed comment takes all that is left. A run of opening braces is one
+# but for its last, behind which a block may begin.
 _STEP = re.compile(
     r"""(?P<comment>//[^\n]*+ | /\*(?s:.*?)\*/)
       | (?P<open>/\*(?s:.*))
       | (?P<line>\n\s*+)
-      | \s++
-      | (?P<mark>[;{}()])
-      | "[^"\n]*+" | [^\s;{}()"/]++ | .
+      | (?P<blank>[^\S\n]++)
+      | (?P<mark>[;}] | \(++ | \)++ | \{+(?=\{) | \{)
+      | (?:"[^"\n]*+" | [^\s;{}()"/]++ | /(?![/*]))++ | .
     """,
     re.VERBOSE | re.DOTALL,
 )
+_TRIVIA = frozenset({"comment", "line", "blank"})
 # What begins a line and can't be the middle of a statement.
 _BEGINNING = re.compile(
     r"""@!?[%\w] | \.[a-z] | [{}]
@@ -74,19 +76,23 @@ class _Steps:
     def stops(self, text: str, found: re.Match[str], start: int) -> bool:
         """Tell whether a brace ends the statement: it closes a block around it, or opens one behind it."""
         mark = found["mark"]
-        if self.end <= start or mark not in {"{", "}"}:
+        if self.end <= start or mark is None or mark[0] not in "{}":
             return False
         if mark == "}":
             return self.braces <= 0
         return self.directive or _OPENS_BLOCK.match(text, found.end()) is not None
 
     def over(self, found: re.Match[str]) -> None:
-        mark, comment = found["mark"], found.lastgroup == "comment"
-        self.parens += (mark == "(") - (mark == ")")
-        self.braces += (mark == "{") - (mark == "}")
-        self.fresh = found.lastgroup == "line" or (self.fresh and comment)
-        if found[0].strip() and not comment:
+        kind = found.lastgroup
+        if kind == "line":
+            self.fresh = True
+        elif kind not in _TRIVIA:
+            self.fresh = False
             self.end = found.end()
+        if kind == "mark":
+            mark = found[0]
+            self.parens += mark.count("(") - mark.count(")")
+            self.braces += mark.count("{") - mark.count("}")
 
 
 def _matching(text: str, start: int) -> int:
@@ -97,7 +103,8 @@ def _matching(text: str, start: int) -> int:
         if found is None:
             break
         at = found.end()
-        depth += (found["mark"] == "{") - (found["mark"] == "}")
+        if found.lastgroup == "mark":
+            depth += found[0].count("{") - found[0].count("}")
         if depth == 0:
             break
     return at
@@ -111,6 +118,6 @@ def _last(text: str, start: int, fault: int) -> int:
         if found is None:
             break
         at = found.end()
-        if found[0].strip() and found.lastgroup != "comment":
+        if found.lastgroup not in _TRIVIA:
             end = at
     return min(end, fault)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.drafts import InstructionDraft, draft, instruction
-from pyptx_ir.syntax.lexemes import NAME_TEXT, TRIVIA_TEXT, integer
+from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Declarator,
     InlinedAt,
@@ -38,14 +38,14 @@ _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
 # A dot behind the opcode begins a modifier.
 _OPERANDS = r"(?:[ \t]++(?!\s*+\.)([\w$%.,+\-\[\]{}()|!<>&^~*\s]{0,3000}+))?+"
 _LABEL = rf"({NAME_TEXT}):(?!:)"
-_NUMBER = r"[ \t]++([0-9]++)"
+_NUMBER = rf"[ \t]++({DIGITS_TEXT})"
 _PLACE = _NUMBER * 3
-_INLINED = rf"(?:,[ ]function_name[ ]({NAME_TEXT})(?:\+([0-9]++))?+,[ ]inlined_at{_PLACE})?+"
+_INLINED = rf"(?:,[ ]function_name[ ]({NAME_TEXT})(?:\+({DIGITS_TEXT}))?+,[ ]inlined_at{_PLACE})?+"
 _TYPE = r"\.(pred|[bfsu][0-9]{1,3})"
-_REGISTERS = rf"\.reg[ \t]++{_TYPE}[ \t]++({NAME_TEXT})(?:<([0-9]++)>)?+;"
+_REGISTERS = rf"\.reg[ \t]++{_TYPE}[ \t]++({NAME_TEXT})(?:<({DIGITS_TEXT})>)?+;"
 _VARIABLE = (
     r"(?:\.(extern|visible|weak|common)[ \t]++)?+\.(global|const|shared|local|param)[ \t]++"
-    rf"(?:\.align[ \t]++([0-9]++)[ \t]++)?+{_TYPE}[ \t]++({NAME_TEXT})((?:\[[0-9]*+\]){{0,5}}+)"
+    rf"(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+{_TYPE}[ \t]++({NAME_TEXT})((?:\[(?:{DIGITS_TEXT})?+\]){{0,5}}+)"
     r"(?:[ \t]*+=[ \t]*+\{([\w.,\- \t\r\n]++)\})?+;"
 )
 # Groups: 1 the lead, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its name; 8 a

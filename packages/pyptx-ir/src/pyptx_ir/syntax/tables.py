@@ -14,7 +14,7 @@ from typing import Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.drafts import RegisterDraft, address, immediate, symbol, vector
-from pyptx_ir.syntax.lexemes import INTEGER_TEXT, NAME_TEXT, NUMBER
+from pyptx_ir.syntax.lexemes import INTEGER_TEXT, MOST_DIGITS, NAME_TEXT, NUMBER
 from pyptx_ir.syntax.nodes import Guard
 from pyptx_ir.syntax.operand_parser import OperandParser
 from pyptx_ir.syntax.operands import CallList, Immediate, Operand, Register, Sink, Symbol
@@ -74,7 +74,7 @@ class OperandTable(dict[str, Operand]):
             return self._address(text)
         if first == "{":
             return self._vector(text)
-        if text.isdecimal():
+        if text.isdecimal() and len(text) <= MOST_DIGITS:
             return immediate(text)
         if text.replace("$", "_").isidentifier() and text != "$":
             return symbol(text)
