@@ -47,7 +47,8 @@ class Verdict:
     """What is wrong with an instruction.
 
     `code` is the class of the fault, `operand` the index of the operand at fault, where one is. `severity` is
-    `"error"`, or `"warning"` for an instruction that the table does not know.
+    `"error"`, or `"warning"` for an instruction that the table does not know. `in_file` is the hint to who writes PTX,
+    where `hint` speaks of the Python of a kernel.
     """
 
     code: str
@@ -55,6 +56,7 @@ class Verdict:
     hint: str | None = None
     operand: int | None = None
     severity: str = "error"
+    in_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
         from pyptx_ir.syntax.spelling import spell
 
         message = message.replace("{operand}", spell(instruction.operands[refusal.operand]))
-    return Verdict(refusal.code, message, refusal.hint, refusal.operand, refusal.severity)
+    return Verdict(refusal.code, message, refusal.hint, refusal.operand, refusal.severity, refusal.in_file)
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -31,7 +31,8 @@ _MOST_CHOICES = 6  # how many values of a modifier a hint lists before it stops
 class Refusal:
     """Why instructions of one opcode and one list of operand shapes are refused.
 
-    `{operand}` in the message stands for the spelling of operand number `operand`.
+    `{operand}` in the message stands for the spelling of operand number `operand`. `in_file` is the hint to who writes
+    PTX, where `hint` speaks of the Python of a kernel.
     """
 
     code: str
@@ -39,21 +40,27 @@ class Refusal:
     hint: str | None = None
     operand: int | None = None
     severity: str = "error"
+    in_file: str | None = None
 
 
 def unknown(opcode: tuple[str, ...]) -> Refusal:
     """Word the warning for an instruction that no row describes."""
     from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS, manager
 
-    name = ".".join(opcode)
+    message = f"{'.'.join(opcode)} is not in the instruction table"
     home = HOMES_OF_INSTRUCTIONS.get(_key_of_home(opcode), "")
     if home:
         hint = f"its rows are in {home}: pip install {home}"
-    else:
-        close = difflib.get_close_matches(opcode[0], sorted({row.opcode for row in manager().instructions()}), n=1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        hint = f"{meant}If ptxas knows it, write it with ptx.raw, which is not checked"
-    return Refusal(UNKNOWN_INSTRUCTION, f"{name} is not in the instruction table", hint, severity="warning")
+        return Refusal(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
+    close = difflib.get_close_matches(opcode[0], sorted({row.opcode for row in manager().instructions()}), n=1)
+    meant = f"did you mean {close[0]}? " if close else ""
+    return Refusal(
+        UNKNOWN_INSTRUCTION,
+        message,
+        f"{meant}If ptxas knows it, write it with ptx.raw, which is not checked",
+        severity="warning",
+        in_file=f"{meant}if ptxas knows it, it assembles all the same, unchecked; in a kernel, write it with ptx.raw",
+    )
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
@@ -138,6 +145,7 @@ def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) 
         VERSION,
         f"{name} needs PTX {since[0]}.{since[1]}; this module is version {version[0]}.{version[1]}",
         f"ask for version=({since[0]}, {since[1]}) or later",
+        in_file=f"write .version {since[0]}.{since[1]} or later",
     )
 
 
@@ -148,8 +156,9 @@ def _needs_target(name: str, targets: tuple[str, ...], target: str) -> Refusal:
     message = f"{name} needs {wanted}{later}; the target is {target}"
     sibling = _sibling(targets, target)
     if sibling:
-        return Refusal(TARGET, message, f"did you mean {sibling}? The kernel's arch is {target!r}")
-    return Refusal(TARGET, message, f"choose arch={targets[0]!r}")
+        hint = f"did you mean {sibling}? The kernel's arch is {target!r}"
+        return Refusal(TARGET, message, hint, in_file=f"did you mean .target {sibling}?")
+    return Refusal(TARGET, message, f"choose arch={targets[0]!r}", in_file=f"write .target {targets[0]}")
 
 
 def _sibling(targets: tuple[str, ...], target: str) -> str | None:
