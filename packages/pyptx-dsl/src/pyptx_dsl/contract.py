@@ -15,6 +15,7 @@ from pyptx_dsl.errors import (
     ShapeError,
 )
 from pyptx_dsl.specs import Layout, Tile
+from pyptx_ir.isa.scalar_types import WIDTHS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 # cuTensorMapEncodeTiled wants a global address aligned to 16 bytes.
 _TMA_ALIGNMENT = 16
 # Untyped bits accept arrays of any type of their width.
-_BITS = {"b8": 8, "b16": 16, "b32": 32, "b64": 64}
-_SIZES = {"8": 8, "16": 16, "32": 32, "64": 64}
+_UNTYPED = frozenset({"b8", "b16", "b32", "b64"})
 
 
 def check_arguments(
@@ -53,19 +53,12 @@ def check_arguments(
 def _check_dtype(kernel: str, name: str, tile: Tile, argument: Argument) -> None:
     if argument.dtype == tile.dtype.name or (tile.dtype.name == "tf32" and argument.dtype == "f32"):
         return
-    wanted = _BITS.get(tile.dtype.name)
-    if wanted is not None and _width(argument.dtype) == wanted:
+    if tile.dtype.name in _UNTYPED and WIDTHS.get(argument.dtype) == tile.dtype.bits:
         return
     raise DtypeError(
         f"{kernel}: {name} holds {argument.dtype}, and {tile!r} wants {tile.dtype}",
         hint=f"convert {name} before the call, or declare the kernel for {argument.dtype}",
     )
-
-
-def _width(dtype: str) -> int | None:
-    """Return the bits of a dtype name that ends in its width (`f32`, `bf16`); fp8 names have 8."""
-    digits = dtype.lstrip("abcdefghijklmnopqrstuvwxyz")
-    return 8 if dtype in {"e4m3", "e5m2", "ue8m0"} else _SIZES.get(digits)
 
 
 def _check_shape(

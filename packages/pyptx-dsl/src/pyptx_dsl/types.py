@@ -10,9 +10,10 @@ Sizes".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyptx_dsl.errors import UnknownTypeError
+from pyptx_ir.isa.scalar_types import WIDTHS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,12 +26,15 @@ class PtxType:
     """
 
     name: str
-    bits: int
     register: str
     kind: str = "bits"
     prefix: str = "%r"
     move: str | None = None
     memory: str | None = None
+    bits: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bits", WIDTHS[self.name])  # a frozen class has no other way
 
     @property
     def ptx(self) -> str:
@@ -78,7 +82,7 @@ def _integers(bits: int, prefix: str, register: str | None = None) -> tuple[PtxT
     own = register or f"b{bits}"
     kinds = (("b", "bits"), ("u", "unsigned"), ("s", "signed"))
     rows = tuple(
-        PtxType(f"{letter}{bits}", bits, own, kind, prefix, own if register else f"{letter}{bits}", f"{letter}{bits}")
+        PtxType(f"{letter}{bits}", own, kind, prefix, own if register else f"{letter}{bits}", f"{letter}{bits}")
         for letter, kind in kinds
     )
     return rows[0], rows[1], rows[2]
@@ -88,48 +92,48 @@ b8, u8, s8 = _integers(8, "%b", register="b16")
 b16, u16, s16 = _integers(16, "%rs")
 b32, u32, s32 = _integers(32, "%r")
 b64, u64, s64 = _integers(64, "%rd")
-b128 = PtxType("b128", 128, "b128", "bits", "%rq", "b128", "b128")
+b128 = PtxType("b128", "b128", "bits", "%rq", "b128", "b128")
 
-f16 = PtxType("f16", 16, "b16", "float", "%h", "b16", "b16")
-bf16 = PtxType("bf16", 16, "b16", "float", "%h", "b16", "b16")
-f32 = PtxType("f32", 32, "f32", "float", "%f", "f32", "f32")
-f64 = PtxType("f64", 64, "f64", "float", "%fd", "f64", "f64")
+f16 = PtxType("f16", "b16", "float", "%h", "b16", "b16")
+bf16 = PtxType("bf16", "b16", "float", "%h", "b16", "b16")
+f32 = PtxType("f32", "f32", "float", "%f", "f32", "f32")
+f64 = PtxType("f64", "f64", "float", "%fd", "f64", "f64")
 # `cvt.rna.tf32.f32` and `mma` want `.b32` registers for tf32, so it shares the bank of the 32-bit integers.
-tf32 = PtxType("tf32", 32, "b32", "float", "%r", "b32", "b32")
+tf32 = PtxType("tf32", "b32", "float", "%r", "b32", "b32")
 
-f16x2 = PtxType("f16x2", 32, "b32", "packed", "%hh", "b32", "b32")
-bf16x2 = PtxType("bf16x2", 32, "b32", "packed", "%hh", "b32", "b32")
-f32x2 = PtxType("f32x2", 64, "b64", "packed", "%rd", "b64", "b64")
+f16x2 = PtxType("f16x2", "b32", "packed", "%hh", "b32", "b32")
+bf16x2 = PtxType("bf16x2", "b32", "packed", "%hh", "b32", "b32")
+f32x2 = PtxType("f32x2", "b64", "packed", "%rd", "b64", "b64")
 
-e4m3 = PtxType("e4m3", 8, "b16", "float", "%b", "b16", "b8")
-e5m2 = PtxType("e5m2", 8, "b16", "float", "%b", "b16", "b8")
-ue8m0 = PtxType("ue8m0", 8, "b16", "float", "%b", "b16", "b8")
-e2m1 = PtxType("e2m1", 4, "b16", "float", "%b", "b16", "b8")
-e2m3 = PtxType("e2m3", 6, "b16", "float", "%b", "b16", "b8")
-e3m2 = PtxType("e3m2", 6, "b16", "float", "%b", "b16", "b8")
+e4m3 = PtxType("e4m3", "b16", "float", "%b", "b16", "b8")
+e5m2 = PtxType("e5m2", "b16", "float", "%b", "b16", "b8")
+ue8m0 = PtxType("ue8m0", "b16", "float", "%b", "b16", "b8")
+e2m1 = PtxType("e2m1", "b16", "float", "%b", "b16", "b8")
+e2m3 = PtxType("e2m3", "b16", "float", "%b", "b16", "b8")
+e3m2 = PtxType("e3m2", "b16", "float", "%b", "b16", "b8")
 
-e4m3x2 = PtxType("e4m3x2", 16, "b16", "packed", "%rs", "b16", "b16")
-e5m2x2 = PtxType("e5m2x2", 16, "b16", "packed", "%rs", "b16", "b16")
-e2m3x2 = PtxType("e2m3x2", 16, "b16", "packed", "%rs", "b16", "b16")
-e3m2x2 = PtxType("e3m2x2", 16, "b16", "packed", "%rs", "b16", "b16")
-ue8m0x2 = PtxType("ue8m0x2", 16, "b16", "packed", "%rs", "b16", "b16")
+e4m3x2 = PtxType("e4m3x2", "b16", "packed", "%rs", "b16", "b16")
+e5m2x2 = PtxType("e5m2x2", "b16", "packed", "%rs", "b16", "b16")
+e2m3x2 = PtxType("e2m3x2", "b16", "packed", "%rs", "b16", "b16")
+e3m2x2 = PtxType("e3m2x2", "b16", "packed", "%rs", "b16", "b16")
+ue8m0x2 = PtxType("ue8m0x2", "b16", "packed", "%rs", "b16", "b16")
 # `cvt.….e2m1x2` accepts a `.b8` register only, and there is no `mov.b8`.
-e2m1x2 = PtxType("e2m1x2", 8, "b8", "packed", "%bb", None, "b8")
-e4m3x4 = PtxType("e4m3x4", 32, "b32", "packed", "%r", "b32", "b32")
-e5m2x4 = PtxType("e5m2x4", 32, "b32", "packed", "%r", "b32", "b32")
-e2m3x4 = PtxType("e2m3x4", 32, "b32", "packed", "%r", "b32", "b32")
-e3m2x4 = PtxType("e3m2x4", 32, "b32", "packed", "%r", "b32", "b32")
-e2m1x4 = PtxType("e2m1x4", 16, "b16", "packed", "%rs", "b16", "b16")
+e2m1x2 = PtxType("e2m1x2", "b8", "packed", "%bb", None, "b8")
+e4m3x4 = PtxType("e4m3x4", "b32", "packed", "%r", "b32", "b32")
+e5m2x4 = PtxType("e5m2x4", "b32", "packed", "%r", "b32", "b32")
+e2m3x4 = PtxType("e2m3x4", "b32", "packed", "%r", "b32", "b32")
+e3m2x4 = PtxType("e3m2x4", "b32", "packed", "%r", "b32", "b32")
+e2m1x4 = PtxType("e2m1x4", "b16", "packed", "%rs", "b16", "b16")
 
-b1 = PtxType("b1", 1, "b32", "packed", "%r", "b32", "b32")
-s4 = PtxType("s4", 4, "b32", "packed", "%r", "b32", "b32")
-u4 = PtxType("u4", 4, "b32", "packed", "%r", "b32", "b32")
-u8x4 = PtxType("u8x4", 32, "b32", "packed", "%r", "b32", "b32")
-s8x4 = PtxType("s8x4", 32, "b32", "packed", "%r", "b32", "b32")
-u16x2 = PtxType("u16x2", 32, "b32", "packed", "%r", "b32", "b32")
-s16x2 = PtxType("s16x2", 32, "b32", "packed", "%r", "b32", "b32")
+b1 = PtxType("b1", "b32", "packed", "%r", "b32", "b32")
+s4 = PtxType("s4", "b32", "packed", "%r", "b32", "b32")
+u4 = PtxType("u4", "b32", "packed", "%r", "b32", "b32")
+u8x4 = PtxType("u8x4", "b32", "packed", "%r", "b32", "b32")
+s8x4 = PtxType("s8x4", "b32", "packed", "%r", "b32", "b32")
+u16x2 = PtxType("u16x2", "b32", "packed", "%r", "b32", "b32")
+s16x2 = PtxType("s16x2", "b32", "packed", "%r", "b32", "b32")
 
-pred = PtxType("pred", 1, "pred", "pred", "%p", "pred", None)
+pred = PtxType("pred", "pred", "pred", "%p", "pred", None)
 
 TYPES: tuple[PtxType, ...] = (
     *(b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64),

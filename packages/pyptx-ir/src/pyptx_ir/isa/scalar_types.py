@@ -43,9 +43,18 @@ HELD_BY: dict[str, tuple[str, ...]] = {
 }
 
 # Types of a matrix's elements that no register has, alone or packed; and those of the scales of its blocks.
-ELEMENTS = ("b1", "u2", "s2", "u4", "s4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
+_ELEMENTS: dict[str, int] = {
+    "b1": 1,
+    **dict.fromkeys(("u2", "s2"), 2),
+    **dict.fromkeys(("u4", "s4", "e2m1"), 4),
+    **dict.fromkeys(("e3m2", "e2m3"), 6),
+    **dict.fromkeys(("e4m3", "e5m2", "ue8m0", "ue4m3"), 8),
+}
 
-TYPES: frozenset[str] = frozenset(SIZES) | frozenset(HELD_BY) | frozenset(ELEMENTS)
+WIDTHS: dict[str, int] = SIZES | _ELEMENTS | {name: SIZES.get(held[-1], 1) for name, held in HELD_BY.items()}
+"""The bits of every type; a packed one has those of its register, a predicate one."""
+
+TYPES: frozenset[str] = frozenset(WIDTHS)
 
 _INTEGERS = ("u", "s")
 

@@ -14,21 +14,14 @@ from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, U
 from pyptx_ir.isa.kinds.scalars import unfit_type
 from pyptx_ir.isa.limits import Limits, parse_limits
 from pyptx_ir.isa.patterns import compile_row
-from pyptx_ir.isa.scalar_types import is_bits, is_integer
+from pyptx_ir.isa.scalar_types import WIDTHS, is_bits, is_integer
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 # Bits of an element. The 4- and 6-bit floating-point types lie in a byte each ("packed in an 8-bit container"), but for
 # .kind::mxf4 and .kind::mxf4nvf4, whose rows say b4.
-BITS: dict[str, int] = {
-    "b1": 1,
-    **dict.fromkeys(("b4", "u4", "s4"), 4),
-    **dict.fromkeys(("b8", "u8", "s8", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 8),
-    **dict.fromkeys(("f16", "bf16"), 16),
-    **dict.fromkeys(("b32", "tf32", "f32", "s32"), 32),
-    "f64": 64,
-}
+BITS: dict[str, int] = {**WIDTHS, **dict.fromkeys(("e3m2", "e2m3", "e2m1"), 8), "b4": 4}
 # The registers that hold elements of a type; of those not named here, any 32-bit ones do.
 _HELD_BY: dict[str, tuple[str, ...]] = {
     "f16": ("b32", "f16x2"),
