@@ -46,6 +46,14 @@ BROKEN: tuple[Broken, ...] = (
     # Syntax
     Broken("an operand is missing", "syntax", entry("add.s32 %r1, «,» %r2;")),
     Broken("no semicolon", "syntax", entry("mov.b32 %r1, 1\n\t«mov.b32» %r2, 2;")),
+    Broken("a space in front of an entry", "syntax", f"{HEAD}.reg «.entry» k() {{ ret; }}\n"),
+    Broken("an alignment in front of a function", "syntax", f"{HEAD}.align 8 «.func» f() {{ ret; }}\n"),
+    Broken(
+        "an attribute in front of a function", "syntax", f"{HEAD}.attribute(.unified(1, 2)) «.func» f() {{ ret; }}\n"
+    ),
+    Broken("a common entry", "syntax", f"{HEAD}.common «.entry» k() {{ ret; }}\n"),
+    Broken("an entry declared without a semicolon", "syntax", f"{HEAD}.entry k()\n«.func» f() {{ ret; }}\n"),
+    Broken("a function declared in front of an instruction", "syntax", f"{HEAD}.func f()\n«ret»;\n"),
     Broken("an unknown directive", "syntax", entry("", directives="«.maxntidx» 128")),
     Broken("a semicolon too many", "empty-statement", entry("mov.b32 %r1, 1;«;»")),
     Broken("code below a function", "outside-function", entry("") + "«mov.b32» %r1, 1;\nret;\n"),

@@ -34,6 +34,9 @@ LEGAL: dict[str, str] = {
     # Functions
     "a function declared twice and defined": f"{HEAD}.func f();\n.func f();\n.func f() {{ ret; }}\n",
     "a function declared visible and defined plain": f"{HEAD}.visible .func f();\n.func f() {{ ret; }}\n",
+    "a function declared without a semicolon": f"{HEAD}.func f()\n.func f() {{ ret; }}\n",
+    "functions declared without a semicolon on one line": f"{HEAD}.extern .func f() .extern .func g .global .b32 x;\n",
+    "a function declared without a semicolon at the end": f"{HEAD}.func f() {{ ret; }}\n.extern .func g()",
     "a parameter with another name": f"{HEAD}.func f(.param .b32 a);\n.func f(.param .b32 b) {{ ret; }}\n",
     "an entry declared and defined": f"{HEAD}.entry k();\n.entry k() {{ ret; }}\n",
     "a function that calls itself": f"{HEAD}.func f() {{ call f; ret; }}\n",

@@ -213,6 +213,7 @@ STATEMENTS: dict[str, tuple[Statement, ...]] = {
     ),
     ".tex .u32 t;": (Variable("tex", "u32", (Declarator("t"),)),),
     ".entry k {}": (Function("entry", "k", None, body=Block(())),),
+    ".func f\n.weak .func g()": (Function("func", "f", None), Function("func", "g", (), linking="weak")),
     ".extern .func (.reg .u32 r) f (.param .b32) ;": (
         Function("func", "f", (Parameter("b32", ""),), (Parameter("u32", "r", "reg"),), linking="extern"),
     ),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex", "sreg"})
 LINKING = frozenset({"extern", "visible", "weak", "common"})
+FUNCTIONS = frozenset({"entry", "func"})
 _VECTORS = frozenset({"v2", "v4", "v8"})
 _POINTED = frozenset({"const", "global", "local", "shared"})
 # Parameters as compilers write them: nine of ten lists match, at a fifth of the cost of reading them word by word.
@@ -49,9 +50,20 @@ class Qualifiers:
     attributes: list[Attribute] = field(default_factory=list[Attribute])
 
     def read(self, cursor: Cursor) -> None:
-        """Take every dotted word that is next."""
+        """Take every dotted word that is next, up to and with `.entry` or `.func`."""
         while word := cursor.find(KEYWORD):
             self._word(cursor, word[1], word.start())
+            if word[1] in FUNCTIONS:
+                self._only_link(word[0], word.start())
+                return
+
+    def _only_link(self, word: str, at: int) -> None:
+        """Raise a fault unless nothing but linking stands in front of a function."""
+        others = (self.space, self.alignment, self.vector, self.pointer)
+        if self.linking == "common" or self.attributes or any(other is not None for other in others):
+            hint = "attributes stand behind it" if self.attributes else "drop the other words"
+            allowed = ".visible, .extern or .weak"
+            raise Fault(f"in front of '{word}' stands {allowed}, and nothing else", at, at + len(word), hint)
 
     def _word(self, cursor: Cursor, word: str, at: int) -> None:
         if word == "align":

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.declarations import LINKING, SPACES, Qualifiers, count, declaration
+from pyptx_ir.syntax.declarations import FUNCTIONS, LINKING, SPACES, Qualifiers, count, declaration
 from pyptx_ir.syntax.functions import PERFORMANCE, argument, arguments, closest, function, prototype
 from pyptx_ir.syntax.lexemes import DOTTED_NAME, KEYWORD, MODIFIER, NAME, TARGET_NAME, VERSION
 from pyptx_ir.syntax.nodes import (
@@ -43,12 +43,12 @@ def directive(cursor: Cursor) -> Statement:
         return read(cursor)
     if word[1] in PERFORMANCE:  # as they stood in bodies of early PTX
         return _plain(cursor, word[1])
-    if word[1] in {"entry", "func"}:
+    if word[1] in FUNCTIONS:
         return function(cursor, word[1], Qualifiers())
     if word[1].partition("::")[0].partition("[")[0] in _QUALIFIERS:
         cursor.at = word.start()
         return _qualified(cursor)
-    known = [*_READERS, *PERFORMANCE, *_QUALIFIERS, "entry", "func", "section"]
+    known = [*_READERS, *PERFORMANCE, *_QUALIFIERS, *FUNCTIONS, "section"]
     raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], known))
 
 
@@ -84,7 +84,7 @@ def _qualified(cursor: Cursor) -> Statement:
     qualifiers = Qualifiers()
     qualifiers.read(cursor)
     kind = qualifiers.type
-    if kind in {"entry", "func"}:
+    if kind in FUNCTIONS:
         return function(cursor, kind, qualifiers)
     if qualifiers.space is None:
         cursor.refuse("a state space, .entry or .func")

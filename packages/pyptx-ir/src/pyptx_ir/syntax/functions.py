@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.cursor import Fault
-from pyptx_ir.syntax.declarations import Qualifiers, attributes, parameters
+from pyptx_ir.syntax.declarations import FUNCTIONS, LINKING, SPACES, Qualifiers, attributes, parameters
 from pyptx_ir.syntax.lexemes import KEYWORD
 from pyptx_ir.syntax.nodes import Attribute, Block, CallPrototype, Function, HeaderDirective, Parameter
 from pyptx_ir.syntax.operand_parser import OperandParser
@@ -38,12 +38,17 @@ PERFORMANCE = frozenset(
 )
 # A word behind a directive without arguments belongs to the next statement.
 _ARGUMENT = re.compile(r"[0-9\"(\-]|WARP_SZ\b")
+# What begins the next statement of a module, behind a prototype.
+_STATEMENTS = FUNCTIONS | LINKING | SPACES | {"align", "attribute", "file", "section", "alias"}
 # Stands in a header whose body is still to be read.
 PENDING = Block(body=())
 
 
 def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
-    """Read a header behind `.entry` or `.func`; the body is None, or `PENDING` with the cursor in front of its `{`."""
+    """Read a header behind `.entry` or `.func`; the body is None, or `PENDING` with the cursor in front of its `{`.
+
+    A `.func` without a body needs no `;` in front of another statement of a module, or at the end: so ptxas has it.
+    """
     marks = qualifiers.attributes
     returns: tuple[Parameter, ...] = ()
     marks.extend(_attributes(cursor))
@@ -53,7 +58,7 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
     given = parameters(cursor) if cursor.eat("(") else None
     directives = header_directives(cursor)
     defined = cursor.sees("{")
-    if not defined and not cursor.eat(";"):
+    if not defined and not cursor.eat(";") and not (kind == "func" and _statement_follows(cursor)):
         cursor.refuse("'{', ';' or a directive behind the header of the function")
     return Function(
         kind=kind,
@@ -81,7 +86,8 @@ def prototype(cursor: Cursor) -> CallPrototype:
 def header_directives(cursor: Cursor) -> tuple[HeaderDirective, ...]:
     """Read the directives between a function's parameters and its body."""
     out: list[HeaderDirective] = []
-    while word := cursor.find(KEYWORD):
+    while (word := KEYWORD.match(cursor.text, cursor.skip())) and word[1] not in _STATEMENTS:
+        cursor.find(KEYWORD)
         if word[1] != "pragma" and word[1] not in PERFORMANCE:
             raise Fault(f"unknown directive '{word[0]}'", word.start(), word.end(), closest(word[1], PERFORMANCE))
         given = arguments(cursor)
@@ -112,6 +118,12 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
     close = get_close_matches(word, known, n=1)
     return f"did you mean '.{close[0]}'?" if close else None
+
+
+def _statement_follows(cursor: Cursor) -> bool:
+    at = cursor.skip()
+    word = KEYWORD.match(cursor.text, at)
+    return at == len(cursor.text) or (word is not None and word[1] in _STATEMENTS)
 
 
 def _attributes(cursor: Cursor) -> list[Attribute]:
