@@ -14,6 +14,8 @@ To the producer and the consumers of `gemm_warp_specialised.py` come
 A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
 multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for; all else is cut off at the edges.
 
+`gemm_fp8_hopper.py` and `grouped_gemm.py` take parts of this kernel, and differ where they say so.
+
     python examples/hopper/gemm_highperf_hopper.py
 """
 
@@ -21,38 +23,44 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
 import numpy as np
 
-from pyptx import kernel, ptx, reg, smem
+from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, bf16x2, f32, u32
+from pyptx.types import PtxType, b32, bf16, bf16x2, f32, u32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx.reg import Reg, RegArray
 
 ROWS = 64  # of C to a warpgroup: the M of a product
-BK = 64  # of K to a stage: a row of the 128B swizzle
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
 
 
 @dataclass(frozen=True, slots=True)
-class Gemm:
-    """How the product is cut up. The defaults are for large matrices on a device of 132 multiprocessors."""
+class Cut:
+    """How a product is cut up among blocks that produce and consume; `blocks` is how many run, at most."""
 
     block_m: int = 128
     block_n: int = 256
     stages: int = 4
-    cluster: int = 2  # blocks below each other that share what they read of B
-    band: int = 8  # clusters below each other that are taken before the next column
-    blocks: int = 132  # at most, in the grid
-    b_major: str = "MN"
+    blocks: int = 132
 
     def __post_init__(self) -> None:
         """Refuse more consumers than there are registers for, and columns that cannot be stored or shared."""
         if self.block_m not in {64, 128}:
             raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
-        unit = 64 if self.b_major == "K" else 64 * self.cluster  # a store has 64 columns, and so has a panel of B
-        if self.block_n % unit:
-            raise ValueError(f"block_n={self.block_n} for a cluster of {self.cluster}: multiples of {unit}")
+        if self.block_n % self.unit:
+            raise ValueError(f"block_n={self.block_n}: multiples of {self.unit}")
+
+    @property
+    def unit(self) -> int:
+        """What the columns of a tile are multiples of: a panel of B, and a store."""
+        return 64
 
     @property
     def threads(self) -> int:
@@ -60,15 +68,41 @@ class Gemm:
         return 128 * (1 + self.block_m // ROWS)
 
     @property
+    def launch(self) -> dict[str, Any]:
+        """What `kernel` has to know; `setmaxnreg` needs both directives."""
+        directives = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
+        return {"block": self.threads, "arch": "sm_90a", "raw_directives": directives}
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm(Cut):
+    """A product in clusters. The defaults are for large matrices on a device of 132 multiprocessors."""
+
+    dtype: ClassVar[PtxType] = bf16
+    cluster: int = 2  # blocks below each other that share what they read of B
+    band: int = 8  # clusters below each other that are taken before the next column
+    b_major: str = "MN"
+
+    @property
+    def unit(self) -> int:
+        """A store has 64 columns, and so has a panel of B, of which each block of the cluster fetches some."""
+        return 64 if self.b_major == "K" else 64 * self.cluster
+
+    @property
+    def block_k(self) -> int:
+        """How much of K a stage has: a row of the 128B swizzle."""
+        return 1024 // self.dtype.bits
+
+    @property
     def a_tile(self) -> SharedTile:
         """What a block holds of A."""
-        return SharedTile(bf16, (self.block_m, BK), stages=self.stages)
+        return SharedTile(self.dtype, (self.block_m, self.block_k), stages=self.stages)
 
     def b_tile(self, share: int = 1) -> SharedTile:
         """Describe what a block holds of B, or the part of it that each of `share` blocks fetches."""
         columns = self.block_n // share
-        shape = (columns, BK) if self.b_major == "K" else (BK, columns)
-        return SharedTile(bf16, shape, major=self.b_major, stages=self.stages)
+        shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
+        return SharedTile(self.dtype, shape, major=self.b_major, stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
@@ -107,65 +141,37 @@ class Gemm:
         start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for row, column in self.tiles(*c.shape):
             share = column + rank * part.mn
-            for k in ptx.range_(0, a.shape[1], BK):
+            for k in ptx.range_(0, a.shape[1], A.k):
                 stage, phase = ring.advance()
-                ptx.mbarrier.wait(shared.empty[stage], phase)
-                full = shared.full[stage]
+                ptx.mbarrier.wait(shared.stages.empty[stage], phase)
+                full = shared.stages.full[stage]
                 ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
                 ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=a, coord=(k, row), mbar=full)
                 place = start + stage * B.stage_bytes
                 for panel in range(part.panels):
-                    side = share + panel * part.panel_columns
                     ptx.cp.async_.bulk.tensor_2d(
                         dst=ptx.addr(place, panel * part.panel_bytes),
                         src=b,
-                        coord=(k, side) if self.b_major == "K" else (side, k),
+                        coord=(k, share) if self.b_major == "K" else (share + panel * part.panel_columns, k),
                         mbar=full,
                         multicast_mask=everyone,
                     )
 
     def consume(self, c, shared, group, steps):
         """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
-        A, B = self.a_tile, self.b_tile()
-        rows = A.offset(mn=ROWS) if self.block_m > ROWS else 0
-        a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.a), rows, times=group)
-        b0 = ptx.wgmma.descriptor(shared.b)
-        acc = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32)
-        ring, read = ptx.pipeline(self.stages), Reader(self, shared)
+        acc, tiles = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32), (self.a_tile, self.b_tile())
+        reader = Reader(self, shared, group)
         for row, column in self.tiles(*c.shape):
             for step in ptx.range_(0, steps):
-                stage, phase = ring.advance()
-                ptx.mbarrier.wait(shared.full[stage], phase)
-                a = ptx.wgmma.advance(a0, A.stage_bytes, times=stage)
-                b = ptx.wgmma.advance(b0, B.stage_bytes, times=stage)
-                self.multiply(acc, a, b, fresh=step == 0)
+                a, b = reader.wait()
+                multiply(acc, a, b, tiles, adds=~(step == 0))
                 ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
                 with ptx.if_(step > 0):
-                    read.release()
+                    reader.release()
             ptx.wgmma.wait_group(0)
-            read.release()
+            reader.release()
             self.store(acc, c, shared.c, row + group * ROWS, column)
         ptx.cp.async_.bulk.wait_group(0)
-
-    def multiply(self, acc, a, b, fresh):
-        """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
-        A, B = self.a_tile, self.b_tile()
-        ptx.wgmma.fence()
-        for k in range(0, BK, A.k_step):
-            ptx.wgmma.mma_async(
-                shape=(ROWS, self.block_n, A.k_step),
-                dtype_d=f32,
-                dtype_a=bf16,
-                dtype_b=bf16,
-                d=acc,
-                a=a,
-                b=b,
-                a_k_offset=A.offset(k=k),
-                b_k_offset=B.offset(k=k),
-                scale_d=True if k else ~fresh,
-                trans_b=int(self.b_major == "MN"),
-            )
-        ptx.wgmma.commit_group()
 
     def store(self, acc, c, staged, row, column):
         """Round the accumulator, and let TMA write each warp's 16 rows, 64 columns at a time."""
@@ -188,83 +194,149 @@ class Gemm:
                 ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=staged[buffer], coord=(column + panel * 64, row))
                 ptx.cp.async_.bulk.commit_group()
 
+    @property
+    def factors(self) -> tuple[Tile, Tile]:
+        """A, and B as it lies."""
+        b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
+        return self.a_tile.tma_tile("M", "K"), self.b_tile(self.cluster).tma_tile(*b_dims)
+
     def kernel(self):
         """Put the parts together."""
+        C = self.c_tile.tma_tile("M", "N")
 
-        @kernel(
-            in_specs=(self.a_tile.tma_tile("M", "K"), self.b_tile(self.cluster).tma_tile(*self.b_dims)),
-            out_specs=(self.c_tile.tma_tile("M", "N"),),
-            grid=self.grid,
-            block=self.threads,
-            cluster=self.cluster,
-            arch="sm_90a",
-            raw_directives=[("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))],  # setmaxnreg needs to know
-        )
+        @kernel(in_specs=self.factors, out_specs=(C,), grid=self.grid, cluster=self.cluster, **self.launch)
         def gemm(a, b, c) -> None:
             """Multiply, each block tile after tile of C."""
-            shared = Shared(self)
-            tid = reg.from_(ptx.special.tid.x(), u32)
-            leader = (tid < 32) & ptx.elect_sync()
-            warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
-            with ptx.if_(leader):
-                shared.begin()
-            ptx.cluster.sync()
-
-            with ptx.if_(warpgroup == 0):
-                ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-                with ptx.if_(leader):
-                    self.produce(a, b, c, shared)
-            with ptx.else_():
-                ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-                self.consume(c, shared, warpgroup - 1, steps=-(-a.shape[1] // BK))
+            shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
+            divide(
+                shared.begin,
+                ptx.cluster.sync,
+                produce=lambda: self.produce(a, b, c, shared),
+                consume=lambda group: self.consume(c, shared, group, steps),
+            )
             ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
             ptx.ret()
 
         return gemm
 
-    @property
-    def b_dims(self) -> tuple[str, str]:
-        """The dimensions of B as it lies."""
-        return ("N", "K") if self.b_major == "K" else ("K", "N")
+
+def divide(
+    begin: Callable[[], None],
+    meet: Callable[[], None],
+    *,
+    produce: Callable[[], None],
+    consume: Callable[[Reg], None],
+) -> None:
+    """Divide the work: one thread begins, all meet, then that thread produces, and all warpgroups but its own consume.
+
+    A consumer is told its number, from 0. Beside what the four emit, these are 14 instructions.
+    """
+    tid = reg.from_(ptx.special.tid.x(), u32)
+    leader = (tid < 32) & ptx.elect_sync()
+    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
+    with ptx.if_(leader):
+        begin()
+    meet()
+    with ptx.if_(warpgroup == 0):
+        ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
+        with ptx.if_(leader):
+            produce()
+    with ptx.else_():
+        ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
+        consume(warpgroup - 1)
+
+
+def multiply(acc: RegArray, a: Reg, b: Reg, tiles: tuple[SharedTile, SharedTile], *, adds: Reg | bool) -> None:
+    """Start the products of one stage, a group; the first of them overwrites `acc` where `adds` is false.
+
+    The descriptors `a` and `b` name the stage, `tiles` says how it lies. Emits a fence, four products, each but the
+    first behind six instructions that move the descriptors on, and a commit.
+    """
+    A, B = tiles
+    ptx.wgmma.fence()
+    for k in range(0, A.k, A.k_step):
+        ptx.wgmma.mma_async(
+            shape=(ROWS, B.mn, A.k_step),
+            dtype_d=f32,
+            dtype_a=A.dtype,
+            dtype_b=B.dtype,
+            d=acc,
+            a=a,
+            b=b,
+            a_k_offset=A.offset(k=k),
+            b_k_offset=B.offset(k=k),
+            scale_d=True if k else adds,
+            trans_b=1 if B.major == "MN" else None,  # what is K-major cannot be turned if it is of bytes
+        )
+    ptx.wgmma.commit_group()
+
+
+class Stages:
+    """The barriers of stages: one is `full` by the bytes that come, `empty` by an arrival of each warp that reads."""
+
+    def __init__(self, count: int, readers: int) -> None:
+        """Allocate; `readers` warps arrive at `empty`."""
+        self.full, self.empty, self.readers = smem.mbarrier(count), smem.mbarrier(count), readers
+
+    def init(self) -> None:
+        """Emit the initialisation, two instructions a stage, for one thread. A fence has to follow."""
+        for full, empty in zip(self.full, self.empty, strict=True):
+            ptx.mbarrier.init(full, 1)
+            ptx.mbarrier.init(empty, self.readers)
 
 
 class Shared:
     """What lies in a block's shared memory."""
 
     def __init__(self, plan: Gemm) -> None:
-        """Allocate the tiles and the barriers of their stages."""
-        self.plan = plan
+        """Allocate the tiles and the barriers of their stages, which warps of the whole cluster read."""
         self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile()), smem.tile(plan.c_tile)
-        self.full, self.empty = smem.mbarrier(plan.stages), smem.mbarrier(plan.stages)
+        self.stages = Stages(plan.stages, plan.cluster * plan.block_m // 16)
 
-    def begin(self):
-        """Initialise the barriers: a stage is full by its bytes, and empty by an arrival of each warp that reads it."""
-        for stage in range(self.plan.stages):
-            ptx.mbarrier.init(self.full[stage], 1)
-            ptx.mbarrier.init(self.empty[stage], self.plan.cluster * self.plan.block_m // 16)
+    def begin(self) -> None:
+        """Initialise the barriers, and tell the cluster and TMA: two instructions a stage, and a fence."""
+        self.stages.init()
         ptx.fence.mbarrier_init()
 
 
 class Reader:
-    """A consuming warp's place in the ring: the stages that it has read, of its own block and of the others."""
+    """A consuming warp's way around the ring, of its own block and of the others: what it waits for and hands back."""
 
-    def __init__(self, plan: Gemm, shared: Shared) -> None:
-        """Let each of the first lanes look after one block of the cluster."""
+    def __init__(self, plan: Gemm, shared: Shared, group: Reg) -> None:
+        """Find the first stage of this warpgroup, and let each of the first lanes look after a block of the cluster.
+
+        Emits 19 instructions, or 16 where there is one consumer.
+        """
+        self.tiles, self.full = (plan.a_tile, plan.b_tile()), shared.stages.full
+        rows = self.tiles[0].offset(mn=ROWS) if plan.block_m > ROWS else 0
+        self.a = ptx.wgmma.advance(ptx.wgmma.descriptor(shared.a), rows, times=group)
+        self.b = ptx.wgmma.descriptor(shared.b)
+        self.ring = ptx.pipeline(plan.stages)
         lane = reg.from_(ptx.special.laneid(), u32)
         block = ptx.min(u32, reg.scalar(u32), lane, plan.cluster - 1)
-        self.ring, self.arrives = ptx.pipeline(plan.stages), lane < plan.cluster
-        self.empty = ptx.mbarrier.array(ptx.cluster.map_shared_u32(shared.empty, block), 0, plan.stages)
+        self.read, self.arrives = ptx.pipeline(plan.stages), lane < plan.cluster
+        self.empty = ptx.mbarrier.array(ptx.cluster.map_shared_u32(shared.stages.empty, block), 0, plan.stages)
 
-    def release(self):
-        """Tell the producers of all blocks that this warp has read one stage more."""
-        stage, _ = self.ring.advance()
+    def wait(self) -> tuple[Reg, Reg]:
+        """Wait until one stage more is full, and return its descriptors: 14 instructions."""
+        stage, phase = self.ring.advance()
+        ptx.mbarrier.wait(self.full[stage], phase)
+        A, B = self.tiles
+        return (
+            ptx.wgmma.advance(self.a, A.stage_bytes, times=stage),
+            ptx.wgmma.advance(self.b, B.stage_bytes, times=stage),
+        )
+
+    def release(self) -> None:
+        """Tell the producers of all blocks that this warp has read one stage more: 6 instructions."""
+        stage, _ = self.read.advance()
         ptx.mbarrier.arrive_cluster(self.empty.at(stage), pred=self.arrives)
 
 
 @functools.cache
-def build_gemm(**sizes: int | str):
+def build_gemm(*, b_major: str = "MN", **sizes: int):
     """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, cluster=1)`."""
-    return Gemm(**sizes).kernel()
+    return Gemm(b_major=b_major, **sizes).kernel()
 
 
 gemm = build_gemm()

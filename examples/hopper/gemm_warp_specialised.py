@@ -26,7 +26,7 @@ BM, BN, BK, STAGES = 128, 256, 64, 4
 ROWS = 64  # of C to a warpgroup: the M of a product
 CONSUMERS = BM // ROWS  # warpgroups, after that of the producer
 THREADS = 128 * (1 + CONSUMERS)
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 512 in all
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 

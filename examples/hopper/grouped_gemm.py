@@ -18,7 +18,9 @@ N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which 
 from __future__ import annotations
 
 import functools
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -27,30 +29,19 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 
-ROWS = 64  # of Y to a warpgroup: the M of a product
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply
+
 BK = 64  # of K to a stage: a row of the 128B swizzle
 PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stmatrix lie in different banks
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedGemm:
+class GroupedGemm(Cut):
     """How the products are cut up. The defaults are for groups of hundreds of rows and 132 multiprocessors."""
 
-    block_m: int = 128
-    block_n: int = 256
     stages: int = 3
-    blocks: int = 132  # at most, in the grid
-
-    def __post_init__(self) -> None:
-        """Refuse more consumers than there are registers for."""
-        if self.block_m not in {64, 128}:
-            raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
-
-    @property
-    def threads(self) -> int:
-        """One warpgroup produces, the others consume."""
-        return 128 * (1 + self.block_m // ROWS)
 
     @property
     def x_tile(self) -> SharedTile:
@@ -97,8 +88,8 @@ class GroupedGemm:
         for group, row, _, column in self.tiles(ends, w):
             for k in ptx.range_(0, x.shape[1], BK):
                 stage, phase = ring.advance()
-                ptx.mbarrier.wait(shared.empty[stage], phase)
-                full = shared.full[stage]
+                ptx.mbarrier.wait(shared.stages.empty[stage], phase)
+                full = shared.stages.full[stage]
                 ptx.mbarrier.arrive_expect_tx(full, X.stage_bytes + W.stage_bytes)
                 ptx.cp.async_.bulk.tensor_2d(dst=shared.x[stage], src=x, coord=(k, row), mbar=full)
                 for panel in range(W.panels):
@@ -116,37 +107,17 @@ class GroupedGemm:
         for _, row, end, column in self.tiles(ends, w):
             for step in ptx.range_(0, steps):
                 stage, phase = ring.advance()
-                ptx.mbarrier.wait(shared.full[stage], phase)
+                ptx.mbarrier.wait(shared.stages.full[stage], phase)
                 a = ptx.wgmma.advance(x0, X.stage_bytes, times=stage)
                 b = ptx.wgmma.advance(w0, W.stage_bytes, times=stage)
-                self.multiply(acc, a, b, fresh=step == 0)
+                multiply(acc, a, b, (X, W), adds=~(step == 0))
                 ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
                 with ptx.if_(step > 0):
-                    ptx.mbarrier.arrive(shared.empty[read.advance()[0]], pred=elected)
+                    ptx.mbarrier.arrive(shared.stages.empty[read.advance()[0]], pred=elected)
             ptx.wgmma.wait_group(0)
-            ptx.mbarrier.arrive(shared.empty[read.advance()[0]], pred=elected)
+            ptx.mbarrier.arrive(shared.stages.empty[read.advance()[0]], pred=elected)
             self.store(acc, y, shared.y, (row + warpgroup * ROWS, end, column))
         ptx.cp.async_.bulk.wait_group(0)
-
-    def multiply(self, acc, a, b, fresh):
-        """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
-        X, W = self.x_tile, self.w_tile
-        ptx.wgmma.fence()
-        for k in range(0, BK, X.k_step):
-            ptx.wgmma.mma_async(
-                shape=(ROWS, self.block_n, X.k_step),
-                dtype_d=f32,
-                dtype_a=bf16,
-                dtype_b=bf16,
-                d=acc,
-                a=a,
-                b=b,
-                a_k_offset=X.offset(k=k),
-                b_k_offset=W.offset(k=k),
-                scale_d=True if k else ~fresh,
-                trans_b=1,
-            )
-        ptx.wgmma.commit_group()
 
     def store(self, acc, y, staged, place):
         """Round the accumulator, and copy those of each warp's 16 rows that belong to the group."""
@@ -175,27 +146,17 @@ class GroupedGemm:
             in_specs=(self.x_tile.tma_tile("T", "K"), self.w_tile.tma_tile("G", "K", "N"), Tile("G", s32)),
             out_specs=(Tile("T", "N", bf16),),
             grid=self.grid,
-            block=self.threads,
-            arch="sm_90a",
-            raw_directives=[("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))],  # setmaxnreg needs to know
+            **self.launch,
         )
         def grouped_gemm(x, w, ends, y) -> None:
             """Multiply, each block tile after tile of whichever group."""
-            shared = Shared(self)
-            tid = reg.from_(ptx.special.tid.x(), u32)
-            leader = (tid < 32) & ptx.elect_sync()
-            warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
-            with ptx.if_(leader):
-                shared.begin()
-            ptx.bar.sync()
-
-            with ptx.if_(warpgroup == 0):
-                ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
-                with ptx.if_(leader):
-                    self.produce(x, w, ends, shared)
-            with ptx.else_():
-                ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-                self.consume(w, ends, y, shared, warpgroup - 1, steps=-(-x.shape[1] // BK))
+            shared, steps = Shared(self), -(-x.shape[1] // BK)
+            divide(
+                shared.begin,
+                ptx.bar.sync,
+                produce=lambda: self.produce(x, w, ends, shared),
+                consume=lambda warpgroup: self.consume(w, ends, y, shared, warpgroup, steps),
+            )
             ptx.ret()
 
         return grouped_gemm
@@ -206,17 +167,14 @@ class Shared:
 
     def __init__(self, plan: GroupedGemm) -> None:
         """Allocate the tiles, the barriers of their stages, and 16 rows of Y for each warp."""
-        self.plan = plan
         self.x, self.w = smem.tile(plan.x_tile), smem.tile(plan.w_tile)
         self.y = smem.alloc(bf16, (plan.block_m // 16, 16, plan.block_n + PAD))
-        self.full, self.empty = smem.mbarrier(plan.stages), smem.mbarrier(plan.stages)
+        self.stages = Stages(plan.stages, plan.block_m // 16)
 
-    def begin(self):
-        """Initialise the barriers: a stage is full by its bytes, and empty by an arrival of each warp that reads it."""
-        for stage in range(self.plan.stages):
-            ptx.mbarrier.init(self.full[stage], 1)
-            ptx.mbarrier.init(self.empty[stage], self.plan.block_m // 16)
-        ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
+    def begin(self) -> None:
+        """Initialise the barriers, and tell TMA: two instructions a stage, and a fence."""
+        self.stages.init()
+        ptx.fence.proxy_async_shared_cta()
 
 
 @functools.cache

@@ -146,8 +146,8 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
 @pytest.mark.parametrize(
     ("module", "sizes", "told"),
     [
-        (HIGHPERF, {"block_n": 64}, "block_n=64 for a cluster of 2: multiples of 128"),
-        (HIGHPERF, {"block_n": 72, "b_major": "K"}, "block_n=72 for a cluster of 2: multiples of 64"),
+        (HIGHPERF, {"block_n": 64}, "block_n=64: multiples of 128"),
+        (HIGHPERF, {"block_n": 72, "b_major": "K"}, "block_n=72: multiples of 64"),
         (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
     ],
 )
