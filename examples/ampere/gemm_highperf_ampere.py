@@ -192,8 +192,8 @@ def build_gemm_highperf(dtype=bf16, arch="sm_80", **sizes: int):
     threads = cut.warps * 32
 
     @kernel(
-        in_specs=(Tile("M", "K", dtype), Tile("K", "N", dtype)),
-        out_specs=(Tile("M", "N", dtype),),
+        in_specs=(Tile("M", "K", dtype, align=16), Tile("K", "N", dtype, align=16)),
+        out_specs=(Tile("M", "N", dtype, align=16),),
         grid=lambda M, N, K: -(-M // cut.m) * -(-N // cut.n),
         block=threads,
         arch=arch,

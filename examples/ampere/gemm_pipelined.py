@@ -123,8 +123,8 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
     """Return the kernel for bf16 or f16 matrices."""
 
     @kernel(
-        in_specs=(Tile("M", "K", dtype), Tile("K", "N", dtype)),
-        out_specs=(Tile("M", "N", dtype),),
+        in_specs=(Tile("M", "K", dtype, align=16), Tile("K", "N", dtype, align=16)),
+        out_specs=(Tile("M", "N", dtype, align=4),),
         grid=lambda M, N, K: (-(-N // TILE), -(-M // TILE)),
         block=THREADS,
         arch=arch,

@@ -1,6 +1,6 @@
 """The product of two matrices on the tensor cores of Ampere: the first step of the ladder.
 
-    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32, any sizes
+    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32, any sizes; A and B aligned to 16 bytes
 
 A block of four warps computes 64 x 64 of C, each warp 32 x 32. It goes through K in steps of 32: its threads load a
 tile of A and one of B and store them to shared memory, and when all have, ldmatrix brings them to registers in the
@@ -81,7 +81,7 @@ def build_gemm(dtype=bf16, arch="sm_80"):
     """Return the kernel for bf16 or f16 matrices."""
 
     @kernel(
-        in_specs=(Tile("M", "K", dtype), Tile("K", "N", dtype)),
+        in_specs=(Tile("M", "K", dtype, align=16), Tile("K", "N", dtype, align=16)),
         out_specs=(Tile("M", "N", dtype),),
         grid=lambda M, N, K: (-(-N // TILE), -(-M // TILE)),
         block=THREADS,

@@ -101,7 +101,7 @@ def store(acc, c, row, column):
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16),),
+    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",

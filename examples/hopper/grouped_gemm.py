@@ -144,7 +144,7 @@ class GroupedGemm(Cut):
 
         @kernel(
             in_specs=(self.x_tile.tma_tile("T", "K"), self.w_tile.tma_tile("G", "K", "N"), Tile("G", s32)),
-            out_specs=(Tile("T", "N", bf16),),
+            out_specs=(Tile("T", "N", bf16, align=16),),
             grid=self.grid,
             **self.launch,
         )

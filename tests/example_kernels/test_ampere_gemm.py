@@ -16,9 +16,12 @@ from tools.sass_loops import MATRIX, main_loop
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import bf16, f16, u32
+from pyptx_dsl.errors import AlignmentError
 from pyptx_ir.toolchain import assemble, disassemble
+from pyptx_sim.errors import LaunchError
 
 from .bank_conflicts import conflicts
+from .misplaced import misplaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,6 +133,15 @@ def test_the_text_does_not_grow_with_the_problem(step: Step) -> None:
 def test_rows_that_are_no_multiples_of_16_bytes_are_refused(step: Step) -> None:
     with pytest.raises(ValueError, match="multiples of 8 for K and N, not 12 and 64: see gemm_simple"):
         step.kernel().ptx(M=64, N=64, K=12)
+
+
+@pytest.mark.parametrize("step", LADDER[:3], ids=lambda step: step.name)
+def test_arrays_that_wide_copies_cannot_reach_are_refused(step: Step) -> None:
+    arrays = [np.zeros((64, 64), ml_dtypes.bfloat16) for _ in range(3)]
+    for index, name in enumerate("ABC" if step.unit > 1 else "AB"):  # the first step stores single elements
+        a, b, out = (misplaced(array) if index == place else array for place, array in enumerate(arrays))
+        with pytest.raises((AlignmentError, LaunchError), match=f"{name} starts at address"):
+            step.kernel()(a, b, out=out)
 
 
 @pytest.mark.parametrize("wrong", [{"m": 64}, {"n": 32}, {"k": 16, "stages": 8}, {"stages": 3}, {"m": 256}], ids=str)

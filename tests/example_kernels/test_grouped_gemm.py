@@ -14,6 +14,10 @@ import numpy as np
 import pytest
 from tools.sass_loops import loops, main_loop
 
+from pyptx_sim.errors import LaunchError
+
+from .misplaced import misplaced
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -69,6 +73,11 @@ def test_what_is_no_number_in_one_group_stays_there() -> None:
     expected = import_module("examples.hopper.grouped_gemm").reference(x[own], w[[0, 2]], np.array([3, 8]))
     np.testing.assert_allclose(result[own].astype(np.float64), expected, rtol=2.0**-8, atol=1e-2)
     assert np.isnan(result[3:73].astype(np.float64)).all()
+
+
+def test_a_result_that_copies_cannot_reach_is_refused() -> None:
+    with pytest.raises(LaunchError, match="out= for y starts at address"):
+        build(SMALL)(*draw((3, 5), 72, 72), out=misplaced(np.zeros((8, 72), ml_dtypes.bfloat16)))
 
 
 def test_the_text_does_not_grow_with_the_problem() -> None:

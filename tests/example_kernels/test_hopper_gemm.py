@@ -15,6 +15,11 @@ import numpy as np
 import pytest
 from tools.sass_loops import loops, main_loop
 
+from pyptx_dsl.errors import SharedMemoryError
+from pyptx_sim.errors import LaunchError
+
+from .misplaced import misplaced
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -162,9 +167,14 @@ def test_consumers_without_registers_are_refused(module: str) -> None:
         import_module(f"examples.hopper.{module}").build_gemm(block_m=192)
 
 
-def test_stages_that_do_not_fit_are_refused() -> None:
-    from pyptx_dsl.errors import SharedMemoryError
+@pytest.mark.parametrize("product", PRODUCTS[:4], ids=str)
+def test_a_result_that_stores_cannot_reach_is_refused(product: Product) -> None:
+    inputs = product.inputs((64, 64, 64))
+    with pytest.raises(LaunchError, match="out= for c starts at address"):
+        product.kernel()(*inputs, out=misplaced(np.zeros((64, 64), ml_dtypes.bfloat16)))
 
+
+def test_stages_that_do_not_fit_are_refused() -> None:
     with pytest.raises(SharedMemoryError, match="use fewer stages or smaller tiles"):
         import_module(f"examples.hopper.{HIGHPERF}").build_gemm(stages=6).ptx(M=256, N=256, K=256)
 

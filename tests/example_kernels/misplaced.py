@@ -1,0 +1,16 @@
+"""Arrays whose addresses are no multiples of what wide copies need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def misplaced(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy that starts an element behind a multiple of 16 bytes."""
+    room = np.empty(array.size + 16, array.dtype)
+    start = -room.ctypes.data % 16 // array.itemsize + 1
+    copy = room[start : start + array.size].reshape(array.shape)
+    copy[...] = array
+    return copy
