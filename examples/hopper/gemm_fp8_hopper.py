@@ -40,6 +40,7 @@ class Fp8Gemm(Gemm):
     """How the product is cut up: 128 bytes of K to a stage, which is also what tensor cores add up."""
 
     dtype: ClassVar[PtxType] = e4m3
+    widest: ClassVar[int] = 192  # columns of two accumulators, 96 registers each
     block_n: int = 128
     stages: int = 6
     b_major: str = field(default="K", init=False)

@@ -22,6 +22,7 @@ multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -45,17 +46,20 @@ PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the s
 class Cut:
     """How a product is cut up among blocks that produce and consume; `blocks` is how many run, at most."""
 
+    widest: ClassVar[int] = 256  # columns that one product can have
     block_m: int = 128
     block_n: int = 256
     stages: int = 4
     blocks: int = 132
 
     def __post_init__(self) -> None:
-        """Refuse more consumers than there are registers for, and columns that cannot be stored or shared."""
+        """Refuse what there are no registers for, columns that cannot be stored or shared, and what would never end."""
         if self.block_m not in {64, 128}:
             raise ValueError(f"block_m={self.block_m}: one consumer or two, of 64 rows each")
-        if self.block_n % self.unit:
-            raise ValueError(f"block_n={self.block_n}: multiples of {self.unit}")
+        if self.block_n not in range(self.unit, self.widest + 1, self.unit):
+            raise ValueError(f"block_n={self.block_n}: multiples of {self.unit} up to {self.widest}")
+        if self.stages < 2:
+            raise ValueError(f"stages={self.stages}: two or more, for one is read while the next is filled")
 
     @property
     def unit(self) -> int:
@@ -83,10 +87,16 @@ class Gemm(Cut):
     band: int = 8  # clusters below each other that are taken before the next column
     b_major: str = "MN"
 
+    def __post_init__(self) -> None:
+        """Refuse also grids without a cluster, and bands without a row."""
+        Cut.__post_init__(self)
+        if self.blocks < self.cluster or self.band < 1:
+            raise ValueError(f"blocks={self.blocks}, band={self.band}: a cluster of {self.cluster}, and a row, or more")
+
     @property
     def unit(self) -> int:
-        """A store has 64 columns, and so has a panel of B, of which each block of the cluster fetches some."""
-        return 64 if self.b_major == "K" else 64 * self.cluster
+        """A store has 64 columns; a block fetches whole panels of B, of 64 columns, or whole patterns of 8 rows."""
+        return math.lcm(64, (8 if self.b_major == "K" else 64) * self.cluster)
 
     @property
     def block_k(self) -> int:

@@ -75,6 +75,19 @@ def test_what_is_no_number_in_one_group_stays_there() -> None:
     assert np.isnan(result[3:73].astype(np.float64)).all()
 
 
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ({"block_m": 192}, "block_m=192: one consumer or two"),
+        ({"block_n": 72}, "block_n=72: multiples of 64 up to 256"),
+        ({"stages": 1}, "stages=1: two or more"),
+    ],
+)
+def test_a_cut_that_the_kernel_cannot_make_is_refused(sizes: Mapping[str, int], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        build(sizes)
+
+
 def test_a_result_that_copies_cannot_reach_is_refused() -> None:
     with pytest.raises(LaunchError, match="out= for y starts at address"):
         build(SMALL)(*draw((3, 5), 72, 72), out=misplaced(np.zeros((8, 72), ml_dtypes.bfloat16)))

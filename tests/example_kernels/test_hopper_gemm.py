@@ -153,10 +153,16 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
     [
         (HIGHPERF, {"block_n": 64}, "block_n=64: multiples of 128"),
         (HIGHPERF, {"block_n": 72, "b_major": "K"}, "block_n=72: multiples of 64"),
+        (HIGHPERF, {"block_n": 320, "cluster": 1}, "block_n=320: multiples of 64 up to 256"),
+        (HIGHPERF, {"block_n": 64, "b_major": "K", "cluster": 3}, "block_n=64: multiples of 192"),
         (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
+        (FP8, {"block_n": 256}, "block_n=256: multiples of 64 up to 192"),  # would spill
+        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # would wait for itself
+        (HIGHPERF, {"blocks": 1}, "blocks=1, band=8: a cluster of 2"),
+        (HIGHPERF, {"band": 0}, "blocks=132, band=0: a cluster of 2, and a row"),
     ],
 )
-def test_columns_that_cannot_be_shared_or_stored_are_refused(module: str, sizes: Any, told: str) -> None:
+def test_a_cut_that_the_kernel_cannot_make_is_refused(module: str, sizes: Any, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         import_module(f"examples.hopper.{module}").build_gemm(**sizes)
 
