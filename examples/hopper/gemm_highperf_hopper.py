@@ -132,15 +132,12 @@ class Gemm(Cut):
     # --- the parts of the kernel ------------------------------------------------------------------------
 
     def tiles(self, M, N):
-        """Yield row and column of every tile of this block: bands of rows, down and then to the right in each."""
+        """Yield row and column of every tile of this block."""
         rows, columns = self.extent(M, N)
         first, step = ptx.special.clusterid.x(), self.grid(M, N, 0) // self.cluster
         rank = ptx.special.cluster_ctarank()
         for tile in ptx.range_(first, rows * columns, step):
-            top = tile // (self.band * columns) * self.band
-            inside, height = tile - top * columns, ptx.min(u32, reg.scalar(u32), rows - top, self.band)
-            column = inside // height
-            row = top + (inside - column * height)
+            row, column = place(tile, rows, columns, self.band)
             yield (row * self.cluster + rank) * self.block_m, column * self.block_n
 
     def produce(self, a, b, c, shared):
@@ -157,10 +154,10 @@ class Gemm(Cut):
                 full = shared.stages.full[stage]
                 ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
                 ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=a, coord=(k, row), mbar=full)
-                place = start + stage * B.stage_bytes
+                target = start + stage * B.stage_bytes
                 for panel in range(part.panels):
                     ptx.cp.async_.bulk.tensor_2d(
-                        dst=ptx.addr(place, panel * part.panel_bytes),
+                        dst=ptx.addr(target, panel * part.panel_bytes),
                         src=b,
                         coord=(k, share) if self.b_major == "K" else (share + panel * part.panel_columns, k),
                         mbar=full,
@@ -228,6 +225,14 @@ class Gemm(Cut):
             ptx.ret()
 
         return gemm
+
+
+def place(tile: Reg, rows: Reg | int, columns: int, band: int) -> tuple[Reg, Reg]:
+    """Return row and column of a tile: bands of `band` rows, down and then to the right in each; ten instructions."""
+    top = tile // (band * columns) * band
+    inside, height = tile - top * columns, ptx.min(u32, reg.scalar(u32), rows - top, band)
+    column = inside // height
+    return top + (inside - column * height), column
 
 
 def divide(

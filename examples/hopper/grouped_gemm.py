@@ -31,7 +31,7 @@ from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply
+from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply, place
 
 BK = 64  # of K to a stage: a row of the 128B swizzle
 PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stmatrix lie in different banks
@@ -42,6 +42,13 @@ class GroupedGemm(Cut):
     """How the products are cut up. The defaults are for groups of hundreds of rows and 132 multiprocessors."""
 
     stages: int = 3
+    band: int = 16  # tiles below each other that are taken before the next column: 132 of 128 x 256 are about a square
+
+    def __post_init__(self) -> None:
+        """Refuse also bands without a row."""
+        Cut.__post_init__(self)
+        if self.band < 1:
+            raise ValueError(f"band={self.band}: one row or more")
 
     @property
     def x_tile(self) -> SharedTile:
@@ -71,8 +78,8 @@ class GroupedGemm(Cut):
             rows = (end - begin + (self.block_m - 1)) >> (self.block_m.bit_length() - 1)  # of tiles, rounded up
             tiles = rows * columns
             with ptx.if_(tile < tiles):
-                column = tile // rows  # down first: what runs together shares columns of W
-                yield group, begin + (tile - column * rows) * self.block_m, end, column * self.block_n
+                row, column = place(tile, rows, columns, self.band)
+                yield group, begin + row * self.block_m, end, column * self.block_n
                 tile += blocks
             with ptx.else_():
                 tile -= tiles

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.hopper
 EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 2, "late": True})
 # Rows of each group, K, N, and how the kernel is built: empty groups at both ends, one row, whole tiles and one more.
-SMALL = {"block_n": 64, "stages": 3, "blocks": 3}
+SMALL = {"block_n": 64, "stages": 3, "blocks": 3, "band": 2}
 RUNS = (
     ((0, 130, 0, 7, 0), 136, 72, SMALL),
     ((130, 0, 7, 200), 200, 264, {}),
@@ -81,6 +81,7 @@ def test_what_is_no_number_in_one_group_stays_there() -> None:
         ({"block_m": 192}, "block_m=192: one consumer or two"),
         ({"block_n": 72}, "block_n=72: multiples of 64 up to 256"),
         ({"stages": 1}, "stages=1: two or more"),
+        ({"band": 0}, "band=0: one row or more"),
     ],
 )
 def test_a_cut_that_the_kernel_cannot_make_is_refused(sizes: Mapping[str, int], told: str) -> None:

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
+from examples.hopper.gemm_highperf_hopper import place
 from tools.sass_loops import loops, main_loop
 
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import u32
 from pyptx_dsl.errors import SharedMemoryError
 from pyptx_sim.errors import LaunchError
 
@@ -112,6 +115,20 @@ def test_a_product_equals_its_float64_reference_and_gives_nothing_to_find(
     actual = result.outputs[0].astype(np.float64)
     # Half a unit in the last place of bf16, and what sums in f32 lose.
     assert (np.abs(actual - expected) <= 2.0**-8 * np.abs(expected) + 2.0**-14 * np.abs(expected).max()).all()
+
+
+@pytest.mark.parametrize(("rows", "columns", "band"), [(1, 1, 8), (3, 5, 2), (8, 4, 8), (17, 3, 16)])
+def test_every_tile_is_taken_once_by_columns_of_a_band(rows: int, columns: int, band: int) -> None:
+    @kernel(out_specs=(Tile(rows * columns, 2, u32),), grid=rows * columns, block=1, arch="sm_90a")
+    def order(OUT):
+        (out,) = ptx.global_ptrs(OUT)
+        block = reg.from_(ptx.special.ctaid.x(), u32)
+        ptx.st(u32, ptx.addr(out + block * 8), place(block, reg.scalar(u32, init=rows), columns, band))
+        ptx.ret()
+
+    taken = [tuple(map(int, pair)) for pair in order.simulate().outputs[0]]
+    bands = [range(first, min(first + band, rows)) for first in range(0, rows, band)]
+    assert taken == [(row, column) for band in bands for column in range(columns) for row in band]
 
 
 @each_product
