@@ -29,7 +29,7 @@ from pyptx.types import PtxType, e4m3, f32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.gemm_highperf_hopper import ROWS, Gemm, Reader, Shared, divide, multiply
+from examples.hopper.gemm_highperf_hopper import ROWS, Gemm, Reader, Shared, divide, meet, multiply
 
 if TYPE_CHECKING:
     from pyptx.reg import Reg
@@ -56,7 +56,7 @@ class Fp8Gemm(Gemm):
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
                 shared.begin,
-                ptx.cluster.sync,
+                meet,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume_scaled(c, (scale_a, scale_b), shared, group, steps),
             )

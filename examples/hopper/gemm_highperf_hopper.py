@@ -217,7 +217,7 @@ class Gemm(Cut):
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
                 shared.begin,
-                ptx.cluster.sync,
+                meet,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume(c, shared, group, steps),
             )
@@ -235,14 +235,24 @@ def place(tile: Reg, rows: Reg | int, columns: int, band: int) -> tuple[Reg, Reg
     return top + (inside - column * height), column
 
 
+def meet() -> None:
+    """Wait for the other blocks of the cluster, whose barriers are initialised then: two instructions.
+
+    The fence behind the initialisation has told all that there is to tell, so that the arrival need not (`relaxed`):
+    no thread waits for its memory operations.
+    """
+    ptx.cluster.arrive(sem="relaxed")
+    ptx.cluster.wait()
+
+
 def divide(
     begin: Callable[[], None],
-    meet: Callable[[], None],
+    gather: Callable[[], None],
     *,
     produce: Callable[[], None],
     consume: Callable[[Reg], None],
 ) -> None:
-    """Divide the work: one thread begins, all meet, then that thread produces, and all warpgroups but its own consume.
+    """Divide the work: one thread begins, all gather, then it produces, and all warpgroups but its own consume.
 
     A consumer is told its number, from 0. Beside what the four emit, these are 14 instructions.
     """
@@ -251,7 +261,7 @@ def divide(
     warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
     with ptx.if_(leader):
         begin()
-    meet()
+    gather()
     with ptx.if_(warpgroup == 0):
         ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
         with ptx.if_(leader):
