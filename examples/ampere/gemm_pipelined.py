@@ -90,11 +90,11 @@ def name_row(ring, row, column, lane):
     return ring.address(row + lane % 16, column + lane // 16 * CHUNK)
 
 
-def load_fragments(rows, offset, *, trans=False):
-    """Load a block of 16 x 16 for each of the addresses, in the stage that is `offset` bytes further on."""
-    fragments = [reg.array(b32, 4) for _ in rows]
-    for fragment, row in zip(fragments, rows, strict=True):
-        ptx.ldmatrix(dst=fragment, src=row + offset, trans=trans)
+def load_fragments(places, *, trans=False):
+    """Load a block of 16 x 16 from each of the places: an ldmatrix.x4."""
+    fragments = [reg.array(b32, 4) for _ in places]
+    for fragment, place in zip(fragments, places, strict=True):
+        ptx.ldmatrix(dst=fragment, src=place, trans=trans)
     return fragments
 
 
@@ -103,13 +103,15 @@ def store(pointer, shape, origin, sums, lane, dtype):
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
+    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # what is left of C from there on
+    beside = [columns > j * 8 for j in range(len(sums[0]))]
     for i, blocks in enumerate(sums):
-        for j, block in enumerate(blocks):
-            for first in (0, 2):
-                down, right = i * 16 + place.row(0, first), j * 8
+        for first in (0, 2):
+            down = i * 16 + place.row(0, first)
+            below = rows > down
+            for j, block in enumerate(blocks):
                 ptx.cvt(PACKED[dtype], f32, pair, block[first + 1], block[first], rounding="rn")
-                inside = (row + down < shape[0]) & (column + right < shape[1])
-                ptx.st(b32, ptx.addr(target, (down * shape[1] + right) * 2), pair, pred=inside)
+                ptx.st(b32, ptx.addr(target, (down * shape[1] + j * 8) * 2), pair, pred=below & beside[j])
 
 
 def advance(stage):
@@ -142,8 +144,9 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
         a_ring = Ring(a_tiles, thread, pa, (M, K), (top, 0))
         b_ring = Ring(b_tiles, thread, pb, (K, N), (0, left))
         steps, blocks = range(0, STEP, 16), range(0, WARP, 16)
-        a_rows = [[name_row(a_ring, row + block, step, lane) for block in blocks] for step in steps]
-        b_rows = [[name_row(b_ring, step, column + block, lane) for block in blocks] for step in steps]
+        # The pattern of a swizzle repeats every eight rows: blocks that lie below each other differ by an offset.
+        a_rows = [name_row(a_ring, row, step, lane) for step in steps]
+        b_rows = [name_row(b_ring, 0, column + block, lane) for block in blocks]
         sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
 
         def fill(stage) -> None:
@@ -159,10 +162,12 @@ def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
             ptx.bar.sync(0)
             fill(filling)
             advance(filling)
-            for a_row, b_row in zip(a_rows, b_rows, strict=True):
-                a = load_fragments(a_row, reading * a_tiles.stage_bytes)
+            a_stage, b_stage = reading * a_tiles.stage_bytes, reading * b_tiles.stage_bytes
+            from_a, from_b = [a_row + a_stage for a_row in a_rows], [b_row + b_stage for b_row in b_rows]
+            for step, source in zip(steps, from_a, strict=True):
+                a = load_fragments([ptx.addr(source, a_tiles.offset(mn=block)) for block in blocks])
                 # Transposed on the way, and of 16 columns: the fragments of two neighbours of eight.
-                pairs = load_fragments(b_row, reading * b_tiles.stage_bytes, trans=True)
+                pairs = load_fragments([ptx.addr(source, b_tiles.offset(k=step)) for source in from_b], trans=True)
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
                 for row_of_sums, left_factor in zip(sums, a, strict=True):
                     for c, right_factor in zip(row_of_sums, b, strict=True):
