@@ -6,9 +6,10 @@ G x K x N, and `ends` says where each group ends: group g has the rows from `end
 only: every warp walks along `ends`, counts the tiles of each group, and so finds those of its block. Nothing is padded
 or planned beforehand.
 
-The pipeline is that of `gemm_highperf_hopper.py`, without clusters. Stores are different: the last tile of a group
-reaches into the rows of the next, which are another block's to write. So each warp stages 16 rows in shared memory, and
-each lane copies one of them out by `cp.async.bulk`, as far as the columns go, if the row belongs to the group.
+The pipeline and the order of a group's tiles are those of `gemm_highperf_hopper.py`, without clusters. Stores are
+different: the last tile of a group reaches into the rows of the next, which are another block's to write. So each warp
+stages 16 rows in shared memory, and each lane copies one of them out by `cp.async.bulk`, as far as the columns go, if
+the row belongs to the group.
 
 N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for.
 
@@ -126,9 +127,9 @@ class GroupedGemm(Cut):
             self.store(acc, y, shared.y, (row + warpgroup * ROWS, end, column))
         ptx.cp.async_.bulk.wait_group(0)
 
-    def store(self, acc, y, staged, place):
+    def store(self, acc, y, staged, at):
         """Round the accumulator, and copy those of each warp's 16 rows that belong to the group."""
-        (row, end, column), N = place, y.shape[1]
+        (row, end, column), N = at, y.shape[1]
         (py,) = ptx.global_ptrs(y)
         warp, lane = (ptx.special.tid.x() >> 5) - 4, reg.from_(ptx.special.laneid(), u32)
         packed = reg.array(b32, 4)
