@@ -55,7 +55,7 @@ class Fp8Gemm(Gemm):
             """Multiply, each block tile after tile of C."""
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
-                shared.begin,
+                lambda: shared.begin(a, b, c),
                 meet,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume_scaled(c, (scale_a, scale_b), shared, group, steps),

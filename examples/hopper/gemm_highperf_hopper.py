@@ -36,6 +36,7 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f32, u32
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
 
 ROWS = 64  # of C to a warpgroup: the M of a product
@@ -216,7 +217,7 @@ class Gemm(Cut):
             """Multiply, each block tile after tile of C."""
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
-                shared.begin,
+                lambda: shared.begin(a, b, c),
                 meet,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume(c, shared, group, steps),
@@ -296,6 +297,12 @@ def multiply(acc: RegArray, a: Reg, b: Reg, tiles: tuple[SharedTile, SharedTile]
     ptx.wgmma.commit_group()
 
 
+def prefetch(*tensors: TensorSpec) -> None:
+    """Let TMA fetch the maps of tensors, so that the first copies find them: an instruction each, for one thread."""
+    for tensor in tensors:
+        ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
+
+
 class Stages:
     """The barriers of stages: one is `full` by the bytes that come, `empty` by an arrival of each warp that reads."""
 
@@ -318,8 +325,9 @@ class Shared:
         self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile()), smem.tile(plan.c_tile)
         self.stages = Stages(plan.stages, plan.cluster * plan.block_m // 16)
 
-    def begin(self) -> None:
-        """Initialise the barriers, and tell the cluster and TMA: two instructions a stage, and a fence."""
+    def begin(self, *tensors: TensorSpec) -> None:
+        """Fetch the tensors' maps, initialise the barriers, and emit the fence that tells the cluster and TMA."""
+        prefetch(*tensors)
         self.stages.init()
         ptx.fence.mbarrier_init()
 

@@ -22,6 +22,7 @@ import functools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
@@ -32,7 +33,10 @@ from pyptx.types import b32, bf16, bf16x2, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply, place
+from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply, place, prefetch
+
+if TYPE_CHECKING:
+    from pyptx import TensorSpec
 
 BK = 64  # of K to a stage: a row of the 128B swizzle
 PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stmatrix lie in different banks
@@ -160,7 +164,7 @@ class GroupedGemm(Cut):
             """Multiply, each block tile after tile of whichever group."""
             shared, steps = Shared(self), -(-x.shape[1] // BK)
             divide(
-                shared.begin,
+                lambda: shared.begin(x, w),
                 ptx.bar.sync,
                 produce=lambda: self.produce(x, w, ends, shared),
                 consume=lambda warpgroup: self.consume(w, ends, y, shared, warpgroup, steps),
@@ -179,8 +183,9 @@ class Shared:
         self.y = smem.alloc(bf16, (plan.block_m // 16, 16, plan.block_n + PAD))
         self.stages = Stages(plan.stages, plan.block_m // 16)
 
-    def begin(self) -> None:
-        """Initialise the barriers, and tell TMA: two instructions a stage, and a fence."""
+    def begin(self, *tensors: TensorSpec) -> None:
+        """Fetch the tensors' maps, initialise the barriers, and emit the fence that tells TMA."""
+        prefetch(*tensors)
         self.stages.init()
         ptx.fence.proxy_async_shared_cta()
 
