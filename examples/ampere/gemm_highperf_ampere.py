@@ -23,13 +23,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
+from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg
+
+    Place = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # of one mma.sync
 CHUNK = 8  # elements of 16 bytes: what a copy, a row of ldmatrix and a store move
@@ -71,7 +77,9 @@ class Ring:
     count what is left of the matrix from there on.
     """
 
-    def __init__(self, layout, thread, threads, pointer, shape, origin) -> None:
+    def __init__(
+        self, layout: SharedTile, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Place
+    ) -> None:
         """Allocate the ring; the first tile begins at `origin`, a row and a column, of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
@@ -82,7 +90,7 @@ class Ring:
         self.source = pointer + (row * shape[1] + column) * 2
         self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
 
-    def address(self, row, column, stage=0):
+    def address(self, row: Reg | int, column: Reg | int, stage: Reg | int = 0) -> Reg:
         """Return the address of an element: in its panel, if rows are wider than the swizzle, and swizzled."""
         place = (stage, row, column)
         if self.layout.panels > 1:
@@ -90,7 +98,7 @@ class Ring:
             place = (stage, column // width, row, column % width)
         return reg.from_(self.tile.address(*place), u32)
 
-    def fill(self, stage, *, rows=0, columns=0):
+    def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
         """Copy this thread's chunks of a tile to a stage, zeros beyond the matrix; then move on by rows or columns."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
@@ -107,7 +115,7 @@ class Ring:
 class Warp:
     """A warp's 64 x 64 of the tile: where its lanes find fragments, the fragments of two steps, and the sums."""
 
-    def __init__(self, a, b, dtype, thread) -> None:
+    def __init__(self, a: Ring, b: Ring, dtype: PtxType, thread: Reg) -> None:
         """Find the rows that this lane names for ldmatrix.x4, which loads a block of 16 x 16.
 
         Lanes 0 to 15 name the left halves of its rows, lanes 16 to 31 the right halves. The four registers then hold
@@ -124,7 +132,7 @@ class Warp:
         self.a, self.b = ([[reg.array(b32, 4) for _ in blocks] for _ in range(2)] for _ in range(2))
         self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP_TILE // 8)] for _ in blocks]
 
-    def load(self, k, stage):
+    def load(self, k: int, stage: Reg) -> None:
         """Load the fragments of columns `k` to `k + 15` of A and rows of B in a stage: eight ldmatrix.x4."""
         (a, b), step = (ring.layout for ring in self.rings), k // 16
         source = self.a_rows[step] + stage * a.stage_bytes
@@ -134,7 +142,7 @@ class Warp:
         for source, fragment in zip(self.b_rows, self.b[step % 2], strict=True):
             ptx.ldmatrix(dst=fragment, src=ptx.addr(source + offset, b.offset(k=k)), trans=True)
 
-    def multiply(self, k):
+    def multiply(self, k: int) -> None:
         """Add the product of the fragments of a step to the sums: 32 mma.sync."""
         dtype = self.dtype
         step = k // 16 % 2
@@ -144,7 +152,7 @@ class Warp:
                 b = list(self.b[step][column // 2])[left : left + 2]
                 ptx.mma.sync(shape=SHAPE, dtype_d=f32, dtype_a=dtype, dtype_b=dtype, dtype_c=f32, d=c, a=a, b=b, c=c)
 
-    def park(self):
+    def park(self) -> None:
         """Round the sums and write them to the ring of B, whose stages are one matrix as wide as the tile."""
         ring, depth = self.rings[1], self.rings[1].layout.k
         place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
@@ -160,14 +168,16 @@ class Warp:
                     ptx.st(b32, ptx.addr(target, at), pair, space="shared")
 
 
-def choose_tile(block, rows, columns):
+def choose_tile(block: Reg, rows: int, columns: int) -> tuple[Reg, Reg]:
     """Return the row and column of a block's tile: groups of GROUP rows of tiles, each column by column."""
     group, inside = block // (GROUP * columns), block % (GROUP * columns)
     height = (rows - group * GROUP).min(GROUP)  # the last group may be lower
     return group * GROUP + inside % height, inside // height
 
 
-def store_tile(ring, thread, threads, pointer, shape, origin, rows):
+def store_tile(
+    ring: Ring, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Place, rows: int
+) -> None:
     """Store what `Warp.park` wrote, a chunk a lane and whole rows by neighbours, but for what lies beyond C."""
     layout = ring.layout
     across = layout.mn // CHUNK
@@ -184,7 +194,7 @@ def store_tile(ring, thread, threads, pointer, shape, origin, rows):
 
 
 @cache
-def build_gemm_highperf(dtype=bf16, arch="sm_80", **sizes: int):
+def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int):
     """Return the kernel for bf16 or f16 matrices, cut as `Config(**sizes)` says: smaller tiles suit small products."""
     cut = Config(**sizes)
     a_layout = SharedTile(dtype, (cut.m, cut.k), stages=cut.stages)
@@ -244,7 +254,7 @@ def build_gemm_highperf(dtype=bf16, arch="sm_80", **sizes: int):
     return gemm_highperf
 
 
-def advance(stage, stages):
+def advance(stage: Reg, stages: int) -> None:
     """Move on to the next stage of a ring, in place."""
     stage += 1
     ptx.selp(u32, stage, 0, stage, stage == stages)

@@ -21,13 +21,20 @@ that run together take tiles of one row of C. `gemm_highperf_ampere.py` does bet
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
+from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg, RegArray
+
+    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, and the elements that a lane holds
+    Place = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # of one mma.sync
 CHUNK = 8  # elements of 16 bytes: what a copy and a row of ldmatrix move
@@ -37,7 +44,7 @@ THREADS = (TILE // WARP) ** 2 * 32
 PACKED = {bf16: bf16x2, f16: f16x2}
 
 
-def tiles(dtype):
+def tiles(dtype: PtxType) -> tuple[SharedTile, SharedTile]:
     """Return how the tiles of A and of B lie in shared memory; rows of B are two panels of the swizzle's 128 bytes."""
     return SharedTile(dtype, (TILE, STEP), stages=STAGES), SharedTile(dtype, (STEP, TILE), major="MN", stages=STAGES)
 
@@ -49,7 +56,7 @@ class Ring:
     count what is left of the matrix from there on.
     """
 
-    def __init__(self, layout, thread, pointer, shape, origin) -> None:
+    def __init__(self, layout: SharedTile, thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Place) -> None:
         """Allocate the ring; the first tile begins at `origin`, a row and a column, of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
@@ -60,7 +67,7 @@ class Ring:
         self.source = pointer + (row * shape[1] + column) * 2
         self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
 
-    def address(self, row, column, stage=0):
+    def address(self, row: Reg | int, column: Reg | int, stage: Reg | int = 0) -> Reg:
         """Return the address of an element: in its panel, if rows are wider than the swizzle, and swizzled."""
         place = (stage, row, column)
         if self.layout.panels > 1:
@@ -68,7 +75,7 @@ class Ring:
             place = (stage, column // width, row, column % width)
         return reg.from_(self.tile.address(*place), u32)
 
-    def fill(self, stage, *, rows=0, columns=0):
+    def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
         """Copy this thread's chunks of a tile to a stage, zeros beyond the matrix; then move on by rows or columns."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
@@ -82,7 +89,7 @@ class Ring:
         self.columns -= columns
 
 
-def name_row(ring, row, column, lane):
+def name_row(ring: Ring, row: Reg | int, column: Reg | int, lane: Reg) -> Reg:
     """Return the address that a lane gives to ldmatrix for the 16 x 16 at a row and a column of the first stage.
 
     Lanes 0 to 15 name the left halves of the 16 rows, lanes 16 to 31 the right halves.
@@ -90,7 +97,7 @@ def name_row(ring, row, column, lane):
     return ring.address(row + lane % 16, column + lane // 16 * CHUNK)
 
 
-def load_fragments(places, *, trans=False):
+def load_fragments(places: list[object], *, trans: bool = False) -> list[RegArray]:
     """Load a block of 16 x 16 from each of the places: an ldmatrix.x4."""
     fragments = [reg.array(b32, 4) for _ in places]
     for fragment, place in zip(fragments, places, strict=True):
@@ -98,7 +105,7 @@ def load_fragments(places, *, trans=False):
     return fragments
 
 
-def store(pointer, shape, origin, sums, lane, dtype):
+def store(pointer: Reg, shape: tuple[int, int], origin: Place, sums: Sums, lane: Reg, dtype: PtxType) -> None:
     """Round a warp's sums and store those that lie inside C: a lane holds two neighbours of a row, 4 bytes."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
@@ -114,14 +121,14 @@ def store(pointer, shape, origin, sums, lane, dtype):
                 ptx.st(b32, ptx.addr(target, (down * shape[1] + j * 8) * 2), pair, pred=below & beside[j])
 
 
-def advance(stage):
+def advance(stage: Reg) -> None:
     """Move on to the next stage of the ring, in place."""
     stage += 1
     ptx.selp(u32, stage, 0, stage, stage == STAGES)
 
 
 @cache
-def build_gemm_pipelined(dtype=bf16, arch="sm_80"):
+def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
     """Return the kernel for bf16 or f16 matrices."""
 
     @kernel(

@@ -20,12 +20,20 @@ from __future__ import annotations
 
 from functools import cache
 from math import gcd
+from typing import TYPE_CHECKING
 
 import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
-from pyptx.types import b16, b32, bf16, f32, u32
+from pyptx.types import PtxType, b16, b32, bf16, f32, u32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg, RegArray
+    from pyptx.smem import SharedAlloc
+
+    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, and the elements that a lane holds
+    Place = tuple[Reg | int, Reg | int]  # a row and a column
 
 SHAPE = (16, 8, 16)  # of one mma.sync
 TILE, STEP = 64, 32  # rows and columns of C in a block; columns of A and rows of B in one step
@@ -34,7 +42,7 @@ THREADS = (TILE // WARP) ** 2 * 32
 PADDING = 8  # elements behind each row in shared memory: 16 bytes
 
 
-def load(thread, pointer, shape, origin, tile):
+def load(thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Place, tile: SharedAlloc) -> None:
     """Copy the part of a matrix that begins at `origin` to a tile in shared memory, zeros where the matrix has ended.
 
     A thread moves 16 bytes at a time, or as many as divide the rows of the matrix.
@@ -55,14 +63,14 @@ def load(thread, pointer, shape, origin, tile):
         ptx.st(part, ptx.addr(target, first * (width + PADDING) * 2), chunk, space="shared")
 
 
-def load_fragment(tile, row, column, lane, *, trans=False):
+def load_fragment(tile: SharedAlloc, row: Reg | int, column: Reg | int, lane: Reg, *, trans: bool = False) -> RegArray:
     """Load 16 x 16 elements of a tile: of its rows, lanes 0 to 15 name the left halves and lanes 16 to 31 the right."""
     fragment = reg.array(b32, 4)
     ptx.ldmatrix(dst=fragment, src=tile.address(row + lane % 16, column + lane // 16 * 8), trans=trans)
     return fragment
 
 
-def store(pointer, shape, origin, sums, lane, dtype):
+def store(pointer: Reg, shape: tuple[int, int], origin: Place, sums: Sums, lane: Reg, dtype: PtxType) -> None:
     """Round a warp's sums and store those that lie inside C, each where its fragment says."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
@@ -77,7 +85,7 @@ def store(pointer, shape, origin, sums, lane, dtype):
 
 
 @cache
-def build_gemm(dtype=bf16, arch="sm_80"):
+def build_gemm(dtype: PtxType = bf16, arch: str = "sm_80"):
     """Return the kernel for bf16 or f16 matrices."""
 
     @kernel(

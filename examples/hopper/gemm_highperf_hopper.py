@@ -34,10 +34,11 @@ from pyptx.smem import SharedTile
 from pyptx.types import PtxType, b32, bf16, bf16x2, f32, u32
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
+    from pyptx.smem import SharedAlloc
 
 ROWS = 64  # of C to a warpgroup: the M of a product
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
@@ -132,7 +133,7 @@ class Gemm(Cut):
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
-    def tiles(self, M, N):
+    def tiles(self, M: int, N: int) -> Iterator[tuple[Reg, Reg]]:
         """Yield row and column of every tile of this block."""
         rows, columns = self.extent(M, N)
         first, step = ptx.special.clusterid.x(), self.grid(M, N, 0) // self.cluster
@@ -141,7 +142,7 @@ class Gemm(Cut):
             row, column = place(tile, rows, columns, self.band)
             yield (row * self.cluster + rank) * self.block_m, column * self.block_n
 
-    def produce(self, a, b, c, shared):
+    def produce(self, a, b, c, shared: Shared) -> None:
         """Fill one stage after the other, each as soon as the consumers of all blocks have read what was in it."""
         A, B, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
         everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
@@ -165,7 +166,7 @@ class Gemm(Cut):
                         multicast_mask=everyone,
                     )
 
-    def consume(self, c, shared, group, steps):
+    def consume(self, c, shared: Shared, group: Reg, steps: int) -> None:
         """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
         acc, tiles = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32), (self.a_tile, self.b_tile())
         reader = Reader(self, shared, group)
@@ -181,7 +182,7 @@ class Gemm(Cut):
             self.store(acc, c, shared.c, row + group * ROWS, column)
         ptx.cp.async_.bulk.wait_group(0)
 
-    def store(self, acc, c, staged, row, column):
+    def store(self, acc: RegArray, c, staged: SharedAlloc, row: Reg, column: Reg) -> None:
         """Round the accumulator, and let TMA write each warp's 16 rows, 64 columns at a time."""
         C, warp, lane = self.c_tile, (ptx.special.tid.x() >> 5) - 4, ptx.special.laneid()
         buffers = C.stages * 16 // self.block_m

@@ -15,12 +15,18 @@ A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the o
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, bf16x2, f32, u32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg, RegArray
+    from pyptx.smem import MbarrierRef
 
 BM, BN, BK, STAGES = 128, 128, 64, 4
 ROWS = 64  # of C to a warpgroup: the M of a product
@@ -29,7 +35,7 @@ A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
 
-def fetch(maps, tiles, full, at):
+def fetch(maps, tiles, full: MbarrierRef, at) -> None:
     """Start the copies of one stage; its barrier counts their bytes."""
     (a, b), (sA, sB), (row, column, k) = maps, tiles, at
     ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
@@ -38,7 +44,7 @@ def fetch(maps, tiles, full, at):
         ptx.cp.async_.bulk.tensor_2d(dst=sB[panel], src=b, coord=(column + panel * B.panel_columns, k), mbar=full)
 
 
-def multiply(acc, a, b, fresh):
+def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:
     """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
     ptx.wgmma.fence()
     for k in range(0, BK, A.k_step):
@@ -58,7 +64,7 @@ def multiply(acc, a, b, fresh):
     ptx.wgmma.commit_group()
 
 
-def store(acc, c, row, column):
+def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
     """Round the accumulator to bf16 and write what lies inside of C, two neighbours of a row at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)

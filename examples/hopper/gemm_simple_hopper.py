@@ -13,6 +13,8 @@ fills with zeros.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import ml_dtypes
 import numpy as np
 
@@ -20,12 +22,16 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, bf16x2, f32, u32
 
+if TYPE_CHECKING:
+    from pyptx.reg import Reg, RegArray
+    from pyptx.smem import SharedAlloc
+
 BM, BN, BK = 64, 64, 64
 A = SharedTile(bf16, (BM, BK))
 B = SharedTile(bf16, (BK, BN), major="MN")
 
 
-def multiply(acc, a, b, fresh):
+def multiply(acc: RegArray, a: SharedAlloc, b: SharedAlloc, fresh: Reg) -> None:
     """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
     ptx.wgmma.fence()
     for k in range(0, BK, A.k_step):
@@ -44,7 +50,7 @@ def multiply(acc, a, b, fresh):
     ptx.wgmma.commit_group()
 
 
-def store(acc, c, row, column):
+def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
     """Round the accumulator to bf16 and write what lies inside of C, two neighbours of a row at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)

@@ -15,12 +15,17 @@ A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the o
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, bf16x2, f32, u32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg, RegArray
 
 BM, BN, BK, STAGES = 128, 256, 64, 4
 ROWS = 64  # of C to a warpgroup: the M of a product
@@ -31,7 +36,7 @@ A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
 
-def produce(maps, tiles, barriers, row, column):
+def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     """Fill one stage after the other, each as soon as the consumers have read what was in it."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
     ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
@@ -46,7 +51,7 @@ def produce(maps, tiles, barriers, row, column):
             ptx.cp.async_.bulk.tensor_2d(dst=sB[stage, panel], src=b, coord=at, mbar=ready)
 
 
-def multiply(acc, a, b, fresh):
+def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:
     """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
     ptx.wgmma.fence()
     for k in range(0, BK, A.k_step):
@@ -66,7 +71,7 @@ def multiply(acc, a, b, fresh):
     ptx.wgmma.commit_group()
 
 
-def consume(acc, tiles, barriers, group, steps):
+def consume(acc: RegArray, tiles, barriers, group: Reg, steps: int) -> None:
     """Multiply stage after stage, with one group of products in flight, and hand each stage back when it is read."""
     (sA, sB), (full, empty) = tiles, barriers
     a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(sA), A.offset(mn=ROWS), times=group)
@@ -85,7 +90,7 @@ def consume(acc, tiles, barriers, group, steps):
     ptx.wgmma.wait_group(0)
 
 
-def store(acc, c, row, column):
+def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
     """Round the accumulator to bf16 and write what lies inside of C, two neighbours of a row at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)

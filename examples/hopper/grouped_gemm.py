@@ -36,7 +36,11 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 from examples.hopper.gemm_highperf_hopper import ROWS, Cut, Stages, divide, multiply, place, prefetch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx import TensorSpec
+    from pyptx.reg import Reg, RegArray
+    from pyptx.smem import SharedAlloc
 
 BK = 64  # of K to a stage: a row of the 128B swizzle
 PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stmatrix lie in different banks
@@ -71,7 +75,7 @@ class GroupedGemm(Cut):
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
-    def tiles(self, ends, w):
+    def tiles(self, ends, w) -> Iterator[tuple[Reg, Reg, Reg, Reg]]:
         """Yield group, first row, end of the group's rows, and first column of every tile of this block."""
         (G, _, N), (pe,) = w.shape, ptx.global_ptrs(ends)
         columns = -(-N // self.block_n)
@@ -93,7 +97,7 @@ class GroupedGemm(Cut):
                 ptx.mov(u32, begin, end)
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
-    def produce(self, x, w, ends, shared):
+    def produce(self, x, w, ends, shared: Shared) -> None:
         """Fill one stage after the other, each as soon as the consumers have read what was in it."""
         X, W = self.x_tile, self.w_tile
         ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
@@ -108,7 +112,7 @@ class GroupedGemm(Cut):
                     at = (column + panel * W.panel_columns, k, group)
                     ptx.cp.async_.bulk.tensor_3d(dst=shared.w[stage, panel], src=w, coord=at, mbar=full)
 
-    def consume(self, w, ends, y, shared, warpgroup, steps):
+    def consume(self, w, ends, y, shared: Shared, warpgroup: Reg, steps: int) -> None:
         """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
         X, W = self.x_tile, self.w_tile
         rows = X.offset(mn=ROWS) if self.block_m > ROWS else 0
@@ -131,7 +135,7 @@ class GroupedGemm(Cut):
             self.store(acc, y, shared.y, (row + warpgroup * ROWS, end, column))
         ptx.cp.async_.bulk.wait_group(0)
 
-    def store(self, acc, y, staged, at):
+    def store(self, acc: RegArray, y, staged: SharedAlloc, at: tuple[Reg, Reg, Reg]) -> None:
         """Round the accumulator, and copy those of each warp's 16 rows that belong to the group."""
         (row, end, column), N = at, y.shape[1]
         (py,) = ptx.global_ptrs(y)
