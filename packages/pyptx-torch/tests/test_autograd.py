@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from pyptx_dsl import ptx
 from pyptx_dsl.decorator import kernel
@@ -13,7 +14,7 @@ from pyptx_dsl.specs import Tile
 from pyptx_dsl.types import f32, s32
 from pyptx_torch import errors
 
-from .kernels import LANES, build_product, double, index, load, scale_, store, sum_and_difference
+from .kernels import LANES, build_product, double, index, load, parameter, scale_, store, sum_and_difference
 
 pytestmark = [
     pytest.mark.torch,
@@ -177,6 +178,44 @@ def test_forward_and_backward_compile(backend):
     y.sum().backward()
     assert torch.equal(x.grad, 2 * w)
     assert torch.equal(w.grad, 2 * x)
+
+
+@kernel(
+    in_specs=(Tile("N", f32),),
+    out_specs=(Tile("N", f32),),
+    grid=lambda N: N // LANES,
+    block=LANES,
+    raw_params=[("f32", "factor")],
+)
+def line(X, Y, *, slope=1.0, terms=(0, 0.0)):
+    """Y = slope * factor * X + the sum of terms; the gradient's kernel is the same without terms."""
+    px, py = ptx.global_ptrs(X, Y)
+    store(py, index(), load(px, index(), f32) * parameter("factor", f32) * slope + sum(terms), f32)
+    ptx.ret()
+
+
+def line_gradient(gradient, *, slope, factor):
+    """The gradient of `line`."""
+    return line(gradient, slope=slope, factor=factor)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_numbers_of_a_compiled_differentiable_kernel_may_change_from_call_to_call(backend, dynamic):
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend(backend)
+    function = differentiable_kernel(line, line_gradient, save_for_backward=[])
+    compiled = torch.compile(function, fullgraph=True, backend=counter, dynamic=dynamic)
+    x = torch.arange(32.0, requires_grad=True)
+    for slope, factor in ((2.0, 1.0), (0.5, 3.0), (2.0, 4.0), (0.5, 1.0)):
+        for run in (compiled, function):
+            x.grad = None
+            y = run(x, slope=slope, factor=factor, terms=(1, slope))
+            assert torch.equal(y, slope * factor * x + (1 + slope))
+            y.sum().backward()
+            assert torch.equal(x.grad, torch.full((32,), slope * factor))
+    # A graph for each slope; for each factor too where torch fixes the floats of operators.
+    assert counter.frame_count <= (3 if backend == "eager" else 5)
 
 
 def test_a_compiled_plain_kernel_runs_forwards_and_its_backward_is_the_same_error():

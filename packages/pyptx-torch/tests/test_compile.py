@@ -175,6 +175,28 @@ def test_numbers_change_without_compiling_again():
     assert counter.frame_count <= 2
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_template_values_that_are_arguments_compile_once_for_each_value(dynamic):
+    counter = CompileCounter()
+    compiled = torch.compile(
+        lambda x, times, alpha: power(x, alpha=alpha, times=times), fullgraph=True, backend=counter, dynamic=dynamic
+    )
+    x = numbers(2, 32)
+    for times in (2, 3, 2, 3, 4, 2):
+        for alpha in (2.0, 3.0, 0.5):
+            assert torch.equal(compiled(x, times, alpha), x * alpha**times)
+    assert counter.frame_count <= 3 + 1  # and once more where the number, fixed at first, becomes a symbol
+
+
+def test_a_template_value_may_be_computed_from_a_size():
+    x = numbers(2, 32)
+    compiled = torch.compile(lambda x: power(x, alpha=2.0, times=x.shape[0]), fullgraph=True, dynamic=True)
+    assert torch.equal(compiled(x), 4 * x)
+    traced = make_fx(lambda x: power(x, alpha=2.0, times=x.shape[0]), tracing_mode="symbolic")(x)
+    assert torch.equal(traced(x), 4 * x)
+    assert "times=2" in traced.code
+
+
 def test_a_size_that_is_known_only_at_run_time_is_no_obstacle():
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
         compiled = torch.compile(lambda x: double(x[x > 0]), fullgraph=True, backend="aot_eager")

@@ -13,7 +13,7 @@ from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 from torch.autograd import forward_ad
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -118,6 +118,17 @@ def has_unknown_size(tensor: torch.Tensor) -> bool:
     """Tell whether a size is a symbol that has a value only when the graph runs."""
     sizes: tuple[object, ...] = tuple(tensor.shape)
     return any(isinstance(size, torch.SymInt) and bool(free_unbacked_symbols(size)) for size in sizes)
+
+
+def as_constant(value: object) -> object:
+    """Return a value with every symbol in it as the number that it stands for, which the graph is guarded by."""
+    if type(value) in {int, float, torch.SymInt, torch.SymFloat}:
+        return guard_scalar(cast("float", value))
+    if type(value) is tuple:
+        return tuple([as_constant(item) for item in cast("tuple[object, ...]", value)])
+    if type(value) is list:
+        return [as_constant(item) for item in cast("list[object]", value)]
+    return value
 
 
 def check_later(holds: object, otherwise: str) -> None:

@@ -19,7 +19,7 @@ from pyptx_dsl.errors import DeviceError, KeywordError
 from pyptx_dsl.runtimes import called_while_compiling
 from pyptx_torch.devices import check_device, check_storage
 from pyptx_torch.dispatch import define
-from pyptx_torch.internals import destroy
+from pyptx_torch.internals import as_constant, destroy
 from pyptx_torch.literals import Literals
 from pyptx_torch.namespace import NAME, NAMESPACE
 from pyptx_torch.signature import signature_of
@@ -94,7 +94,8 @@ class Operator:
         numbers = {name: self._encode(self._numbers[name], own.pop(name)) for name in self._numbers if name in own}
         if not tensors and out is None:
             numbers[self.signature.device] = self._device(own)
-        return self._dispatch(tensors, out, {**numbers, self.signature.keywords: self.literals.spell(own)})
+        fixed = {name: as_constant(value) for name, value in own.items()}
+        return self._dispatch(tensors, out, {**numbers, self.signature.keywords: self.literals.spell(fixed)})
 
     def plans(self, place: Place) -> Plans:
         """Return the kernel's plans for a type of device, made when a call first needs them."""
@@ -106,7 +107,11 @@ class Operator:
         return known
 
     def traceable(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
-        """Run the kernel in a function that torch.compile traces: numbers may be symbols, the rest is constant."""
+        """Run the kernel in a function that torch.compile traces.
+
+        Sizes and raw parameters may be symbols. A template value shapes the text, so it is a constant of the graph:
+        where it is an argument of the compiled function, each value of it is compiled once.
+        """
         if len(tensors) != len(self.signature.inputs):
             self._refuse(len(tensors))
         own, out = self._sorted(keywords)
@@ -117,7 +122,8 @@ class Operator:
         if not tensors and out is None and "device" not in self._fixed:
             arguments[self.signature.device] = own.pop("device", None)
         if own:
-            arguments[self.signature.keywords] = self._spell(tuple(own), *own.values())
+            fixed = [as_constant(value) for value in own.values()]
+            arguments[self.signature.keywords] = self._spell(tuple(own), *fixed)
         return self._dispatch(tensors, out, arguments)
 
     def _sorted(self, keywords: Mapping[str, object]) -> tuple[dict[str, object], object]:
