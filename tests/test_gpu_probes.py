@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import pyptx_sim
 from pyptx_ir.toolchain import assemble
 
-from .gpu import golden
+from .gpu import golden, products
 from .gpu.instructions import RECORDED, Recorded
 from .gpu.kernels import ENTRIES, Entry
 from .gpu.probes import BLOCK, padded, probe, width
@@ -18,7 +19,8 @@ from .gpu.probes import BLOCK, padded, probe, width
 if TYPE_CHECKING:
     from pathlib import Path
 
-TARGET = "sm_90"
+TARGET, HOPPER = "sm_90", "sm_90a"
+EVERY = os.environ.get("PYPTX_KERNELS") == "all"
 
 
 @pytest.mark.ptxas
@@ -42,6 +44,43 @@ def test_the_simulator_answers_every_probe(row: Recorded) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=[f"{each.name}{number}" for number, each in enumerate(ENTRIES)])
 def test_every_kernel_of_the_launch_tests_assembles(entry: Entry, target: str) -> None:
     assert entry.name in assemble(entry.ptx(target), target).resources
+
+
+@pytest.mark.ptxas
+def test_every_product_of_a_warp_assembles_and_the_simulator_is_within_its_bound() -> None:
+    probes = [(product, product.probe(HOPPER)) for product in products.warp_products(HOPPER)]
+    first, *rest = [text.replace(" probe(", f" probe{i}(") for i, (_, text) in enumerate(probes)]
+    assert assemble(first + "".join(text[text.index(".visible") :] for text in rest), HOPPER).cubin[:4] == b"\x7fELF"
+    for product, text in probes[:: 1 if EVERY else 7]:
+        d = product.empty()
+        args = [*product.operands, d]
+        pyptx_sim.run(text, entry="probe", grid=1, block=products.LANES, args=args, checks="none")
+        product.check(d)
+
+
+def test_products_of_warps_and_warpgroups_are_all_those_of_the_simulators_tests() -> None:
+    names = [product.name for product in (*products.dense_products(), *products.sparse_products())]
+    assert len(set(names)) == len(names)
+    left_out = set(names) - {product.name for product in products.warp_products(HOPPER)}
+    assert all("f8f6f4" in name or ".aligned" not in name for name in left_out), left_out
+    grouped = products.group_products()
+    assert sorted(map(str, products.group_tests.cases())) == sorted(
+        str(each) for held in grouped.values() for each in held
+    )
+    for held in grouped.values():
+        edges = [min(products.columns_of(held)), max(products.columns_of(held))]
+        assert {case.columns for case in held[:2]} <= set(edges)
+
+
+def test_a_product_beyond_its_bound_is_seen() -> None:
+    product = next(each for each in products.warp_products(HOPPER) if each.name.endswith("f32.bf16.bf16.f32"))
+    d = product.empty()
+    args = [*product.operands, d]
+    pyptx_sim.run(product.probe(HOPPER), entry="probe", grid=1, block=products.LANES, args=args, checks="none")
+    product.check(d)
+    d.view(np.float32)[1, 5] *= 1 + 2.0**-10
+    with pytest.raises(AssertionError):
+        product.check(d)
 
 
 def test_what_is_recorded_can_be_read_again_and_added_to(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+SAVED_EVERY = 5.0  # seconds
+
 
 @pytest.fixture
 def gpu() -> Device:
@@ -28,17 +31,37 @@ def gpu() -> Device:
     return found
 
 
+class Truth(dict[str, "np.ndarray"]):
+    """What the hardware gave, by name, and when it was last written to `$OUT/truth_<target>.json`."""
+
+    saved = time.monotonic()
+
+    def save(self) -> None:
+        """Write what has come since then."""
+        self.saved = time.monotonic()
+        if self and "OUT" in os.environ:
+            found, name, version = device(), ctypes.create_string_buffer(256), ctypes.c_int()
+            found.call("cuDeviceGetName", name, 256, 0)
+            found.call("cuDriverGetVersion", ctypes.byref(version))
+            where = {"device": name.value.decode(), "driver": version.value, "target": found.target}
+            golden.add(Path(os.environ["OUT"]) / f"truth_{found.target}.json", where, self)
+            self.clear()
+
+
 @pytest.fixture(scope="session")
-def truth() -> Iterator[dict[str, np.ndarray]]:
-    """Collect what the hardware gave, by name; at the end it goes to `$OUT/truth_<target>.json`."""
-    recorded: dict[str, np.ndarray] = {}
+def recorded() -> Iterator[Truth]:
+    """Collect what the hardware gave, for the whole run."""
+    found = Truth()
+    yield found
+    found.save()
+
+
+@pytest.fixture
+def truth(recorded: Truth) -> Iterator[Truth]:
+    """Collect what the hardware gave; now and then write it down, for what hangs or dies must not take it along."""
     yield recorded
-    if recorded and "OUT" in os.environ:
-        found, name, version = device(), ctypes.create_string_buffer(256), ctypes.c_int()
-        found.call("cuDeviceGetName", name, 256, 0)
-        found.call("cuDriverGetVersion", ctypes.byref(version))
-        where = {"device": name.value.decode(), "driver": version.value, "target": found.target}
-        golden.add(Path(os.environ["OUT"]) / f"truth_{found.target}.json", where, recorded)
+    if time.monotonic() - recorded.saved > SAVED_EVERY:
+        recorded.save()
 
 
 def note(event: str, test: str, **more: object) -> None:

@@ -48,7 +48,6 @@ DTYPES = {
 WIDTHS = {None: 16, "32B": 32, "64B": 64, "128B": 128}
 REGISTERS = {"f32": f32, "s32": s32, "f16": b32}
 THREADS = np.arange(128)
-SEEDS = count(1)
 
 
 @dataclass(frozen=True)
@@ -87,14 +86,15 @@ def layouts(element: str, mn: int, k: int, *, turned: bool) -> list[SharedTile]:
 
 def cases() -> Iterator[Case]:
     """Yield every product with every option, the layouts in turn."""
+    turns = count(1)
     for form in forms():
         for columns in form.columns:
             for selector in (None, *range(form.selectors)):
                 depth = form.depth * (1 if selector is None else 2)
                 left = layouts(form.a, 64, form.depth, turned=form.transposes)
                 right = layouts(form.b, columns, depth, turned=form.transposes)
-                for a in (None, left[next(SEEDS) % len(left)]):
-                    turn = next(SEEDS)
+                for a in (None, left[next(turns) % len(left)]):
+                    turn = next(turns)
                     signs = ((1, 1), (-1, 1), (1, -1), (-1, -1))[turn % 4] if form.negates else (1, 1)
                     saturates = form.saturates and turn % 2 == 0
                     yield Case(form, columns, a, right[turn % len(right)], selector, signs, saturates, turn % 5 > 0)
@@ -263,8 +263,17 @@ def expected(case: Case, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
     return total, scale * case.depth * 2.0**-23 + rounding
 
 
-def run(case: Case, seed: int, **options: object) -> tuple[Array, Array, Array]:
-    """Run a case on random matrices; return d, what it should be, and how far off that may be."""
+@dataclass(frozen=True)
+class Problem:
+    """What the kernel of a case is given, what d should be, and how far off that may be."""
+
+    given: tuple[Array, ...]
+    total: Array
+    bound: Array
+
+
+def problem_of(case: Case, seed: int) -> Problem:
+    """Draw random matrices for a case."""
     rng = np.random.default_rng(seed)
     b = values(rng, case.form.b, (case.columns, case.depth))
     metadata: Array = np.zeros(128, np.uint32)
@@ -274,21 +283,44 @@ def run(case: Case, seed: int, **options: object) -> tuple[Array, Array, Array]:
         kept, dense, metadata = thinned(rng, case)
     huge = 2.0**31 if case.form.d == "s32" else 1.0
     old = (rng.uniform(-1, 1, (64, case.columns)) * huge).astype(DTYPES[case.form.d])
-    packed = 2 if case.form.d == "f16" else 1
-    rows, columns = place_of_sums(case.columns, packed)
-    given = np.ascontiguousarray(old[rows, columns]).view(np.uint32).reshape(-1)
+    rows, columns = places(case)
+    sums = np.ascontiguousarray(old[rows, columns]).view(np.uint32).reshape(-1)
     factor = in_registers(kept).reshape(-1) if case.a is None else image(case.a, kept)
-    result = kernel_of(case).simulate(factor, image(case.b, b), metadata, given, checks="all", **options)
-    assert not result.findings, str(result.findings[0])
+    return Problem((factor, image(case.b, b), metadata, sums), *expected(case, dense, b, old))
+
+
+def places(case: Case) -> tuple[Array, Array]:
+    return place_of_sums(case.columns, 2 if case.form.d == "f16" else 1)
+
+
+def matrix_of(case: Case, words: Array) -> Array:
+    """Return d from the words that the kernel stores."""
+    rows, columns = places(case)
     found: Array = np.empty((64, case.columns), DTYPES[case.form.d])
-    found[rows, columns] = np.asarray(result.outputs[0]).view(found.dtype).reshape(rows.shape)
-    return found, *expected(case, dense, b, old)
+    found[rows, columns] = words.view(found.dtype).reshape(rows.shape)
+    return found
+
+
+def cut_off(case: Case, problem: Problem) -> float:
+    """Return how far off the sums of tensor cores may be beyond the bound, by the bits that they cut off."""
+    if case.form.d == "s32":
+        return 0.0
+    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # bits kept below the largest term
+    return float(coarse * (2 * case.depth * np.abs(problem.total).max() + 8 * case.depth))
+
+
+def run(case: Case, seed: int, **options: object) -> tuple[Array, Problem]:
+    """Run a case on random matrices; return d, and what it should be."""
+    problem = problem_of(case, seed)
+    result = kernel_of(case).simulate(*problem.given, checks="all", **options)
+    assert not result.findings, str(result.findings[0])
+    return matrix_of(case, np.asarray(result.outputs[0])), problem
 
 
 @pytest.mark.parametrize("case", list(cases())[::SHARE], ids=str)
 def test_a_product_is_the_product_of_its_matrices(case: Case) -> None:
-    found, total, bound = run(case, 1)
-    worst = np.abs(found.astype(np.float64) - total) - bound
+    found, problem = run(case, 1)
+    worst = np.abs(found.astype(np.float64) - problem.total) - problem.bound
     assert worst.max() <= 0, f"{worst.max()} beyond the bound at {np.unravel_index(worst.argmax(), worst.shape)}"
 
 
@@ -297,10 +329,8 @@ EXACT = [case for case in cases() if case.columns == 8 and case.form.d != "s32" 
 
 @pytest.mark.parametrize("case", EXACT, ids=str)
 def test_exact_sums_are_no_further_off_than_what_is_cut(case: Case) -> None:
-    found, total, bound = run(case, 2, numerics="exact")
-    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # bits kept below the largest term
-    terms = 2 * case.depth * np.abs(total).max() + 8 * case.depth
-    assert np.all(np.abs(found.astype(np.float64) - total) <= bound + coarse * terms)
+    found, problem = run(case, 2, numerics="exact")
+    assert np.all(np.abs(found.astype(np.float64) - problem.total) <= problem.bound + cut_off(case, problem))
 
 
 def test_exact_sums_of_small_floats_lose_what_lies_far_below_the_largest() -> None:
