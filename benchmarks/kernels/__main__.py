@@ -1,22 +1,31 @@
 """Measure the example kernels on the GPU, beside their rivals and the copy, and write a table and a plot.
 
-    python -m benchmarks.kernels [names...] [--out DIR] [--seconds S] [--no-plot] | --list
+    python -m benchmarks.kernels [names...] [--out DIR] [--seconds S] [--no-plot] | --dry-run | --list
 
 Names are subjects (`ampere_gemm`), cases, or beginnings of cases; none means all. What an earlier run left in DIR for
-other subjects stays in the table. Exits with 1 where a result is wrong, a kernel fails, or there is no GPU.
+other subjects stays in the table. A dry run needs no GPU and times nothing: it checks every row at its smallest on the
+CPU. Exits with 1 where a result is wrong, a kernel fails, or there is no GPU for the measurement.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.kernels import report
 from benchmarks.kernels.gpu import Cuda
+from benchmarks.kernels.rehearsal import rehearse_all
 from benchmarks.kernels.results import save
 from benchmarks.kernels.runner import examine_all, subjects, where
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.kernels.case import Case
 
 
 def main() -> int:
@@ -27,6 +36,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0, help="all the time there is; later cases are left out")
     parser.add_argument("--no-plot", action="store_true", help="write no PNG")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
+    parser.add_argument("--dry-run", action="store_true", help="check small rows on the CPU, without times, and stop")
     options = parser.parse_args()
     chosen = subjects(options.names)
     if options.names and not chosen:
@@ -35,6 +45,8 @@ def main() -> int:
         listed = [f"{subject}: {case.name}" for subject, cases in chosen.items() for case in cases]
         sys.stdout.writelines(f"{line}\n" for line in listed)
         return 0
+    if options.dry_run:
+        return dry_run(chosen)
     if not options.no_plot and find_spec("matplotlib") is None:
         parser.error("the plot needs matplotlib: pip install matplotlib, or leave it out: --no-plot")
     device, failed = Cuda(), False
@@ -44,6 +56,16 @@ def main() -> int:
         print(f"{newest.case}: {newest.failure or newest.left_out or 'measured'}", flush=True)
         failed |= bool(newest.failure)
     print(report.write(options.out, with_plot=not options.no_plot))
+    return int(failed)
+
+
+def dry_run(chosen: Mapping[str, Sequence[Case]]) -> int:
+    """Rehearse the rows on the CPU and print what became of each."""
+    os.environ.setdefault("PYPTX_CPU", "quiet")  # that it simulates is what was asked for
+    failed = False
+    for result, line in rehearse_all(chosen):
+        print(line, flush=True)
+        failed |= bool(result.failure)
     return int(failed)
 
 

@@ -106,6 +106,16 @@ def test_the_command_lists_its_cases():
     assert done.stdout.splitlines() == [f"{name}: {case.name}" for name, rows in SUBJECTS.items() for case in rows]
 
 
+@pytest.mark.torch
+@pytest.mark.hopper
+def test_the_command_rehearses_without_a_gpu():
+    command = [sys.executable, "-m", "benchmarks.kernels", "--dry-run", "hopper simple"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("hopper simple bf16 4096³: error ")
+    assert "µs" not in done.stdout
+
+
 def test_the_command_refuses_a_name_that_it_does_not_know():
     command = [sys.executable, "-m", "benchmarks.kernels", "gemmm"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

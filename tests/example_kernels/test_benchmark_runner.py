@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from benchmarks.kernels import gpu
 from benchmarks.kernels.case import Case, late, normal
+from benchmarks.kernels.rehearsal import rehearse, rehearse_all
 from benchmarks.kernels.results import COPY, OURS
 from benchmarks.kernels.runner import examine, examine_all
 
@@ -125,3 +126,35 @@ def test_what_is_replayed_calls_whole_turns_of_the_rotation():
     seen.clear()
     found.run()
     assert seen == [1, 2, 3] * (found.calls // 3)
+
+
+def test_a_rehearsal_calls_everything_with_small_inputs_and_has_no_times():
+    seen = []
+
+    def kernel(a, b):
+        seen.append((tuple(a.shape), a.device.type))
+        return a @ b
+
+    small = replace(PRODUCT, kernel=kernel, small=normal((3, 16), (16, 5), dtype="float32"))
+    result = rehearse(small)
+    assert not result.failure
+    assert 0 < result.error <= PRODUCT.tolerance
+    assert set(seen) == {((3, 16), "cpu")}
+    assert not result.times
+    assert not result.speeds
+
+
+def test_a_rehearsal_tells_which_row_is_broken_and_which_rival_is_absent():
+    small = normal((3, 16), (16, 5), dtype="float32")
+    rivals = {"gone": late("no_such_module_of_rivals:gemm"), **PRODUCT.rivals}
+    rows = [
+        replace(PRODUCT, name="good", small=small, rivals=rivals),
+        replace(PRODUCT, name="renamed", small=small, kernel=late("torch:no_such_product")),
+        replace(PRODUCT, name="wrong", small=small, kernel=lambda a, b: a @ b * 1.01),
+        replace(PRODUCT, name="large"),
+    ]
+    told = [line for _, line in rehearse_all({"s": rows})]
+    assert "right too: einsum; gone absent: ModuleNotFoundError" in told[0]
+    assert told[1].startswith("renamed: failed: AttributeError")
+    assert told[2].startswith("wrong: wrong: error 1.0e-02")
+    assert told[3] == "large: has no small inputs"
