@@ -6,12 +6,14 @@
 #     OUT=results bash tools/gpu_check.sh
 #
 # Each stage has a time limit, and all of them together GPU_CHECK_SECONDS (570), so that what hangs costs its own share: first
-# what is fast and tells most. Everything goes to the folder OUT (default: gpu_results): log.txt, outcomes.jsonl (a line for
-# each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json (the benchmark), kernels/
-# (the kernels' benchmarks: a table, a plot, and a JSON file for each subject) and summary.json. The exit status says whether
-# all of it went well. PYTHON names the interpreter (default: python3); GPU_CHECK_ONLY, a pattern, the stages that run
-# beside `machine` and `build`: GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or 'test_t*'. GPU_CHECK_KERNEL_SECONDS (45)
-# is how long the kernels of one subject are measured: with nothing else to run there is time for more.
+# what is fast and tells most. Everything goes to the folder OUT (default: gpu_results), as soon as it is known: log.txt,
+# outcomes.jsonl (a line for each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json
+# (the benchmark), kernels/ (the kernels' benchmarks: a table, a plot, and a JSON file for each subject) and summary.json. The
+# exit status says whether all of it went well. PYTHON names the interpreter (default: python3); GPU_CHECK_ONLY, a pattern, the
+# stages that run beside `machine` and `build`: GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or '[tb]*' for all others.
+# GPU_CHECK_KERNEL_SECONDS (45) is how long the kernels of one subject are measured, if so much is left for each: with nothing
+# else to run there is time for more. GPU_CHECK_PACK=1 leaves few files, where a machine gives back no more than that: log,
+# summary, table and plot, and everything else in results.tar.gz.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +24,7 @@ ends=${GPU_CHECK_SECONDS:-570}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$OUT"
-rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,summary.json} "$OUT"/truth_*.json "$OUT"/kernels/*
+rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,summary.json,results.tar.gz} "$OUT"/truth_*.json "$OUT"/kernels/*
 
 # stage NAME SECONDS COMMAND...: run it within its limit and what is left of all; keep its output, its status and its time.
 stage() {
@@ -35,8 +37,9 @@ stage() {
   if [ "$limit" -lt 5 ]; then
     status=late
   else
-    timeout --kill-after=5 "$limit" "$@" </dev/null 2>&1 | tee -a "$OUT/log.txt"
-    status=${PIPESTATUS[0]}
+    # Not a pipe, which would last as long as any process that the command has left behind.
+    timeout --kill-after=5 "$limit" "$@" </dev/null > >(tee -a "$OUT/log.txt") 2>&1
+    status=$?
   fi
   printf '%s\t%s\t%d\n' "$name" "$status" $((SECONDS - begun)) >>"$work/stages.tsv"
 }
@@ -68,7 +71,7 @@ run_tests() {
 
 stage machine 60 "$python" tools/gpu_summary.py --machine
 stage build 120 "$python" -m pip install --quiet --no-index --no-build-isolation --no-deps --no-cache-dir \
-  --disable-pip-version-check --config-settings=build-dir="$work/build" --target "$work/site" ./packages/pyptx-launch
+  --disable-pip-version-check --root-user-action=ignore --config-settings=build-dir="$work/build" --target "$work/site" ./packages/pyptx-launch
 
 run_listed() {
   for each in "$@"; do
@@ -78,20 +81,38 @@ run_listed() {
 
 run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_torch:120
 stage benchmark 110 "$python" benchmarks/launch.py --json "$OUT/launch.json"
-run_listed test_jax:90 test_hardware_truth:60
-
-# A process for each subject: what hangs or breaks the context costs its own share.
-plot=()
-"$python" -c 'import matplotlib' 2>/dev/null || plot=(--no-plot)
-for path in benchmarks/kernels/cases/[!_]*.py; do
-  subject=$(basename "$path" .py)
-  seconds=${GPU_CHECK_KERNEL_SECONDS:-45}
-  stage "kernels_$subject" $((seconds + 20)) \
-    "$python" -m benchmarks.kernels "$subject" --seconds "$seconds" --out "$OUT/kernels" "${plot[@]}"
-done
-
+run_listed test_jax:90 test_hardware_truth:60 test_hardware_products:90 test_bundles:40
 for path in tests/gpu/test_*.py; do
   cut -f1 "$work/stages.tsv" | grep -qx "$(basename "$path" .py)" || run_tests "$(basename "$path" .py)" 60
 done
 
+# A process for each subject: what hangs or breaks the context costs its own share. Those to come get theirs of what is left.
+plot=()
+"$python" -c 'import matplotlib' 2>/dev/null || plot=(--no-plot)
+more=20 # seconds to start in, and to end in with the last case
+subjects=()
+for path in benchmarks/kernels/cases/[!_]*.py; do
+  name=kernels_$(basename "$path" .py)
+  # shellcheck disable=SC2254 # a pattern, on purpose
+  case $name in ${GPU_CHECK_ONLY:-*}) subjects+=("${name#kernels_}") ;; esac
+done
+left=${#subjects[@]}
+for subject in "${subjects[@]}"; do
+  share=$(((ends - SECONDS) / left - more))
+  seconds=${GPU_CHECK_KERNEL_SECONDS:-45}
+  [ "$seconds" -le "$share" ] || seconds=$share
+  [ "$seconds" -ge 5 ] || seconds=-$more # too late
+  stage "kernels_$subject" $((seconds + more)) \
+    "$python" -m benchmarks.kernels "$subject" --seconds "$seconds" --out "$OUT/kernels" "${plot[@]}"
+  left=$((left - 1))
+done
+
 "$python" tools/gpu_summary.py --write "$work/stages.tsv"
+status=$?
+if [ "${GPU_CHECK_PACK:-0}" = 1 ]; then
+  cd "$OUT" || exit 1
+  shopt -s nullglob
+  rest=(outcomes.json[l] truth_*.json launch.jso[n] kernels/*.json)
+  [ ${#rest[@]} -eq 0 ] || { tar -czf results.tar.gz "${rest[@]}" && rm "${rest[@]}"; }
+fi
+exit "$status"
