@@ -88,11 +88,12 @@ def test_the_script_is_legal_and_names_files_that_are_there() -> None:
     script = ROOT / "tools" / "gpu_check.sh"
     subprocess.run([shutil.which("bash") or "sh", "-n", script], check=True)
     text = script.read_text(encoding="utf-8")
-    for word in (
-        "tools/gpu_summary.py",
-        "benchmarks/launch.py",
-        "tests/gpu/test_hardware_truth.py",
-        "benchmarks/kernels",
+    for path, words in (
+        ("tools/gpu_summary.py", "tools/gpu_summary.py"),
+        ("benchmarks/launch/__main__.py", "-m benchmarks.launch "),
+        ("benchmarks/kernels/__main__.py", "-m benchmarks.kernels "),
+        ("tests/gpu/test_hardware_truth.py", "test_hardware_truth:"),
+        ("tests/gpu/test_hardware_products.py", "test_hardware_products:"),
     ):
-        assert (ROOT / word).exists()
-        assert word.removeprefix("tests/gpu/").removesuffix(".py") in text
+        assert (ROOT / path).exists()
+        assert words in text

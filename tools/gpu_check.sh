@@ -80,7 +80,7 @@ run_listed() {
 }
 
 run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_torch:120
-stage benchmark 110 "$python" benchmarks/launch.py --json "$OUT/launch.json"
+stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json"
 run_listed test_jax:90 test_hardware_truth:60 test_hardware_products:90 test_bundles:40
 for path in tests/gpu/test_*.py; do
   cut -f1 "$work/stages.tsv" | grep -qx "$(basename "$path" .py)" || run_tests "$(basename "$path" .py)" 60

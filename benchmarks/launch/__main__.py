@@ -1,0 +1,110 @@
+"""What a call costs on the host: ours beside torch's, Triton's, jax's and the driver's own, all in the same run.
+
+    python -m benchmarks.launch [--json FILE] [--repeat N]
+
+Each part runs in a process of its own. On a machine with a GPU: the driver and torch, then jax. Without one: the same
+calls on CPU tensors and arrays, which the simulator runs. In both cases: the shim on the null driver of the tests,
+and the first launch of rms_norm in a process that has launched one other kernel, with an empty and with a filled
+cache of cubins. Rows of a part are measured by turns; shown are the best and the median of the rounds, in
+microseconds of a call, and the middle half of them. Targets that need a GPU say so where there is none. Exits with 1
+if a part fails or a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.launch.parts import PARTS, SWITCHES, Part
+from benchmarks.launch.processes import child
+from benchmarks.launch.targets import TARGETS, judge
+
+FIGURES = ("best", "median", "low", "high")
+
+
+def machine() -> dict[str, object]:
+    """Return where this runs."""
+    from importlib import metadata
+
+    from pyptx_launch import driver
+
+    installed = {each.metadata["Name"].lower(): each.version for each in metadata.distributions()}
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(["python -m benchmarks.launch", *sys.argv[1:]]),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "gpu": driver.devices()[0].name if driver.available() else None,
+        "driver": driver.version() if driver.available() else None,
+        "versions": {name: installed[name] for name in ("torch", "triton", "jax", "jaxlib") if name in installed},
+    }
+
+
+def measured(part: Part, repeat: int, device: str) -> list[dict[str, Any]] | None:
+    """Run a part and print its rows; return None if it failed."""
+    print(f"\n{part.name:40} {'best':>10} {'median':>10} {'middle half':>21}", flush=True)
+    try:
+        rows = child(part.switch, repeat, device, {}, part.seconds)
+    except (subprocess.SubprocessError, ValueError, IndexError) as error:
+        print(f"failed: {error}")
+        return None
+    for each in rows:
+        shown = "".join(f"{each[figure]:11.2f}" for figure in FIGURES)
+        print(f"{each['name']:39} {shown}")
+    return rows
+
+
+def show(targets: list[dict[str, Any]]) -> None:
+    """Print what became of each target."""
+    print()
+    for target in TARGETS:
+        known = next((each for each in targets if each["name"] == target.name), None)
+        verdict = ("met   " if known["met"] else "MISSED") + f" {known['measured']}" if known else "not measured here"
+        print(f"{target.name:40} under {target.limit:g} {target.unit:2}  {verdict}")
+
+
+def run_all(repeat: int, file: Path | None) -> int:
+    """Run the parts that this machine can; return 1 if one fails or a target is missed."""
+    where = machine()
+    print(json.dumps(where))
+    device, failed = "cuda" if where["gpu"] else "cpu", False
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for part in PARTS:
+        if not part.runs_on(device):
+            print(f"\n{part.name}: not here")
+            continue
+        rows = measured(part, repeat, device)
+        if rows is None:
+            failed = True
+            continue
+        parts[part.name] = rows
+        if file:  # at once: what hangs must not take along what was known
+            file.write_text(json.dumps({**where, "parts": parts, "targets": judge(parts)}, indent=1) + "\n")
+    targets = judge(parts)
+    show(targets)
+    return int(failed or not all(each["met"] for each in targets))
+
+
+def main() -> int:
+    """Measure; see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="write everything there, too")
+    parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--device", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.part:
+        return run_all(options.repeat, options.json)
+    print(json.dumps(SWITCHES[options.part](options.repeat, options.device)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

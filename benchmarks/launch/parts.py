@@ -1,0 +1,46 @@
+"""The parts of the benchmark: what each measures, where, and how long it may take."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.launch.first_call import first, one_call
+from benchmarks.launch.jax_calls import jax_calls
+from benchmarks.launch.shim import shim
+from benchmarks.launch.torch_calls import torch_calls
+
+Run = Callable[[int, str], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part: its name in tables, the switch that runs it in a process of its own, and how many seconds it may take.
+
+    `device` is the one that it needs, or "any".
+    """
+
+    name: str
+    switch: str
+    run: Run
+    device: str
+    seconds: int
+
+    def runs_on(self, device: str) -> bool:
+        """Tell whether this device is the one, and the framework is installed."""
+        installed = self.switch not in {"torch", "jax"} or importlib.util.find_spec(self.switch) is not None
+        return self.device in {"any", device} and installed
+
+
+PARTS = (
+    Part("shim", "shim", shim, "any", 40),
+    Part("torch on the GPU", "torch", torch_calls, "cuda", 100),
+    Part("jax on the GPU", "jax", jax_calls, "cuda", 60),
+    Part("torch on the CPU", "torch", torch_calls, "cpu", 120),
+    Part("jax on the CPU", "jax", jax_calls, "cpu", 120),
+    Part("first call", "first", first, "any", 60),
+)
+SWITCHES: dict[str, Run] = {part.switch: part.run for part in PARTS} | {"one-call": one_call}
+"""What `--part` runs: all of a part, or one call of the last."""

@@ -1,0 +1,61 @@
+"""What is launched: one kernel, on the GPU, or on the driver of the tests that launches nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNT = 4096  # elements: nothing, for a GPU, so that what is left is the launch
+THREADS = 128
+
+
+def add_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
+    """Return Y = X + W, one element a thread."""
+    from pyptx import Tile, kernel, ptx, reg
+    from pyptx.types import f32, u32
+
+    tile = Tile("N", f32)
+
+    @kernel(in_specs=(tile, tile), out_specs=(tile,), grid=lambda N: N // THREADS, block=(THREADS, 1, 1), arch=arch)
+    def add(X, W, Y) -> None:
+        px, pw, py = ptx.global_ptrs(X, W, Y)
+        at = reg.from_(ptx.special.tid.x(), u32)
+        ptx.inst.mad.lo.u32(at, reg.from_(ptx.special.ctaid.x(), u32), THREADS, at)
+        x, w = reg.scalar(f32), reg.scalar(f32)
+        ptx.inst.ld.global_.f32(x, ptx.addr(px + at * 4))
+        ptx.inst.ld.global_.f32(w, ptx.addr(pw + at * 4))
+        ptx.inst.add.f32(x, x, w)
+        ptx.inst.st.global_.f32(ptx.addr(py + at * 4), x)
+        ptx.ret()
+
+    return add
+
+
+def device_target() -> str:
+    """Return the target of the GPU; that of the oldest that we support where there is none."""
+    from pyptx_launch import driver
+
+    return driver.devices()[0].target if driver.available() else "sm_80"
+
+
+def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - a kernel and tensors
+    """Return the plan of a kernel for such vectors of floats, and the image that it runs."""
+    from pyptx_dsl.images import image_of
+    from pyptx_ir.plugins.rows import Argument
+    from pyptx_launch import Module, plan_for
+
+    special = kernel.specialize([Argument((COUNT,), "f32", (1,), each.data_ptr(), "cuda:0") for each in tensors], {})
+    image = image_of(special)
+    return plan_for(special, Module(image)), image
+
+
+def null_driver() -> Any:  # noqa: ANN401 - a class of a file among the tests
+    """Let the shim open the null driver, and return what drives it."""
+    spec = importlib.util.spec_from_file_location("null", ROOT / "packages/pyptx-launch/tests/null_driver.py")
+    assert spec is not None
+    assert spec.loader is not None
+    null = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(null)
+    return null.install()
