@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from pyptx import Tile, ptx, reg, smem
-from pyptx.types import b16, b32, bf16, f32, u32
+from pyptx.types import PtxType, b16, b32, bf16, f32, u32
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import MbarrierRef, SharedAlloc, SharedSlice, SharedTile
@@ -28,7 +28,17 @@ LOG2_E = math.log2(math.e)
 CHUNK = 8  # bf16 in 16 bytes, the widest ordinary load
 QUAD = 4  # lanes that share a row of sums
 LOWEST = -1e30  # below every score, and finite: the difference of two maxima is never inf - inf
-TYPES = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
+
+
+class Types(TypedDict):
+    """The types of a product, as `mma_async` takes them."""
+
+    dtype_d: PtxType
+    dtype_a: PtxType
+    dtype_b: PtxType
+
+
+TYPES: Types = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +102,11 @@ def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a block works for: a head of a batch, and the first of its rows; 32-bit registers, or numbers."""
+    """A head of a batch, and the first of some of its rows, in 32-bit registers."""
 
     head: Reg
     batch: Reg
-    row: Reg | int
+    row: Reg
 
 
 def thread_of_group() -> Reg:
@@ -162,7 +172,7 @@ def stage_rows(sums: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Re
         ptx.stmatrix(smem=tiles.address(*which, row, side + inside), regs=packed, layout="x4")
 
 
-def round_pairs(packed: RegArray, values: RegArray) -> None:
+def round_pairs(packed: RegArray, values: RegArray | Sequence[Reg]) -> None:
     """Round sums to bf16, two to a register: so they are the first factor of a product, in the same layout."""
     for i, pair in enumerate(packed):
         ptx.inst.cvt.rn.bf16x2.f32(pair, values[2 * i + 1], values[2 * i])
@@ -193,7 +203,7 @@ def unpacked(pair: Reg) -> list[Reg]:
 # --- products ---------------------------------------------------------------------------------------
 
 
-def described_as(stage: SharedSlice, layout: SharedTile) -> Reg:
+def described_as(stage: Reg | SharedSlice, layout: SharedTile) -> Reg:
     """Return the descriptor of a stage as `layout`, whatever the layout that it was allocated with."""
     return ptx.wgmma.make_descriptor(
         stage,
@@ -250,7 +260,7 @@ class Softmax:
         self.sums = [reg.scalar(f32, init=0.0) for _ in range(2)]
         self.corrections = [reg.scalar(f32) for _ in range(2)]
 
-    def rows(self, values: RegArray) -> list[list[Reg]]:
+    def rows(self, values: Iterable[Reg]) -> list[list[Reg]]:
         """Return the elements of each of the thread's two rows, which are 8 apart."""
         held: list[list[Reg]] = [[], []]
         for i, value in enumerate(values):

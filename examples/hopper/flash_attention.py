@@ -120,7 +120,7 @@ def produce(
     turns = [ptx.pipeline(plan.stages, phase=reg.scalar(u32, init=1)) for _ in rings]
     head = place.head // problem.shared
 
-    def fetch(which: int, row: Reg | int) -> None:
+    def fetch(which: int, row: Reg) -> None:
         ring, (stage, phase) = rings[which], turns[which].advance()
         ptx.mbarrier.wait(ring.empty[stage], phase)
         ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
@@ -131,7 +131,7 @@ def produce(
     for row in ptx.range_(last - plan.keys, -1, -plan.keys):
         fetch(0, row)
         fetch(1, row + plan.keys)  # the values of a step are added while the scores of the next are computed
-    fetch(1, 0)
+    fetch(1, reg.scalar(s32, init=0))
 
 
 # --- consumers --------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def place_of(plan: Plan, problem: Problem) -> Place:
     return Place(head, batch, block * plan.rows)
 
 
-def flash_attention_of(plan: Plan) -> Kernel:
+def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
     """Return the kernel for one head dimension."""
     queries, keys, values = (
         heads_tile(tile, *names)

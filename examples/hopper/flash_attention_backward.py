@@ -86,7 +86,7 @@ STAGED = 1  # named barriers of the consumers; barrier 0 is the whole block's
 # --- the first kernel: what is told of queries ------------------------------------------------------
 
 
-def prepare_of(head_dim: int) -> Kernel:
+def prepare_of(head_dim: int) -> Kernel[tuple[Tile]]:
     """Return the first kernel, which prepares two numbers of each query, for one head dimension.
 
     The numbers of `STEP` queries lie together: what is added to exponents (-LSE, as a power of 2), then delta. Where
@@ -208,7 +208,7 @@ class Consumer:
         passing = ptx.wgmma.descriptor(self.memory.stages[which][stage])
         multiply(d, self.own[which], self.memory.own, passing, self.memory.passing)
 
-    def accumulate(self, sums: RegArray, pairs: RegArray, stage: SharedSlice) -> None:
+    def accumulate(self, sums: RegArray, pairs: RegArray, stage: Reg | SharedSlice) -> None:
         """Start sums += pairs · what passes."""
         accumulate(sums, pairs, described_as(stage, self.memory.across), self.memory.across)
 
@@ -299,7 +299,7 @@ def sides_of(problem: Problem) -> tuple[Reg, Keys, Queries]:
     return block < owning_keys, Keys(problem, keys), Queries(problem, queries)
 
 
-def flash_attention_backward_of(head_dim: int) -> Kernel:
+def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]]:
     """Return the second kernel, of the gradients, for one head dimension."""
     layout = SharedTile(bf16, (ROWS, head_dim))
     queries, keys = heads_tile(layout, "Sq", "Hq"), heads_tile(layout, "Skv", "Hkv")
@@ -368,10 +368,10 @@ def reference(
     q, k, v, dout = (np.asarray(x, dtype=np.float64).transpose(0, 2, 1, 3) for x in (q, k, v, dout))
     heads_of_keys, shared = k.shape[1], q.shape[1] // k.shape[1]
     k, v = (x.repeat(shared, 1) for x in (k, v))
-    scale = q.shape[3] ** -0.5 if scale is None else scale
-    weights, _ = probabilities(q, k, causal=causal, scale=scale)
+    factor = q.shape[3] ** -0.5 if scale is None else scale
+    weights, _ = probabilities(q, k, causal=causal, scale=factor)
     delta = (weights @ v * dout).sum(3) - np.asarray(dlse, dtype=np.float64)
-    changes = weights * (dout @ v.swapaxes(2, 3) - delta[..., None]) * scale
+    changes = weights * (dout @ v.swapaxes(2, 3) - delta[..., None]) * factor
     gradients = changes @ k, changes.swapaxes(2, 3) @ q, weights.swapaxes(2, 3) @ dout
     dq, dk, dv = (x.transpose(0, 2, 1, 3) for x in gradients)
     batch, keys, _, head_dim = dk.shape
@@ -387,7 +387,8 @@ def main() -> None:
             rng.standard_normal((1, 100, heads, head_dim)).astype(ml_dtypes.bfloat16) for heads in (2, 1, 1, 2)
         )
         dlse = rng.standard_normal((1, 2, 100), dtype=np.float32)
-        actual = gradients(q, k, v, *FORWARD[head_dim](q, k, v, causal=causal), dout, dlse, causal=causal)
+        out, lse = FORWARD[head_dim](q, k, v, causal=causal)
+        actual = gradients(q, k, v, out, lse, dout, dlse, causal=causal)
         results = zip(actual, reference(q, k, v, dout, dlse, causal=causal), strict=True)
         errors = ", ".join(f"{np.abs(each.astype(np.float64) - expected).max():.2e}" for each, expected in results)
         print(f"flash_attention_backward D={head_dim} causal={causal}: largest errors of dQ, dK, dV {errors}")

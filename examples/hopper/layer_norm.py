@@ -103,9 +103,10 @@ def main() -> None:
     error = np.abs(layer_norm(x, w, bias) - expected).max() / np.abs(expected).max()
     print(f"layer_norm 256x4096: largest relative error {error:.2e}")
 
-    arrays = [rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((4, 131_072), 131_072, 131_072)]
-    expected = reference(*arrays)
-    result = layer_norm_for(131_072, bf16)(*arrays).astype(np.float64)
+    shapes = (4, 131_072), 131_072, 131_072
+    x, w, bias = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in shapes)
+    expected = reference(x, w, bias)
+    result = layer_norm_for(131_072, bf16)(x, w, bias).astype(np.float64)
     print(f"bf16, a cluster to each of 4x131072: {np.abs(result - expected).max() / np.abs(expected).max():.2e}")
 
 

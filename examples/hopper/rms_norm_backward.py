@@ -37,7 +37,7 @@ from examples.hopper.rows import AVAILABLE, CLUSTERS, FEWEST, MOST, Plan, Row, p
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyptx import DifferentiableKernel
+    from pyptx.kernel import DifferentiableKernel
     from pyptx.reg import Reg
 
 STAGES = 2
