@@ -277,6 +277,7 @@ def test_header_directives() -> None:
     assert ".maxntid 128, 1, 1" in text
     assert ".explicitcluster" in text
     assert ".minnctapersm 2" in text
+    assert kernel(raw_directives=[])(k).ptx() == kernel()(k).ptx()
 
 
 def test_a_specialization_holds_what_a_launch_needs() -> None:

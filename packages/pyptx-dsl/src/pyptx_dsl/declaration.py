@@ -273,8 +273,8 @@ def _extern_symbol(extern: bool | str) -> str | None:  # noqa: FBT001  the decor
 def _directives(options: Options) -> tuple[HeaderDirective, ...]:
     """Return the performance directives of the header; `raw_directives` wins over `reqntid`."""
     if options.raw_directives is not None:
-        pairs = [as_items(entry) for entry in as_items(options.raw_directives) or [None]]
-        return tuple(_raw_directive(pair) for pair in pairs)
+        pairs = as_items(options.raw_directives)
+        return tuple(_raw_directive(pair) for pair in ([None] if pairs is None else pairs))
     if options.reqntid is not None:
         return (_directive("reqntid", options.reqntid),)
     return ()
