@@ -1,4 +1,7 @@
-"""Sum of an array with atomics: each thread sums a grid-strided slice, each warp adds its sum to the total once.
+"""Sum of an array with atomics: threads stride over it by 16 bytes, and each block adds its sum to the total once.
+
+Memory is busy if enough bytes are on their way: 1.5 TB/s times 0.6 us of latency are 0.9 MB on an A100, and four blocks
+on each of its 108 SMs ask for 1.7 MB at a time. Atomics on one address come one behind the other, so there are few.
 
 The total is an array that the caller owns and has set: the kernel adds to it in place and returns nothing.
 
@@ -9,22 +12,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx import Tile, kernel, ptx, reg
+from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, u32
 
 THREADS = 256
-BLOCKS = 32
+WARPS = THREADS // 32
+MOST = 4 * 108  # blocks
+VECTOR = 4  # elements of 16 bytes
+
+
+def blocks(N: int) -> int:
+    """Return how many blocks sum N elements."""
+    return min(-(-N // (VECTOR * THREADS)), MOST)
 
 
 @kernel(
-    in_specs=(Tile("N", f32), Tile(1, f32)),
-    grid=(BLOCKS, 1, 1),
+    in_specs=(Tile("N", f32, align=4 * VECTOR), Tile(1, f32)),
+    grid=blocks,
     block=(THREADS, 1, 1),
     arch="sm_80",
 )
 def reduce_sum(X, Total):
-    """Add the sum of `X` to `Total[0]`, in place; one atomic per warp."""
-    N = X.shape[0]
+    """Add the sum of `X` to `Total[0]`, in place; one atomic per block."""
+    vectors, rest = divmod(X.shape[0], VECTOR)
     px, ptotal = ptx.global_ptrs(X, Total)
     tid = reg.from_(ptx.special.tid.x(), u32)
     block = reg.from_(ptx.special.ctaid.x(), u32)
@@ -32,14 +42,25 @@ def reduce_sum(X, Total):
     ptx.inst.mad.lo.u32(start, block, THREADS, tid)
 
     total = reg.scalar(f32, init=0.0)
-    value = reg.scalar(f32)
-    for i in ptx.range_(start, N, BLOCKS * THREADS):
-        ptx.inst.ld.global_.f32(value, ptx.addr(px + i * 4))
-        ptx.inst.add.f32(total, total, value)
+    values = reg.array(f32, VECTOR)
+    for i in ptx.range_(start, vectors, blocks(X.shape[0]) * THREADS):
+        ptx.inst.ld.global_.v4.f32(values, ptx.addr(px + i * (4 * VECTOR)))
+        for value in values:
+            ptx.inst.add.f32(total, total, value)
+    if rest:
+        with ptx.if_(start < rest):
+            ptx.inst.ld.global_.f32(values[0], ptx.addr(px + start * 4, vectors * VECTOR * 4))
+            ptx.inst.add.f32(total, total, values[0])
 
     ptx.warp.reduce_sum(total)
+    parts = smem.alloc(f32, WARPS)
     with ptx.if_((tid & 31) == 0):
-        ptx.inst.red.global_.add.f32(ptx.addr(ptotal), total)
+        parts.store(total, tid >> 5)
+    ptx.bar.sync(0)
+    with ptx.if_(tid < 32):
+        total = parts.load(tid & (WARPS - 1))
+        ptx.warp.reduce_sum(total, width=WARPS)
+        ptx.inst.red.global_.add.f32(ptx.addr(ptotal), total, pred=tid == 0)
     ptx.ret()
 
 
