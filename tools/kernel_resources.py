@@ -94,6 +94,7 @@ def attention(*, causal: bool) -> dict[str, Any]:
     return {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 4, "causal": causal}
 
 
+ALONE = {"B": 1, "Sq": 4096, "Skv": 4096, "Hq": 1, "Hkv": 1}  # one head: too few tiles for a whole GPU
 ROWS = (
     Row("ampere/gemm_highperf_ampere", "gemm_highperf", square(4096)),
     Row("ampere/gemm_pipelined", "gemm_pipelined", square(4096)),
@@ -102,8 +103,10 @@ ROWS = (
     Row("ampere/reduce", "reduce_sum", {"N": 1 << 20}),
     Row("ampere/transpose", "transpose", {"M": 4096, "N": 4096}),
     Row("ampere/vector_add", "vector_add", {"N": 1 << 20}),
-    Row("hopper/flash_attention", "flash_attention_64", attention(causal=False)),
-    Row("hopper/flash_attention", "flash_attention_128", attention(causal=True)),
+    Row("hopper/flash_attention", "kernel_for", attention(causal=False), {"head_dim": 64, "splits": 1}),
+    Row("hopper/flash_attention", "kernel_for", attention(causal=True), {"head_dim": 128, "splits": 1}),
+    Row("hopper/flash_attention", "kernel_for", ALONE, {"head_dim": 64, "splits": 4}),
+    Row("hopper/flash_attention", "kernel_for", ALONE, {"head_dim": 128, "splits": 4}),
     Row("hopper/flash_attention_backward", "prepare_queries_128", {"B": 2, "Sq": 4096, "Hq": 16, "T": 64}),
     Row("hopper/flash_attention_backward", "flash_attention_backward_64", {**attention(causal=False), "T": 64}),
     Row("hopper/flash_attention_backward", "flash_attention_backward_128", {**attention(causal=True), "T": 64}),

@@ -7,13 +7,19 @@ box, and rows beyond the sequence are zero when they come and left out when they
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from pyptx import Tile, ptx, reg, smem
-from pyptx.types import PtxType, b16, b32, bf16, f32, u32
+from pyptx.types import PtxType, b16, b32, bf16, f32, s32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.attention_plans import GROUP, ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,12 +27,11 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import MbarrierRef, SharedAlloc, SharedSlice, SharedTile
 
-GROUP = 128  # threads of a warpgroup
 WARPS = GROUP // 32
-ROWS = 64  # the M of wgmma
 LOG2_E = math.log2(math.e)
 CHUNK = 8  # bf16 in 16 bytes, the widest ordinary load
 QUAD = 4  # lanes that share a row of sums
+FIRST_TURN = 1  # the first of the named barriers of the turns; barrier 0 is the whole block's
 LOWEST = -1e30  # below every score, and finite: the difference of two maxima is never inf - inf
 
 
@@ -76,14 +81,14 @@ class Problem:
         every = -(-self.keys // size)
         if not self.causal:
             return every
-        return ((behind + (self.ahead + size - 1)).max(size) // size).min(every)
+        return divided((behind + (self.ahead + size - 1)).max(size), size).min(every)
 
     def whole_steps(self, first: Reg, size: int) -> Reg | int:
         """Return how many steps of `size` keys, from key 0 on, every query from `first` on sees whole."""
         every = self.keys // size
         if not self.causal:
             return every
-        return ((first + (self.ahead + 1)).max(0) // size).min(every)
+        return divided((first + (self.ahead + 1)).max(0), size).min(every)
 
 
 def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
@@ -107,6 +112,32 @@ class Place:
     head: Reg
     batch: Reg
     row: Reg
+
+
+def dealt(number: Reg, *sizes: int) -> list[Reg]:
+    """Return the digits of a number, s32, the first counting fastest up to the first size; the last has no limit.
+
+    The grid of a kernel is one number, because y and z of a grid end at 65,535, and batches need not.
+    """
+    digits = [number]
+    for size in sizes:
+        rest = divided(digits[-1], size)
+        digits[-1:] = [digits[-1] - rest * size, rest]
+    return [reg.from_(digit, s32) for digit in digits]
+
+
+def divided(number: Reg, by: int) -> Reg:
+    """Return the quotient of a 32-bit register, not negative as s32, by a constant: a shift, or a product and a shift.
+
+    ptxas divides by a constant as by any number, in some twenty instructions. With 2^(n-1) < by <= 2^n, the factor
+    ceil(2^(31+n) / by) is too large by less than 2^n / by of a unit, so that numbers below 2^31 come out exactly.
+    """
+    n = (by - 1).bit_length()
+    if by == 1 << n:
+        return number >> n if n else number
+    quotient = reg.scalar(number.dtype)
+    ptx.inst.mul.hi.u32(quotient, number, -(-(1 << (31 + n)) // by))
+    return quotient >> (n - 1)
 
 
 def thread_of_group() -> Reg:
@@ -247,6 +278,30 @@ def accumulate(d: RegArray, weights: RegArray, b: Reg, b_layout: SharedTile) -> 
     ptx.wgmma.commit_group()
 
 
+class Turns:
+    """The order in which consumers issue products: each waits for the one before it, around the circle."""
+
+    def __init__(self, consumers: int, consumer: Reg) -> None:
+        """Open the first consumer's turn, by an arrival of the last one."""
+        self.consumer, self.own, self.next = consumer, consumer + FIRST_TURN, reg.scalar(u32)
+        last = consumer == consumers - 1
+        ptx.selp(u32, self.next, FIRST_TURN, self.own + 1, last)
+        ptx.bar.arrive(FIRST_TURN, 2 * GROUP, pred=last)
+
+    def take(self) -> None:
+        """Wait for the turn."""
+        ptx.bar.sync(self.own, 2 * GROUP)
+
+    def give(self) -> None:
+        """Let the next consumer go on."""
+        ptx.bar.arrive(self.next, 2 * GROUP)
+
+    def close(self) -> None:
+        """Take the turn that the last consumer gave and nobody needs, so that the barrier ends as it began."""
+        with ptx.if_(self.consumer == 0):
+            ptx.bar.sync(FIRST_TURN, 2 * GROUP)
+
+
 # --- softmax ----------------------------------------------------------------------------------------
 
 
@@ -297,18 +352,29 @@ class Softmax:
     def finish(self, sums: RegArray) -> list[Reg]:
         """Divide by the sums of the rows (by 1 where no key was seen); return their natural logarithms."""
         logarithms = []
-        for peak, total, elements in zip(self.maxima, self.sums, self.rows(sums), strict=True):
-            over_quad(ptx.inst.add.rn.f32, total)
-            inverse, logarithm = reg.scalar(f32), reg.scalar(f32)
-            ptx.inst.rcp.approx.ftz.f32(inverse, total)
-            ptx.selp(f32, inverse, inverse, 1.0, total != 0.0)
+        for peak, total, elements in zip(self.maxima, self.totals(), self.rows(sums), strict=True):
+            inverse, logarithm = settled(peak, total, self.scale)
             for value in elements:
                 ptx.inst.mul.rn.f32(value, value, inverse)
-            ptx.inst.lg2.approx.ftz.f32(logarithm, total)
-            ptx.inst.fma.rn.f32(logarithm, peak, self.scale, logarithm)
-            ptx.inst.mul.rn.f32(logarithm, logarithm, 1 / LOG2_E)
             logarithms.append(logarithm)
         return logarithms
+
+    def totals(self) -> list[Reg]:
+        """Add up each row's sum over the lanes that share the row, and return it."""
+        for total in self.sums:
+            over_quad(ptx.inst.add.rn.f32, total)
+        return self.sums
+
+
+def settled(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
+    """Return what to multiply a row by, 1 / total (1 if no key was seen), and the natural logarithm of its sum."""
+    inverse, logarithm = reg.scalar(f32), reg.scalar(f32)
+    ptx.inst.rcp.approx.ftz.f32(inverse, total)
+    ptx.selp(f32, inverse, inverse, 1.0, total != 0.0)
+    ptx.inst.lg2.approx.ftz.f32(logarithm, total)
+    ptx.inst.fma.rn.f32(logarithm, peak, scale, logarithm)
+    ptx.inst.mul.rn.f32(logarithm, logarithm, 1 / LOG2_E)
+    return inverse, logarithm
 
 
 def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:

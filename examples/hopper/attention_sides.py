@@ -13,7 +13,8 @@ from pyptx.types import bf16, f32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_parts import ROWS, WARPS, Place, Problem
+from examples.hopper.attention_parts import WARPS, Place, Problem, divided
+from examples.hopper.attention_plans import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def told_of(problem: Problem, place: Place, array) -> Reg:
     """Return the address of what is told of the step of queries that begins at `place`."""
     (pointer,) = ptx.global_ptrs(array)
     line = (place.batch * problem.heads + place.head) * array.shape[2]
-    return pointer + (line + place.row // STEP) * TOLD_BYTES
+    return pointer + (line + divided(place.row, STEP)) * TOLD_BYTES
 
 
 class Memory:
@@ -83,7 +84,7 @@ class Keys:
         """Loop over the queries that see some key, of one head after the other."""
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
-            first = (self.place.row - problem.ahead).max(0) // STEP * STEP if problem.causal else 0
+            first = divided((self.place.row - problem.ahead).max(0), STEP) * STEP if problem.causal else 0
             for row in ptx.range_(first, problem.queries, STEP):
                 yield Place(self.place.head * problem.shared + index, self.place.batch, row)
 
@@ -112,7 +113,8 @@ class Queries:
 
     def walk(self) -> Iterator[Place]:
         """Loop over the keys that some query sees."""
-        head, end = self.place.head // self.problem.shared, self.problem.steps(self.place.row + OWNED, STEP) * STEP
+        head = divided(self.place.head, self.problem.shared)
+        end = self.problem.steps(self.place.row + OWNED, STEP) * STEP
         for row in ptx.range_(0, end, STEP):
             yield Place(head, self.place.batch, row)
 

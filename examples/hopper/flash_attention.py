@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,20 +28,20 @@ import ml_dtypes
 import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg, smem
-from pyptx.smem import SharedTile
-from pyptx.types import b32, bf16, f32, s32, u32
+from pyptx.types import b32, f32, s32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.hopper.attention_parts import (
-    GROUP,
-    ROWS,
     WARPS,
     Place,
     Problem,
     Ring,
     Softmax,
+    Turns,
     accumulate,
+    dealt,
+    divided,
     heads_tile,
     load,
     multiply,
@@ -51,124 +52,93 @@ from examples.hopper.attention_parts import (
     store,
     thread_of_group,
 )
+from examples.hopper.attention_plans import GROUP, PLANS, ROWS, Plan, splits_for
+from examples.hopper.attention_splits import Partial, store_columns
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef, SharedAlloc
 
-FIRST_TURN = 1  # the first of the named barriers of the turns; barrier 0 is the whole block's
+
+# --- what a block does ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How a head dimension is dealt out over a block.
+class Work:
+    """Some queries of a head, and the steps of keys that they attend to here: from `first` to before `behind`."""
 
-    `keys` are multiplied in one step, `stages` steps are in flight; `registers` are those of a thread of the producer
-    and of a consumer, which together fill the multiprocessor.
+    plan: Plan
+    problem: Problem
+    place: Place
+    first: Reg | int
+    behind: Reg
+
+    def if_any(self) -> AbstractContextManager[object]:
+        """Run a block of code if there are such steps; where keys are not split, there are, and nothing is emitted."""
+        return nullcontext() if self.plan.splits == 1 else ptx.if_(self.first < self.behind)
+
+
+def work_of(plan: Plan, problem: Problem) -> Work:
+    """Return what this block works for: heads first, and of causal problems the longest rows first.
+
+    The steps of a tile are dealt out evenly over its cluster; those on the diagonal, at the end, to the last block.
     """
-
-    head_dim: int
-    consumers: int
-    keys: int
-    stages: int
-    registers: tuple[int, int]
-
-    @property
-    def rows(self) -> int:
-        """The rows of Q that a block owns."""
-        return self.consumers * ROWS
-
-    @property
-    def threads(self) -> int:
-        """The threads of a block: producer and consumers."""
-        return (1 + self.consumers) * GROUP
-
-    @property
-    def q(self) -> SharedTile:
-        """Q, a stage for each consumer; the output leaves through the same memory."""
-        return SharedTile(bf16, (ROWS, self.head_dim), stages=self.consumers)
-
-    @property
-    def k(self) -> SharedTile:
-        """K, multiplied along the head."""
-        return SharedTile(bf16, (self.keys, self.head_dim), stages=self.stages)
-
-    @property
-    def v(self) -> SharedTile:
-        """V, multiplied along the keys."""
-        return SharedTile(bf16, (self.keys, self.head_dim), major="MN", stages=self.stages)
-
-
-PLANS = (
-    Plan(head_dim=64, consumers=3, keys=128, stages=4, registers=(32, 160)),
-    Plan(head_dim=128, consumers=2, keys=128, stages=2, registers=(24, 240)),
-)
+    blocks = plan.tiles(problem.queries)
+    number = ptx.special.ctaid.x() if plan.splits == 1 else ptx.special.clusterid.x()
+    head, block, batch = dealt(reg.from_(number, u32), problem.heads, blocks)
+    if problem.causal:
+        block = (blocks - 1) - block
+    place = Place(head, batch, block * plan.rows)
+    steps = reg.scalar(s32, init=problem.steps(place.row + plan.rows, plan.keys))
+    if plan.splits == 1:
+        return Work(plan, problem, place, 0, steps)
+    rank = reg.from_(ptx.special.cluster_ctarank(), s32)
+    first, behind = (divided(steps * each, plan.splits) for each in (rank, rank + 1))
+    return Work(plan, problem, place, first, behind)
 
 
 # --- the producer -----------------------------------------------------------------------------------
 
 
-def produce(
-    plan: Plan, problem: Problem, place: Place, sources, q: tuple[SharedAlloc, MbarrierRef], rings: list[Ring]
-) -> None:
-    """Emit the producer: one thread fetches Q, then keys and values, in the order in which consumers ask for them."""
-    tiles, full = q
-    ptx.mbarrier.arrive_expect_tx(full, plan.q.bytes)
-    for consumer in range(plan.consumers):
-        load(plan.q, tiles, consumer, sources[0], replace(place, row=place.row + consumer * ROWS), full)
+def fetch_queries(work: Work, tensor, tiles: SharedAlloc, full: MbarrierRef) -> None:
+    """Fetch Q, for all consumers."""
+    ptx.mbarrier.arrive_expect_tx(full, work.plan.q.bytes)
+    for consumer in range(work.plan.consumers):
+        load(work.plan.q, tiles, consumer, tensor, replace(work.place, row=work.place.row + consumer * ROWS), full)
+
+
+def fetch_keys(work: Work, tensors, rings: list[Ring]) -> None:
+    """Fetch keys and values, in the order in which consumers ask for them."""
+    plan, head = work.plan, divided(work.place.head, work.problem.shared)
     turns = [ptx.pipeline(plan.stages, phase=reg.scalar(u32, init=1)) for _ in rings]
-    head = place.head // problem.shared
 
     def fetch(which: int, row: Reg) -> None:
         ring, (stage, phase) = rings[which], turns[which].advance()
         ptx.mbarrier.wait(ring.empty[stage], phase)
         ptx.mbarrier.arrive_expect_tx(ring.full[stage], ring.layout.stage_bytes)
-        load(ring.layout, ring.tiles, stage, sources[1 + which], Place(head, place.batch, row), ring.full[stage])
+        load(ring.layout, ring.tiles, stage, tensors[which], Place(head, work.place.batch, row), ring.full[stage])
 
-    last = (reg.scalar(s32, init=problem.steps(place.row + plan.rows, plan.keys)) - 1) * plan.keys
+    first, last = work.first * plan.keys, (work.behind - 1) * plan.keys
     fetch(0, last)
-    for row in ptx.range_(last - plan.keys, -1, -plan.keys):
+    for row in ptx.range_(last - plan.keys, first - 1, -plan.keys):
         fetch(0, row)
         fetch(1, row + plan.keys)  # the values of a step are added while the scores of the next are computed
-    fetch(1, reg.scalar(s32, init=0))
+    fetch(1, reg.scalar(s32, init=first))
 
 
 # --- consumers --------------------------------------------------------------------------------------
 
 
-class Turns:
-    """The order in which consumers issue products: each waits for the one before it, around the circle."""
-
-    def __init__(self, consumers: int, consumer: Reg) -> None:
-        """Open the first consumer's turn, by an arrival of the last one."""
-        self.consumer, self.own, self.next = consumer, consumer + FIRST_TURN, reg.scalar(u32)
-        last = consumer == consumers - 1
-        ptx.selp(u32, self.next, FIRST_TURN, self.own + 1, last)
-        ptx.bar.arrive(FIRST_TURN, 2 * GROUP, pred=last)
-
-    def take(self) -> None:
-        """Wait for the turn."""
-        ptx.bar.sync(self.own, 2 * GROUP)
-
-    def give(self) -> None:
-        """Let the next consumer go on."""
-        ptx.bar.arrive(self.next, 2 * GROUP)
-
-    def close(self) -> None:
-        """Take the turn that the last consumer gave and nobody needs, so that the barrier ends as it began."""
-        with ptx.if_(self.consumer == 0):
-            ptx.bar.sync(FIRST_TURN, 2 * GROUP)
-
-
 class Consumer:
     """One warpgroup with its registers: scores, probabilities, and the sum of values."""
 
-    def __init__(
-        self, plan: Plan, problem: Problem, place: Place, number: Reg, rings: list[Ring], q: SharedAlloc
-    ) -> None:
+    def __init__(self, work: Work, number: Reg, rings: list[Ring], q: SharedAlloc) -> None:
         """Declare registers, and describe Q for the products; `number` counts consumers."""
-        self.plan, self.problem, self.place, self.number = plan, problem, place, number
+        self.work, self.number = work, number
+        self.plan, self.problem, self.place = plan, problem, place = work.plan, work.problem, work.place
         self.rings, self.turns = rings, [ptx.pipeline(plan.stages) for _ in rings]
         self.reading = [reg.scalar(u32, init=plan.stages) for _ in rings]  # the stage waited for last: none yet
         self.thread = thread_of_group()
@@ -182,6 +152,8 @@ class Consumer:
         self.q_tiles, self.q = q, ptx.wgmma.descriptor(q[number])
         self.order = Turns(plan.consumers, number)
         self.last_keys = self._last_keys()
+        for value in self.out:
+            ptx.inst.mov.f32(value, 0.0)
 
     def _last_keys(self) -> list[Reg]:
         """Return the last key that each of the thread's rows sees, counted from the thread's first column."""
@@ -192,27 +164,26 @@ class Consumer:
         return [first + (self.problem.ahead + down) for down in (0, 8)]
 
     def run(self) -> None:
-        """Walk over the keys from the last to the first: those that some row does not see come first."""
-        size = self.plan.keys
-        first = reg.scalar(s32, init=self.problem.steps(self.place.row + self.plan.rows, size)) - 1
-        whole = reg.scalar(s32, init=self.problem.whole_steps(self.row, size)).min(first)
-        self.first_step(first * size, hidden=self.problem.causal or self.problem.keys % size > 0)
+        """Walk over the block's keys from the last to the first: those that some row does not see come first."""
+        size, first, last = self.plan.keys, self.work.first, self.work.behind - 1
+        whole = reg.scalar(s32, init=self.problem.whole_steps(self.row, size)).min(last)
+        if self.plan.splits > 1:
+            whole = whole.max(first)
+        self.first_step(last * size, hidden=self.problem.causal or self.problem.keys % size > 0)
         if self.problem.causal:
-            for key in ptx.range_((first - 1) * size, whole * size - 1, -size):
+            for key in ptx.range_((last - 1) * size, whole * size - 1, -size):
                 self.step(key, hidden=True)
-        for key in ptx.range_((whole - 1) * size, -1, -size):
+        for key in ptx.range_((whole - 1) * size, first * size - 1, -size):
             self.step(key, hidden=False)
         self.last_step()
 
     # --- one step -----------------------------------------------------------------------------------
 
     def first_step(self, first_key: Reg, *, hidden: bool) -> None:
-        """Compute the probabilities of the first step; nothing was summed before."""
+        """Compute the probabilities of the first step; there is nothing to add yet."""
         self.multiply_keys(self.next_stage(0))
         ptx.wgmma.wait_group(0)
         self.weigh(first_key, hidden=hidden)
-        for value in self.out:
-            ptx.inst.mov.f32(value, 0.0)
 
     def step(self, first_key: Reg, *, hidden: bool) -> None:
         """Add the values of the step before, and meanwhile compute the probabilities of this one."""
@@ -278,9 +249,17 @@ class Consumer:
 
     # --- the end ------------------------------------------------------------------------------------
 
-    def store(self, output, sums) -> None:
-        """Divide by the sums and store: O by stmatrix and TMA through the memory of Q, LSE directly."""
-        self._store_sums(sums, self.softmax.finish(self.out))
+    def finish(self, output, sums) -> None:
+        """Store O and LSE; a block of a cluster, its share of them."""
+        if self.plan.splits == 1:
+            self._store_sums(sums, self.softmax.finish(self.out))
+            self._store(output)
+        else:
+            self._merge(output, sums)
+        self.order.close()
+
+    def _store(self, output) -> None:
+        """Store O by stmatrix and TMA, through the memory of Q."""
         own = self.order.own + self.plan.consumers
         ptx.bar.sync(own, GROUP)  # all four warps have read Q
         stage_rows(self.out, self.plan.q, self.q_tiles, self.number, self.thread)
@@ -288,14 +267,24 @@ class Consumer:
         ptx.bar.sync(own, GROUP)
         with ptx.if_(self.thread == 0):
             store(self.plan.q, self.q_tiles, self.number, output, replace(self.place, row=self.row))
-            ptx.cp.async_.bulk.wait_group(0)
-        self.order.close()
+            ptx.cp.async_.bulk.wait_group(0, read=True)
 
-    def _store_sums(self, sums, logarithms: list[Reg]) -> None:
-        """Store the logarithms of the rows that there are, by the first lane of each four."""
+    def _merge(self, output, sums) -> None:
+        """Merge with the other blocks of the cluster, and store what is this one's; leave when none reads it."""
+        partial, row = Partial(self.plan), reg.from_(self.layout.row(self.thread, 0), u32)
+        partial.hand_over(self.number, self.thread, row, self.softmax, self.out)
+        ptx.cluster.sync()
+        chunks, logarithms = partial.merge(self.number, self.thread, row, self.problem.scale2)
+        self._store_sums(sums, logarithms, partial.rank == 0)
+        place = replace(self.place, row=self.row + reg.from_(row, s32))
+        store_columns(place, self.problem, partial.column(self.thread), chunks, output)
+        ptx.cluster.wait()
+
+    def _store_sums(self, sums, logarithms: list[Reg], mine: Reg | None = None) -> None:
+        """Store the logarithms of the rows that there are, by the first lane of each four; where it is `mine`."""
         (pointer,) = ptx.global_ptrs(sums)
         line = (self.place.batch * self.problem.heads + self.place.head) * self.problem.queries
-        first = (self.thread & 3) == 0
+        first = (self.thread & 3) == 0 if mine is None else mine & ((self.thread & 3) == 0)
         for down, logarithm in zip((0, 8), logarithms, strict=True):
             row = self.row + reg.from_(self.layout.row(self.thread, 0), s32) + down
             ptx.st(f32, ptx.addr(pointer + (line + row) * 4), logarithm, pred=first & (row < self.problem.queries))
@@ -304,16 +293,8 @@ class Consumer:
 # --- the kernel -------------------------------------------------------------------------------------
 
 
-def place_of(plan: Plan, problem: Problem) -> Place:
-    """Return what this block works for: heads first, and of causal problems the longest rows first."""
-    head, block, batch = (reg.from_(getattr(ptx.special.ctaid, axis)(), s32) for axis in "xyz")
-    if problem.causal:
-        block = (-(-problem.queries // plan.rows) - 1) - block
-    return Place(head, batch, block * plan.rows)
-
-
 def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel for one head dimension."""
+    """Return the kernel of a plan."""
     queries, keys, values = (
         heads_tile(tile, *names)
         for tile, *names in ((plan.q, "Sq", "Hq"), (plan.k, "Skv", "Hkv"), (plan.v, "Skv", "Hkv"))
@@ -322,50 +303,68 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
     @kernel(
         in_specs=(queries, keys, values),
         out_specs=(queries, Tile("B", "Hq", "Sq", f32)),
-        grid=lambda B, Sq, Hq: (Hq, -(-Sq // plan.rows), B),
+        grid=lambda B, Sq, Hq: B * Hq * plan.tiles(Sq) * plan.splits,
         block=plan.threads,
-        raw_directives=[("maxntid", (plan.threads, 1, 1)), ("minnctapersm", (1,))],
+        cluster=plan.splits,
+        raw_directives=plan.directives,
         arch="sm_90a",
     )
     def flash_attention(Q, K, V, OUT, LSE, *, causal: bool = False, scale: float | None = None) -> None:
         """Attend; `scale` is 1 / sqrt(head_dim) unless another is given."""
-        problem = problem_of(Q, K, scale, causal=causal)
-        q_full, q_tiles = smem.mbarrier(1), smem.tile(plan.q)
+        problem, q_tiles = problem_of(Q, K, scale, causal=causal), smem.tile(plan.q)
         rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
+        q_full = smem.mbarrier(1)[0]
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
         with ptx.if_(thread == 0):
-            ptx.mbarrier.init(q_full[0], 1)
+            ptx.mbarrier.init(q_full, 1)
             for ring in rings:
                 ring.init()
             ptx.fence.proxy_async_shared_cta()
         ptx.bar.sync()
-        place = place_of(plan, problem)
+        work = work_of(plan, problem)
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(plan.registers[0])
             with ptx.if_(thread == 0):
-                produce(plan, problem, place, (Q, K, V), (q_tiles, q_full[0]), rings)
+                fetch_queries(work, Q, q_tiles, q_full)
+                with work.if_any():
+                    fetch_keys(work, (K, V), rings)
         with ptx.else_():
             ptx.setmaxnreg_inc(plan.registers[1])
-            consumer = Consumer(plan, problem, place, group - 1, rings, q_tiles)
-            ptx.mbarrier.wait(q_full[0], 0)
-            consumer.run()
-            consumer.store(OUT, LSE)
+            consumer = Consumer(work, group - 1, rings, q_tiles)
+            ptx.mbarrier.wait(q_full, 0)
+            with work.if_any():
+                consumer.run()
+            consumer.finish(OUT, LSE)
         ptx.ret()
 
     return flash_attention
 
 
-flash_attention_64, flash_attention_128 = map(flash_attention_of, PLANS)
-KERNELS = {64: flash_attention_64, 128: flash_attention_128}
-"""The kernel of each head dimension."""
+_KERNELS = {(plan.head_dim, plan.splits): flash_attention_of(plan) for plan in PLANS}
 
 
-def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None):
-    """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for a head dimension that no plan has."""
-    if q.shape[-1] not in KERNELS:
-        raise ValueError(f"flash_attention has head dimensions {', '.join(map(str, KERNELS))}, not {q.shape[-1]}")
-    return KERNELS[q.shape[-1]](q, k, v, causal=causal, scale=scale)
+def kernel_for(head_dim: int, splits: int = 1) -> Kernel[tuple[Tile, Tile]]:
+    """Return the kernel that splits keys over that many blocks; raise ValueError for what no plan has."""
+    for place, (name, wanted) in enumerate((("head dimensions", head_dim), ("splits", splits))):
+        known = sorted({each[place] for each in _KERNELS})
+        if wanted not in known:
+            raise ValueError(f"flash_attention has {name} {', '.join(map(str, known))}, not {wanted}")
+    return _KERNELS[head_dim, splits]
+
+
+KERNELS = {head_dim: kernel_for(head_dim) for head_dim in (64, 128)}
+"""The kernel of each head dimension that does not split keys."""
+
+
+def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None, splits: int | None = None):
+    """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for what no plan has.
+
+    Keys are split over clusters of `splits` blocks: 1, 2, 4 or 8; if it is not given, as many as keep an H100 busy.
+    """
+    batch, queries, heads, head_dim = q.shape
+    chosen = splits_for(head_dim, batch * heads, queries, k.shape[1]) if splits is None else splits
+    return kernel_for(head_dim, chosen)(q, k, v, causal=causal, scale=scale)
 
 
 def reference(q, k, v, *, causal: bool = False, scale: float | None = None) -> tuple[np.ndarray, np.ndarray]:

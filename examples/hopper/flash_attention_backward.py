@@ -36,13 +36,12 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 
 from examples.hopper.attention_parts import (
     CHUNK,
-    GROUP,
     LOG2_E,
     QUAD,
-    ROWS,
     Place,
     Problem,
     accumulate,
+    dealt,
     described_as,
     dot,
     heads_tile,
@@ -55,6 +54,7 @@ from examples.hopper.attention_parts import (
     store,
     thread_of_group,
 )
+from examples.hopper.attention_plans import GROUP, ROWS
 from examples.hopper.attention_sides import (
     CONSUMERS,
     OWNED,
@@ -97,7 +97,7 @@ def prepare_of(head_dim: int) -> Kernel[tuple[Tile]]:
     @kernel(
         in_specs=(queries, queries, sums, sums),
         out_specs=(TOLD_TILE,),
-        grid=lambda T, Hq, B: (T, Hq, B),
+        grid=lambda T, Hq, B: T * Hq * B,
         block=STEP * QUAD,
         arch="sm_90a",
     )
@@ -106,7 +106,7 @@ def prepare_of(head_dim: int) -> Kernel[tuple[Tile]]:
         _, present, heads, _ = OUT.shape
         thread = reg.from_(ptx.special.tid.x(), u32)
         row, part = thread >> 2, thread & (QUAD - 1)
-        step, head, batch = (reg.from_(getattr(ptx.special.ctaid, axis)(), u32) for axis in "xyz")
+        step, head, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), TOLD.shape[2], heads)
         query = step * STEP + row
         there = query.min(present - 1)
         line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
@@ -282,7 +282,7 @@ class Consumer:
             place = replace(self.side.place, row=self.side.place.row + self.number * ROWS)
             for name, tiles in zip(self.side.gradients, memory.tiles, strict=False):
                 store(memory.own, tiles, self.number, arrays[name], place)
-            ptx.cp.async_.bulk.wait_group(0)
+            ptx.cp.async_.bulk.wait_group(0, read=True)
 
 
 # --- the kernel -------------------------------------------------------------------------------------
@@ -290,12 +290,13 @@ class Consumer:
 
 def sides_of(problem: Problem) -> tuple[Reg, Keys, Queries]:
     """Return whether this block owns keys, and what it is on either side; the longest work comes first."""
-    block, batch = (reg.from_(getattr(ptx.special.ctaid, axis)(), s32) for axis in "xy")
     owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
-    keys = Place(block % problem.heads_of_keys, batch, block // problem.heads_of_keys * OWNED)
-    other = block - owning_keys
-    row = (blocks_of(problem.queries) - 1) - other // problem.heads
-    queries = Place(other % problem.heads, batch, row * OWNED)
+    owning_queries = problem.heads * blocks_of(problem.queries)
+    block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)
+    head, row = dealt(block, problem.heads_of_keys)
+    keys = Place(head, batch, row * OWNED)
+    head, row = dealt((block - owning_keys).max(0), problem.heads)
+    queries = Place(head, batch, ((blocks_of(problem.queries) - 1) - row) * OWNED)
     return block < owning_keys, Keys(problem, keys), Queries(problem, queries)
 
 
@@ -307,7 +308,7 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
     @kernel(
         in_specs=(queries, keys, keys, queries, TOLD_TILE),
         out_specs=(queries, keys, keys),
-        grid=lambda B, Sq, Skv, Hq, Hkv: (Hkv * blocks_of(Skv) + Hq * blocks_of(Sq), B),
+        grid=lambda B, Sq, Skv, Hq, Hkv: (Hkv * blocks_of(Skv) + Hq * blocks_of(Sq)) * B,
         block=THREADS,
         raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],
         arch="sm_90a",

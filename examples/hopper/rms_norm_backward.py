@@ -177,6 +177,7 @@ def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = Non
         grid=lambda P: P * chosen.cluster,
         block=chosen.lanes,
         cluster=chosen.cluster,
+        raw_directives=chosen.directives,
         arch="sm_90a",
     )
     def rms_norm_gradients(X, W, DY, DX, Shares, *, eps: float = 1e-6) -> None:

@@ -52,6 +52,7 @@ class Launch(TypedDict):
     block: int
     cluster: int
     arch: str
+    raw_directives: Sequence[tuple[str, Sequence[object]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,13 @@ class Plan:
             "block": self.lanes * self.rows,
             "cluster": self.cluster,
             "arch": "sm_90a",
+            "raw_directives": self.directives,
         }
+
+    @property
+    def directives(self) -> Sequence[tuple[str, Sequence[object]]]:
+        """What tells ptxas that there is a cluster; else it also emits what a launch without one would need."""
+        return [("reqnctapercluster", (self.cluster,)), ("explicitcluster", ())] if self.cluster > 1 else []
 
 
 def power_of_two(least: float, low: int, high: int) -> int:

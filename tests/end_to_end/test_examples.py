@@ -13,7 +13,8 @@ from pyptx_ir.toolchain import assemble
 
 from .gallery import EXAMPLE_LIST, EXAMPLES, Example
 
-PARTS = ("attention_parts", "attention_sides", "rows", "vectors")  # what examples share, and no examples themselves
+# What examples share, and no examples themselves.
+PARTS = ("attention_parts", "attention_plans", "attention_sides", "attention_splits", "rows", "vectors")
 
 each_example = pytest.mark.parametrize("example", EXAMPLE_LIST, ids=[example.kernel for example in EXAMPLE_LIST])
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from importlib import import_module
@@ -72,6 +73,13 @@ def problems(*shapes: tuple[int, int, int, int, int]) -> list[Sizes]:
 # One step and less; tails of keys and queries; more keys than queries and fewer, where some queries see no key at all.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = problems(*SHAPES) if EVERY else [Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)]
+# Slices of one step and of several, of different lengths, and of none, for some rows or for all.
+SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 40, 1400, 2, 1))
+SPLIT = (
+    list(zip(problems(*SPLIT_SHAPES), itertools.cycle((2, 4, 8)), strict=False))
+    if EVERY
+    else [(Sizes(64, 1, 150, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)]
+)
 BACKWARD = problems(*SHAPES) if EVERY else [Sizes(64, 1, 140, 72, 2, 1, causal=True)]
 LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4096, 16, 4))
 ASSEMBLED = LARGE if EVERY else LARGE[-1:]
@@ -119,13 +127,13 @@ def assert_close(actual: Any, expected: np.ndarray[Any, Any], bound: np.ndarray[
     assert (error <= bound).all(), f"largest error over its bound: {(error / np.maximum(bound, 1e-300)).max()}"
 
 
-@pytest.mark.parametrize("sizes", FORWARD, ids=str)
+@pytest.mark.parametrize(("sizes", "splits"), [*((sizes, 1) for sizes in FORWARD), *SPLIT], ids=str)
 @each_schedule
 def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
-    sizes: Sizes, schedule: Mapping[str, Any]
+    sizes: Sizes, splits: int, schedule: Mapping[str, Any]
 ) -> None:
     inputs = sizes.inputs()
-    kernel = forward().KERNELS[sizes.head_dim]
+    kernel = forward().kernel_for(sizes.head_dim, splits)
     result = kernel.simulate(*inputs[:3], causal=sizes.causal, checks="all", **schedule)
     assert [str(finding) for finding in result.findings] == []
     out, sums = forward().reference(*inputs[:3], causal=sizes.causal)
@@ -225,6 +233,62 @@ if EVERY:
             assert error.abs().max() <= 2**-6 * right.grad.abs().max()
 
 
+def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> None:
+    splits_for = import_module("examples.hopper.attention_plans").splits_for
+    assert splits_for(64, 1, 4096, 4096) == 4  # 32 tiles
+    assert splits_for(128, 16, 1, 8192) == 8
+    assert splits_for(64, 16, 512, 512) == 2
+    assert splits_for(64, 1, 128, 128) == 1  # a single step
+    for heads, queries in ((32, 4096), (132, 1), (66, 200)):
+        assert splits_for(64, heads, queries, 1 << 16) == 1
+
+
+def test_the_entry_splits_as_it_chooses_or_is_told() -> None:
+    sizes = Sizes(64, 1, 70, 600, 1, 1)
+    q, k, v = sizes.inputs()[:3]
+    expected, bound = forward().reference(q, k, v)[0], (BF16 + F32) * magnitudes(sizes, sizes.inputs())[0]
+    found = {splits: forward().flash_attention(q, k, v, splits=splits)[0] for splits in (None, 1, 2, 4)}
+    for out in found.values():
+        assert_close(out, expected, bound)
+    assert (found[None] == forward().flash_attention(q, k, v, splits=8)[0]).all()
+    assert (found[None] != found[1]).any()  # sums in another order
+
+
+@pytest.mark.parametrize("by", [1, 2, 3, 5, 7, 12, 96, 127, 128, 641, 65_535, 65_537, (1 << 30) + 1])
+def test_numbers_are_divided_exactly(by: int) -> None:
+    from pyptx import Tile, kernel, ptx, reg
+    from pyptx.types import u32
+
+    divided = import_module("examples.hopper.attention_parts").divided
+
+    @kernel(in_specs=(Tile("N", u32),), out_specs=(Tile("N", u32),), grid=1, block=64)
+    def divide(X: Any, Y: Any) -> None:
+        x, y = (pointer + reg.from_(ptx.special.tid.x(), u32) * 4 for pointer in ptx.global_ptrs(X, Y))
+        ptx.st(u32, ptx.addr(y), divided(ptx.ld(u32, reg.scalar(u32), ptx.addr(x)), by))
+        ptx.ret()
+
+    rng = np.random.default_rng(by)
+    near = [by * n + rest for n in (0, 1, 2, (1 << 31) // by - 1, (1 << 31) // by) for rest in (-1, 0, 1)]
+    numbers = [n for n in (*near, (1 << 31) - 1) if 0 <= n < 1 << 31]
+    x = np.concatenate([numbers, rng.integers(0, 1 << 31, 64 - len(numbers))]).astype(np.uint32)
+    np.testing.assert_array_equal(divide(x), x // np.uint32(by))
+
+
+def test_a_grid_holds_more_batches_than_its_z_would() -> None:
+    from pyptx_dsl.bundles.export import specialized
+
+    sizes = {"B": 70_000, "Sq": 64, "Hq": 2}
+    keys, module = {"Skv": 64, "Hkv": 1}, backward()
+    for kernel, more, blocks in (
+        (forward().kernel_for(64), keys, 2),
+        (forward().kernel_for(64, 4), keys, 8),
+        (module.PREPARE[64], {"T": 2}, 4),
+        (module.BACKWARD[64], {**keys, "T": 2}, 3),
+    ):
+        special, _ = specialized(kernel.declaration, {**sizes, **more})
+        assert special.grid == (blocks * 70_000, 1, 1)
+
+
 def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
     q, k, v = Sizes(64, 1, 8, 8, 3, 2).inputs()[:3]
     with pytest.raises(ValueError, match="the scale is positive"):
@@ -233,15 +297,17 @@ def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
         forward().flash_attention(q, k, v)
     with pytest.raises(ValueError, match="head dimensions 64, 128, not 32"):
         forward().flash_attention(*(array[..., :32] for array in (q, k, v)))
+    with pytest.raises(ValueError, match="splits 1, 2, 4, 8, not 3"):
+        forward().flash_attention(q, q, q, splits=3)
 
 
 @pytest.mark.parametrize("head_dim", [64, 128] if EVERY else [64])
 def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
     small, large = (Sizes(head_dim, *shape, 8, 2, causal=True) for shape in ((1, 512, 512), (4, 8192, 16384)))
-    for kernels, steps in ((forward().KERNELS, False), (backward().BACKWARD, True)):
+    attention = [forward().kernel_for(head_dim, splits) for splits in (1, 8)]
+    for kernel, steps in (*((each, False) for each in attention), (backward().BACKWARD[head_dim], True)):
         texts = [
-            kernels[head_dim].ptx(**each.dimensions(), **{"T": each.queries // 64} if steps else {})
-            for each in (small, large)
+            kernel.ptx(**each.dimensions(), **{"T": each.queries // 64} if steps else {}) for each in (small, large)
         ]
         assert texts[0].count("\n") == texts[1].count("\n")
 
@@ -249,17 +315,19 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 @pytest.mark.ptxas
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
-    for kernels, more in ((forward().KERNELS, {}), (backward().BACKWARD, {"T": 64})):
+    attention = [forward().kernel_for(sizes.head_dim, splits) for splits in ((1, 2, 4, 8) if EVERY else (1, 4))]
+    for kernel, more in (*((each, {}) for each in attention), (backward().BACKWARD[sizes.head_dim], {"T": 64})):
         # An advisory would be a warning, which is an error.
-        resources = kernels[sizes.head_dim].resources(**sizes.dimensions(), **more)
+        resources = kernel.resources(**sizes.dimensions(), **more)
         assert resources.spill_stores == resources.spill_loads == resources.stack == 0
 
 
 @pytest.mark.ptxas
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
-def test_exponentials_overlap_with_products(sizes: Sizes) -> None:
+@pytest.mark.parametrize("splits", [1, 4] if EVERY else [1])
+def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     """Once products are issued, only the scores are waited for; the rest, in the next step, behind the exponentials."""
-    loop = main_loop(forward().KERNELS[sizes.head_dim].sass(**sizes.dimensions()))
+    loop = main_loop(forward().kernel_for(sizes.head_dim, splits).sass(**sizes.dimensions()))
     assert loop is not None
     found = loop.histogram
     assert found["HGMMA"] == sizes.head_dim // 16 + 128 // 16

@@ -117,9 +117,14 @@ def sizes(shape: Sequence[int], heads_of_keys: int, inputs: int) -> list[tuple[i
 
 
 def attention(
-    shape: tuple[int, int, int, int], goal_us: float | None, *, causal: bool, heads_of_keys: int | None = None
+    shape: tuple[int, int, int, int],
+    goal_us: float | None,
+    *,
+    causal: bool,
+    heads_of_keys: int | None = None,
+    small: tuple[int, int] = (70, 2),
 ) -> Case:
-    """Return the case of the forward pass of [B, S, H, D]."""
+    """Return the case of the forward pass of [B, S, H, D]; `small` are the S and H of a smaller one."""
     batch, length, heads, head_dim = shape
     shared = heads if heads_of_keys is None else heads_of_keys
     elements = 2 * batch * length * (heads + shared) * head_dim
@@ -133,7 +138,7 @@ def attention(
         bytes=2 * elements + 4 * batch * heads * length,
         flops=4 * batch * heads * length * length * head_dim // (1 + causal),
         goal_us=goal_us,
-        small=normal(*sizes((1, 70, 2, head_dim), 1, 3), dtype="bfloat16"),
+        small=normal(*sizes((1, *small, head_dim), 1, 3), dtype="bfloat16"),
     )
 
 
@@ -166,7 +171,9 @@ CASES = (
     attention((2, 4096, 16, 64), 180, causal=True),
     attention((2, 4096, 16, 128), 460, causal=False),
     attention((2, 4096, 16, 128), 260, causal=True),
-    attention((1, 4096, 1, 64), 18, causal=False),
+    attention((1, 4096, 1, 64), 18, causal=False, small=(300, 1)),
+    attention((1, 4096, 1, 64), None, causal=True, small=(300, 1)),
+    attention((1, 4096, 1, 128), None, causal=False, small=(300, 1)),
     attention((2, 4096, 32, 128), None, causal=True, heads_of_keys=8),
     *(training((2, 4096, 16, head_dim), causal=causal) for head_dim in (64, 128) for causal in (False, True)),
 )

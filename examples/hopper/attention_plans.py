@@ -1,0 +1,90 @@
+"""How attention is dealt out over blocks: sizes of tiles, and over how many blocks the keys are split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx.smem import SharedTile
+from pyptx.types import bf16
+
+GROUP = 128  # threads of a warpgroup
+ROWS = 64  # the M of wgmma
+AT_ONCE = {1: 132, 2: 66, 4: 32, 8: 16}
+"""How many clusters of each size an H100 runs at a time, one block to an SM: its GPCs have 16 SMs that all can use."""
+MERGING = 2  # about the time that a cluster takes to merge, in steps
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a head dimension is dealt out over a block.
+
+    `keys` are multiplied in one step, `stages` steps are in flight; `registers` are those of a thread of the producer
+    and of a consumer, which together fill the multiprocessor. `splits` blocks, a cluster, share the keys of a tile.
+    """
+
+    head_dim: int
+    consumers: int
+    keys: int
+    stages: int
+    registers: tuple[int, int]
+    splits: int = 1
+
+    @property
+    def rows(self) -> int:
+        """The rows of Q that a block owns."""
+        return self.consumers * ROWS
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block: producer and consumers."""
+        return (1 + self.consumers) * GROUP
+
+    @property
+    def q(self) -> SharedTile:
+        """Q, a stage for each consumer; the output leaves through the same memory."""
+        return SharedTile(bf16, (ROWS, self.head_dim), stages=self.consumers)
+
+    @property
+    def k(self) -> SharedTile:
+        """K, multiplied along the head."""
+        return SharedTile(bf16, (self.keys, self.head_dim), stages=self.stages)
+
+    @property
+    def v(self) -> SharedTile:
+        """V, multiplied along the keys."""
+        return SharedTile(bf16, (self.keys, self.head_dim), major="MN", stages=self.stages)
+
+    @property
+    def directives(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The directives of the kernel; without the last two, ptxas expects launches without a cluster, too."""
+        launch: list[tuple[str, tuple[int, ...]]] = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
+        return launch if self.splits == 1 else [*launch, ("reqnctapercluster", (self.splits,)), ("explicitcluster", ())]
+
+    def tiles(self, queries: int) -> int:
+        """Return how many blocks, or clusters, the queries of a head take."""
+        return -(-queries // self.rows)
+
+    def cost(self, heads: int, queries: int, keys: int) -> int:
+        """Return about how long `heads` heads take, over all batches: steps, one behind the other, times their rows."""
+        turns = -(-heads * self.tiles(queries) // AT_ONCE[self.splits])
+        steps = -(-keys // (self.keys * self.splits)) + MERGING * (self.splits > 1)
+        return turns * steps * self.rows
+
+
+PLANS = (
+    Plan(head_dim=64, consumers=3, keys=128, stages=4, registers=(32, 160)),
+    Plan(head_dim=128, consumers=2, keys=128, stages=2, registers=(24, 240)),
+    *(Plan(64, consumers=2, keys=128, stages=4, registers=(24, 240), splits=splits) for splits in (2, 4, 8)),
+    *(Plan(128, consumers=2, keys=128, stages=2, registers=(24, 240), splits=splits) for splits in (2, 4, 8)),
+)
+
+
+def splits_for(head_dim: int, heads: int, queries: int, keys: int) -> int:
+    """Return over how many blocks to split keys; 1 unless the tiles of queries leave some of an H100's SMs idle.
+
+    `heads` counts those of all batches.
+    """
+    plans = [plan for plan in PLANS if plan.head_dim == head_dim]
+    if not plans or heads * plans[0].tiles(queries) >= AT_ONCE[1]:
+        return 1
+    return min(plans, key=lambda plan: plan.cost(heads, queries, keys)).splits

@@ -1,0 +1,127 @@
+"""The blocks of a cluster share a tile of queries: each attends to a slice of the keys, and they merge their results.
+
+What a block has found of its keys is for each row a maximum m, the sum l of its exponentials, and the sum O of values
+weighted by them. With M = max m, each of the cluster's blocks counts by w = exp(m - M): the row's result is
+sum(w · O) / sum(w · l). All put m, l and O into their shared memory, and each then merges some columns of the tile,
+which it reads from all: nothing of this passes through global memory, and one launch does it all.
+
+O lies there as it lay in registers, 16 bytes of a thread behind those of its neighbour, as the same thread of each
+block reads it: no bank is hit twice.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx import ptx, reg, smem
+from pyptx.types import b32, bf16, f32, s32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.attention_parts import round_pairs, settled
+from examples.hopper.attention_plans import GROUP, ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from examples.hopper.attention_parts import Place, Problem, Softmax
+    from examples.hopper.attention_plans import Plan
+
+    from pyptx.reg import Reg, RegArray
+
+CHUNK = 4  # sums of 16 bytes: two neighbours of a row, and two of the row 8 below
+COLUMNS = 8  # of a tile, that the chunks of a quad have in a row
+DOWN = (0, 8)  # where the rows of a thread are, from its first
+
+
+class Partial:
+    """The share of a block in shared memory, as a thread of a consumer sees it."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Allocate; emit where in the cluster this block is."""
+        self.plan = plan
+        self.rank = reg.from_(ptx.special.cluster_ctarank(), s32)
+        self.values = smem.alloc(f32, (plan.consumers, plan.head_dim // COLUMNS, GROUP, CHUNK))
+        self.totals = smem.alloc(f32, (plan.consumers, ROWS, 2))
+
+    @property
+    def share(self) -> int:
+        """How many chunks of a thread each block merges."""
+        return self.plan.head_dim // COLUMNS // self.plan.splits
+
+    def column(self, thread: Reg) -> Reg:
+        """Return the first column of those that this block merges in a thread."""
+        return self.rank * (self.share * COLUMNS) + reg.from_((thread & 3) * 2, s32)
+
+    def hand_over(self, consumer: Reg, thread: Reg, row: Reg, softmax: Softmax, out: RegArray) -> None:
+        """Write what a consumer has summed, for all blocks of the cluster; `row` is the thread's first."""
+        at = self.values.address(consumer, 0, thread, 0)
+        for number in range(self.plan.head_dim // COLUMNS):
+            chunk = out[CHUNK * number : CHUNK * (number + 1)]
+            ptx.st(f32, ptx.addr(at, number * GROUP * CHUNK * f32.bytes), chunk, space="shared")
+        there = self.totals.address(consumer, row, 0)
+        for down, peak, total in zip(DOWN, softmax.maxima, softmax.totals(), strict=True):
+            place = ptx.addr(there, down * 2 * f32.bytes)
+            ptx.st(f32, place, [peak, total], space="shared", pred=(thread & 3) == 0)
+
+    def merge(self, consumer: Reg, thread: Reg, row: Reg, scale: float) -> tuple[list[list[Reg]], list[Reg]]:
+        """Return this block's chunks of O, divided by the sums, and the logarithms of the thread's two rows.
+
+        All blocks have handed over. This one then tells the cluster that it has read all that it needs.
+        """
+        peers, sums = range(self.plan.splits), self.totals.address(consumer, row, 0)
+        values = self.values.address(consumer, self.rank * self.share, thread, 0)
+        totals = [read(peer, sums, 2, DOWN, 2) for peer in peers]
+        chunks = [read(peer, values, CHUNK, range(self.share), GROUP * CHUNK) for peer in peers]
+        ptx.cluster.arrive()
+        weights, logarithms = zip(*(weights_of(rows, scale) for rows in zip(*totals, strict=True)), strict=True)
+        return [weighted(each, weights) for each in zip(*chunks, strict=True)], list(logarithms)
+
+
+def read(peer: int, address: object, count: int, places: Sequence[int], stride: int) -> list[list[Reg]]:
+    """Load `count` numbers from each place, `stride` numbers apart, of another block's memory."""
+    there = ptx.cluster.map_shared_u32(address, peer)
+    found = [[reg.scalar(f32) for _ in range(count)] for _ in places]
+    for place, values in zip(places, found, strict=True):
+        ptx.ld(f32, values, ptx.addr(there, place * stride * f32.bytes), space="shared::cluster")
+    return found
+
+
+def weights_of(totals: Sequence[Sequence[Reg]], scale: float) -> tuple[list[Reg], Reg]:
+    """Return by what to multiply each block's sums for a row, given its maxima and totals, and the row's logarithm."""
+    peak, total = reg.scalar(f32, init=totals[0][0]), reg.scalar(f32, init=0.0)
+    for one, _ in totals[1:]:
+        ptx.inst.max.f32(peak, peak, one)
+    weights = []
+    for one, part in totals:
+        weight = (one - peak) * scale
+        ptx.inst.ex2.approx.ftz.f32(weight, weight)
+        ptx.inst.fma.rn.f32(total, part, weight, total)
+        weights.append(weight)
+    inverse, logarithm = settled(peak, total, scale)
+    return [weight * inverse for weight in weights], logarithm
+
+
+def weighted(chunks: Sequence[Sequence[Reg]], weights: Sequence[Sequence[Reg]]) -> list[Reg]:
+    """Return the weighted sum of the chunks of all blocks; each of a thread's two rows has its own weights."""
+    sums = [reg.scalar(f32, init=0.0) for _ in range(CHUNK)]
+    for peer, chunk in enumerate(chunks):
+        for i, (total, value) in enumerate(zip(sums, chunk, strict=True)):
+            ptx.inst.fma.rn.f32(total, value, weights[i // 2][peer], total)
+    return sums
+
+
+def store_columns(place: Place, problem: Problem, column: Reg, chunks: Sequence[Sequence[Reg]], array) -> None:
+    """Round chunks to bf16 and store them to the rows `place.row` and 8 below, from a column on, where rows are."""
+    (pointer,) = ptx.global_ptrs(array)
+    pairs = reg.array(b32, len(DOWN))
+    rows = [place.row + down for down in DOWN]
+    lines = [(place.batch * problem.queries + row) * problem.heads + place.head for row in rows]
+    starts = [pointer + (line * array.shape[3] + column) * bf16.bytes for line in lines]
+    present = [row < problem.queries for row in rows]
+    for number, chunk in enumerate(chunks):
+        round_pairs(pairs, chunk)
+        for start, pair, there in zip(starts, pairs, present, strict=True):
+            ptx.st(b32, ptx.addr(start, number * COLUMNS * bf16.bytes), pair, pred=there)
