@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from pyptx import Tile, ptx, reg, smem
-from pyptx.types import PtxType, b16, b32, bf16, f32, s32, u32
+from pyptx.types import PtxType, b16, b32, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_plans import GROUP, ROWS
+from examples.hopper.attention_plans import GROUP, ROWS, divided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import MbarrierRef, SharedAlloc, SharedSlice, SharedTile
 
@@ -114,32 +115,6 @@ class Place:
     row: Reg
 
 
-def dealt(number: Reg, *sizes: int) -> list[Reg]:
-    """Return the digits of a number, s32, the first counting fastest up to the first size; the last has no limit.
-
-    The grid of a kernel is one number, because y and z of a grid end at 65,535, and batches need not.
-    """
-    digits = [number]
-    for size in sizes:
-        rest = divided(digits[-1], size)
-        digits[-1:] = [digits[-1] - rest * size, rest]
-    return [reg.from_(digit, s32) for digit in digits]
-
-
-def divided(number: Reg, by: int) -> Reg:
-    """Return the quotient of a 32-bit register, not negative as s32, by a constant: a shift, or a product and a shift.
-
-    ptxas divides by a constant as by any number, in some twenty instructions. With 2^(n-1) < by <= 2^n, the factor
-    ceil(2^(31+n) / by) is too large by less than 2^n / by of a unit, so that numbers below 2^31 come out exactly.
-    """
-    n = (by - 1).bit_length()
-    if by == 1 << n:
-        return number >> n if n else number
-    quotient = reg.scalar(number.dtype)
-    ptx.inst.mul.hi.u32(quotient, number, -(-(1 << (31 + n)) // by))
-    return quotient >> (n - 1)
-
-
 def thread_of_group() -> Reg:
     """Return the number of this thread in its warpgroup."""
     return reg.from_(ptx.special.tid.x(), u32) & (GROUP - 1)
@@ -175,6 +150,12 @@ def boxes(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, place: Place
         (tiles[stage, *panel], (number * layout.panel_columns, place.head, place.row, place.batch))
         for number, panel in enumerate(panels)
     ]
+
+
+def fetch_maps(*tensors: TensorSpec) -> None:
+    """Fetch tensor maps, for one thread: the first copies need not wait for them, as they would in a short kernel."""
+    for tensor in tensors:
+        ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
 
 
 def load(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, place: Place, full: MbarrierRef) -> None:

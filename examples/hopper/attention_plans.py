@@ -1,11 +1,16 @@
-"""How attention is dealt out over blocks: sizes of tiles, and over how many blocks the keys are split."""
+"""How attention is dealt out over blocks: sizes of tiles, over how many blocks keys are split, who works where."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from pyptx import ptx, reg
 from pyptx.smem import SharedTile
-from pyptx.types import bf16
+from pyptx.types import bf16, s32
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg
 
 GROUP = 128  # threads of a warpgroup
 ROWS = 64  # the M of wgmma
@@ -88,3 +93,32 @@ def splits_for(head_dim: int, heads: int, queries: int, keys: int) -> int:
     if not plans or heads * plans[0].tiles(queries) >= AT_ONCE[1]:
         return 1
     return min(plans, key=lambda plan: plan.cost(heads, queries, keys)).splits
+
+
+# --- places ------------------------------------------------------------------------------------------
+
+
+def dealt(number: Reg, *sizes: int) -> list[Reg]:
+    """Return the digits of a number, s32, the first counting fastest up to the first size; the last has no limit.
+
+    The grid of a kernel is one number, because y and z of a grid end at 65,535, and batches need not.
+    """
+    digits = [number]
+    for size in sizes:
+        rest = divided(digits[-1], size)
+        digits[-1:] = [digits[-1] - rest * size, rest]
+    return [reg.from_(digit, s32) for digit in digits]
+
+
+def divided(number: Reg, by: int) -> Reg:
+    """Return the quotient of a 32-bit register, not negative as s32, by a constant: a shift, or a product and a shift.
+
+    ptxas divides by a constant as by any number, in some twenty instructions. With 2^(n-1) < by <= 2^n, the factor
+    ceil(2^(31+n) / by) is too large by less than 2^n / by of a unit, so that numbers below 2^31 come out exactly.
+    """
+    n = (by - 1).bit_length()
+    if by == 1 << n:
+        return number >> n if n else number
+    quotient = reg.scalar(number.dtype)
+    ptx.inst.mul.hi.u32(quotient, number, -(-(1 << (31 + n)) // by))
+    return quotient >> (n - 1)

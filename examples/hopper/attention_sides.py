@@ -13,8 +13,8 @@ from pyptx.types import bf16, f32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.hopper.attention_parts import WARPS, Place, Problem, divided
-from examples.hopper.attention_plans import ROWS
+from examples.hopper.attention_parts import WARPS, Place, Problem
+from examples.hopper.attention_plans import ROWS, divided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

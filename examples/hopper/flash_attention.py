@@ -40,8 +40,7 @@ from examples.hopper.attention_parts import (
     Softmax,
     Turns,
     accumulate,
-    dealt,
-    divided,
+    fetch_maps,
     heads_tile,
     load,
     multiply,
@@ -52,7 +51,7 @@ from examples.hopper.attention_parts import (
     store,
     thread_of_group,
 )
-from examples.hopper.attention_plans import GROUP, PLANS, ROWS, Plan, splits_for
+from examples.hopper.attention_plans import GROUP, PLANS, ROWS, Plan, dealt, divided, splits_for
 from examples.hopper.attention_splits import Partial, store_columns
 
 if TYPE_CHECKING:
@@ -317,6 +316,7 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
         with ptx.if_(thread == 0):
+            fetch_maps(Q, K, V)
             ptx.mbarrier.init(q_full, 1)
             for ring in rings:
                 ring.init()

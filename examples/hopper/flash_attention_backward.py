@@ -41,9 +41,9 @@ from examples.hopper.attention_parts import (
     Place,
     Problem,
     accumulate,
-    dealt,
     described_as,
     dot,
+    fetch_maps,
     heads_tile,
     load,
     multiply,
@@ -54,7 +54,7 @@ from examples.hopper.attention_parts import (
     store,
     thread_of_group,
 )
-from examples.hopper.attention_plans import GROUP, ROWS
+from examples.hopper.attention_plans import GROUP, ROWS, dealt
 from examples.hopper.attention_sides import (
     CONSUMERS,
     OWNED,
@@ -324,6 +324,7 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
         with ptx.if_(thread == 0):
+            fetch_maps(Q, K, V, DOUT)
             memory.init()
         ptx.bar.sync()
         owns_keys, *sides = sides_of(problem)

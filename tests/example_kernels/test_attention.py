@@ -259,7 +259,7 @@ def test_numbers_are_divided_exactly(by: int) -> None:
     from pyptx import Tile, kernel, ptx, reg
     from pyptx.types import u32
 
-    divided = import_module("examples.hopper.attention_parts").divided
+    divided = import_module("examples.hopper.attention_plans").divided
 
     @kernel(in_specs=(Tile("N", u32),), out_specs=(Tile("N", u32),), grid=1, block=64)
     def divide(X: Any, Y: Any) -> None:
