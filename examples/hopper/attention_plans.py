@@ -92,7 +92,8 @@ def splits_for(head_dim: int, heads: int, queries: int, keys: int) -> int:
     plans = [plan for plan in PLANS if plan.head_dim == head_dim]
     if not plans or heads * plans[0].tiles(queries) >= AT_ONCE[1]:
         return 1
-    return min(plans, key=lambda plan: plan.cost(heads, queries, keys)).splits
+    costs = [plan.cost(heads, queries, keys) for plan in plans]
+    return plans[costs.index(min(costs))].splits
 
 
 # --- places ------------------------------------------------------------------------------------------

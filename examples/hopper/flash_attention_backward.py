@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
 THREADS = (1 + CONSUMERS) * GROUP
 REGISTERS = (24, 240)  # of a thread of the producer warpgroup, of a consumer
-TOLD_TILE = Tile("B", "Hq", "T", 2, STEP, f32)  # two numbers of each query, a step's side by side
+TOLD_TILE = Tile("B", "Hq", "T", 2, STEP, f32, align=2 * CHUNK)  # two numbers of each query, a step's side by side
 STAGED = 1  # named barriers of the consumers; barrier 0 is the whole block's
 
 
@@ -92,7 +92,7 @@ def prepare_of(head_dim: int) -> Kernel[tuple[Tile]]:
     The numbers of `STEP` queries lie together: what is added to exponents (-LSE, as a power of 2), then delta. Where
     there is no query, or one that saw no key, they are -inf and 0, so that its probabilities are 0.
     """
-    queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16), Tile("B", "Hq", "Sq", f32)
+    queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
 
     @kernel(
         in_specs=(queries, queries, sums, sums),

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from tools.sass_loops import main_loop
 
+from pyptx_dsl.errors import AlignmentError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -287,6 +289,30 @@ def test_a_grid_holds_more_batches_than_its_z_would() -> None:
     ):
         special, _ = specialized(kernel.declaration, {**sizes, **more})
         assert special.grid == (blocks * 70_000, 1, 1)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_arrays_between_vectors_of_16_bytes_are_refused(which: int) -> None:
+    q, _, _, dout, dsums = Sizes(64, 1, 8, 8, 1, 1).inputs()
+    arrays = [q, dout, dsums, dsums]
+    shifted = np.empty(q.size + 1, q.dtype)[1:].reshape(q.shape)
+    shifted[...] = q
+    arrays[which] = shifted
+    with pytest.raises(AlignmentError, match="not a multiple of 16 bytes"):
+        backward().PREPARE[64](*arrays, T=2)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's, while it compiles
+def test_torch_compiles_the_entry_that_chooses() -> None:
+    import torch
+
+    draws = torch.Generator().manual_seed(8)
+    q, k, v = (torch.randn((1, length, 1, 64), generator=draws).bfloat16() for length in (70, 600, 600))
+    attend = forward().flash_attention
+    compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
+    for one, other in zip(compiled(q, k, v), attend(q, k, v, splits=8), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
