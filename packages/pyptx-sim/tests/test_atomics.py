@@ -149,6 +149,86 @@ def test_a_global_float_sum_flushes_subnormals_and_a_shared_one_keeps_them() -> 
     assert out.tolist() == [0, 32 * 16]
 
 
+def test_a_generic_float_sum_flushes_where_its_address_is_global() -> None:
+    body = """
+    .shared .align 4 .b8 s[4];
+    setp.eq.u32 %p1, %r0, 0;
+    @%p1 st.shared.u32 [s], 0;
+    bar.sync 0;
+    mov.u64 %rd2, s;
+    cvta.shared.u64 %rd2, %rd2;
+    @%p1 mov.b64 %rd2, %rd0;
+    mov.b32 %f1, 0x00000010;
+    red.add.f32 [%rd2], %f1;
+    bar.sync 0;
+    ld.shared.u32 %r1, [s];
+    @%p1 st.global.u32 [%rd0+4], %r1;
+    """
+    out = np.zeros(2, np.uint32)
+    assert execute(body, out).findings == ()
+    assert out.tolist() == [0, 31 * 16]
+
+
+# Old value, operand, minimum, maximum, sum: -0 lies below +0, a NaN gives way to a number, and a result is canonical.
+HALVES = {
+    "f16": [
+        (0x8000, 0x0000, 0x8000, 0x0000, 0x0000),
+        (0x0000, 0x8000, 0x8000, 0x0000, 0x0000),
+        (0x7E01, 0x3C00, 0x3C00, 0x3C00, 0x7FFF),
+        (0x3C00, 0xFE01, 0x3C00, 0x3C00, 0x7FFF),
+        (0x7E01, 0xFE02, 0x7FFF, 0x7FFF, 0x7FFF),
+        (0x7C00, 0xFC00, 0xFC00, 0x7C00, 0x7FFF),
+        (0x0001, 0x8003, 0x8003, 0x0001, 0x8002),
+        (0x7BFF, 0x7BFF, 0x7BFF, 0x7BFF, 0x7C00),
+    ],
+    "bf16": [
+        (0x8000, 0x0000, 0x8000, 0x0000, 0x0000),
+        (0x0000, 0x8000, 0x8000, 0x0000, 0x0000),
+        (0x7FC1, 0x3F80, 0x3F80, 0x3F80, 0x7FFF),
+        (0x3F80, 0xFF81, 0x3F80, 0x3F80, 0x7FFF),
+        (0x7FC1, 0xFFC2, 0x7FFF, 0x7FFF, 0x7FFF),
+        (0x7F80, 0xFF80, 0xFF80, 0x7F80, 0x7FFF),
+        (0x0001, 0x8003, 0x8003, 0x0001, 0x8002),
+        (0x7F7F, 0x7F7F, 0x7F7F, 0x7F7F, 0x7F80),
+    ],
+}
+
+
+@pytest.mark.parametrize("operation", ["min", "max", "add"])
+@pytest.mark.parametrize("element", HALVES)
+def test_halves_meet_as_the_instructions_of_registers_have_it(element: str, operation: str) -> None:
+    rows = HALVES[element]
+    memory = np.array([row[0] for row in rows], np.uint16)
+    operands = np.array([row[1] for row in rows], np.uint16)
+    body = f"""
+    ld.param.u64 %rd2, [memory]; ld.param.u64 %rd3, [operands];
+    mul.wide.u32 %rd4, %r0, 4; add.u64 %rd2, %rd2, %rd4; add.u64 %rd3, %rd3, %rd4;
+    ld.global.v2.b16 {{%h0, %h1}}, [%rd3];
+    red.global.{operation}.noftz.v2.{element} [%rd2], {{%h0, %h1}};
+    """
+    parameters = ".param .u64 out, .param .u64 memory, .param .u64 operands"
+    assert execute(body, np.zeros(4, np.uint32), memory, operands, block=4, parameters=parameters).findings == ()
+    column = {"min": 2, "max": 3, "add": 4}[operation]
+    assert [hex(bits) for bits in memory.tolist()] == [hex(row[column]) for row in rows]
+
+
+@pytest.mark.parametrize("lanes", [1, 96])
+def test_a_float_sum_that_is_no_number_is_the_canonical_one(lanes: int) -> None:
+    body = "mov.b32 %f1, 0xFFC01234; red.global.add.f32 [%rd0], %f1; red.shared.add.f32 [s], %f1; bar.sync 0;"
+    start = ".shared .align 4 .b8 s[4]; setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [s], 0; bar.sync 0;"
+    out = np.zeros(2, np.uint32)
+    finish = "ld.shared.u32 %r1, [s]; @%p1 st.global.u32 [%rd0+4], %r1;"
+    assert execute(start + body + finish, out, block=lanes).findings == ()
+    assert [hex(bits) for bits in out.tolist()] == ["0x7fffffff"] * 2
+
+
+def test_an_atomic_operation_on_local_memory_is_a_fault() -> None:
+    body = ".local .align 4 .b8 l[4]; mov.u64 %rd2, l; cvta.local.u64 %rd2, %rd2; red.add.u32 [%rd2], 1;"
+    (finding,) = execute(body, np.zeros(1, np.uint32)).findings
+    assert finding.rule == "out-of-bounds"
+    assert "local" in finding.message
+
+
 def test_packed_halves_add_element_by_element() -> None:
     body = """
     mov.b32 %r1, 0x40003C00; red.global.add.noftz.f16x2 [%rd0], %r1;

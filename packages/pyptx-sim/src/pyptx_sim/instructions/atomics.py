@@ -9,8 +9,9 @@ import numpy as np
 from pyptx_ir.syntax.operands import Sink
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.transfers import scope_of
-from pyptx_sim.machine.access import Access
-from pyptx_sim.machine.atomics import BF16_UPDATES, FLOAT_UPDATES, GLOBAL_F32_ADD, UPDATES, apply
+from pyptx_sim.machine.access import Access, fault
+from pyptx_sim.machine.atomics import FLOAT_UPDATES, GLOBAL_F32_ADD, UPDATES, apply
+from pyptx_sim.machine.lanes import pick
 from pyptx_sim.types import B128, dtype_of, is_type
 
 if TYPE_CHECKING:
@@ -26,18 +27,17 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 _PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
+# Manual, "atom": where the address of an atomic operation may lie.
+_SPACES = ("global", "shared")
 _RELEASING = frozenset({"release", "acq_rel"})
 _ACQUIRING = frozenset({"acquire", "acq_rel"})
 
 
 def update_of(name: str, element: str, space: str) -> Update | None:
     """Return how an atomic operation combines elements of a type; None if there is no such operation."""
-    if element == "bf16":
-        return BF16_UPDATES.get(name) or UPDATES.get(name)
     if element == "f32" and name == "add" and space == "global":
         return GLOBAL_F32_ADD
-    floats = FLOAT_UPDATES.get(name) if element in {"f16", "f32", "f64"} else None
-    return floats or UPDATES.get(name)
+    return FLOAT_UPDATES.get(element, {}).get(name) or UPDATES.get(name)
 
 
 def compile_atomic(operands: Operands) -> Step:
@@ -47,8 +47,8 @@ def compile_atomic(operands: Operands) -> Step:
     ptx_type = next((word for word in reversed(opcode) if is_type(word)), "")
     space = space_of(opcode)
     element = _PACKED.get(ptx_type, ptx_type)
-    update = update_of(name, element, space)
-    if update is None or not ptx_type:
+    updates = {each: update_of(name, element, "shared" if "noftz" in opcode else each) for each in _SPACES}
+    if updates["global"] is None or not ptx_type:
         operands.fail("no such atomic operation")
     returns = opcode[0] == "atom"
     destination = operands.operands[0] if returns else Sink()
@@ -61,13 +61,17 @@ def compile_atomic(operands: Operands) -> Step:
     access = Access("atomic", dtype.itemsize * count, strong=True)
     find = target(operands, address, space)
     fences = _fences(opcode)
-    run = _Atomic(update, dtype, dtype_of(element), readers, second, access)
+    run = _Atomic(dtype, dtype_of(element), readers, second, access)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if fences[0]:
             wave.machine.observers.fence(lanes.active_rows(), fences[0], wave.pc)
         for memory, part, addresses in find(wave, lanes):
-            old = run(wave, part, memory, addresses)
+            update = updates.get(memory.space)
+            if update is None:
+                _report_place(wave, part, memory, addresses)
+                continue
+            old = run(wave, part, memory, addresses, update)
             for write, value in zip(writers, old, strict=False):
                 write(wave, part, value)
         if fences[1]:
@@ -83,20 +87,25 @@ def _fences(opcode: tuple[str, ...]) -> tuple[str, str]:
     return before, scope if not _ACQUIRING.isdisjoint(opcode) else ""
 
 
+def _report_place(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> None:
+    address = int(pick(addresses, *lanes.active)[0])
+    what = f"an atomic operation on {memory.space} memory at {memory.describe(address)}"
+    fault(wave, "out-of-bounds", what, "atomic operations are for global and shared memory", lanes.count)
+
+
 class _Atomic:
     """One atomic instruction: `dtype` is that of a register, `element` that of what is updated at once."""
 
     def __init__(
-        self, update: Update, dtype: DType, element: DType, readers: list[Reader], second: Reader | None, access: Access
+        self, dtype: DType, element: DType, readers: list[Reader], second: Reader | None, access: Access
     ) -> None:
-        self._update = update
         self._dtype = dtype
         self._element = element
         self._readers = readers
         self._second = second
         self._access = access
 
-    def __call__(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> list[Array]:
+    def __call__(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: Array, update: Update) -> list[Array]:
         """Return the old values, one array for each register."""
         everywhere = np.broadcast_to(addresses, (lanes.height, 32))
         places = self._access.places(wave, lanes, memory, everywhere)
@@ -110,7 +119,7 @@ class _Atomic:
         parts = len(self._readers) * (self._dtype.itemsize // self._element.itemsize)
         size = self._element.itemsize
         offsets = (places.offsets.reshape(-1, 1) + np.arange(0, parts * size, size)).reshape(-1)
-        old = self._apply(wave, memory, offsets // size, first, second)
+        old = self._apply(wave, memory, offsets // size, (first, second), update)
         memory.arena.mark(places.offsets, self._access.size)
         registers = old.reshape(-1, parts).view(self._dtype)
         return [
@@ -124,12 +133,12 @@ class _Atomic:
         values = [np.broadcast_to(places.pick(read(wave, lanes)), shape).reshape(-1) for read in readers]
         return np.ascontiguousarray(np.stack(values, axis=-1)).view(self._element).reshape(-1)
 
-    def _apply(self, wave: Wave, memory: Memory, index: Array, first: Array, second: Array) -> Array:
+    def _apply(self, wave: Wave, memory: Memory, index: Array, sources: tuple[Array, Array], update: Update) -> Array:
         words = memory.arena.data.view(self._element)
         if self._element == B128:
-            return _one_by_one(wave, words, index, first, second, swaps=self._second is None)
+            return _one_by_one(wave, words, index, *sources, swaps=self._second is None)
         before = words[index] if wave.watching else None
-        old = apply(words, index, self._update, first, second)
+        old = apply(words, index, update, *sources)
         if before is None or before.tobytes() != words[index].tobytes():
             wave.version += 1
         return old

@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from pyptx_sim.operation import Array
+from pyptx_sim.semantics.numerics.extremes import Extreme
+from pyptx_sim.semantics.numerics.formats import HALVES
+from pyptx_sim.semantics.numerics.nan import canonical
+from pyptx_sim.semantics.numerics.subnormals import flushed
+
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.operation import Array
+    from pyptx_sim.semantics.numerics.formats import Half
 
 # (old, operand, second operand) → new, all arrays of one dtype.
-Combine: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
+Combine: TypeAlias = Callable[[Array, Array, Array], Array]
 
 # Lanes at one address are combined round by round up to this many; more are worth a loop over addresses.
 _ROUNDS = 64
@@ -24,10 +30,14 @@ _ROUNDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An atomic operation: `combine` for lanes at distinct addresses, `ufunc` where one does a whole series."""
+    """An atomic operation: `combine` for lanes at distinct addresses, `ufunc` where one does a whole series.
+
+    `finish` makes of what `ufunc` returns what `combine` does.
+    """
 
     combine: Combine
     ufunc: np.ufunc | None = None
+    finish: Callable[[Array], Array] | None = None
 
 
 def _from_ufunc(ufunc: np.ufunc) -> Update:
@@ -45,33 +55,21 @@ def _decrement(old: Array, bound: Array, _: Array) -> Array:
     return np.asarray(np.where((old == 0) | (old > bound), bound, old - 1), old.dtype)
 
 
-def _add_bf16(old: Array, value: Array, _: Array) -> Array:
-    total: Array = _widen_bf16(old) + _widen_bf16(value)
-    bits = total.view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    return np.where(np.isnan(total), np.uint16(0x7FFF), rounded.astype(np.uint16))
+def _in_half(half: Half, core: Callable[..., Array]) -> Update:
+    """Return the update that computes with widened values and rounds once."""
 
-
-def _widen_bf16(bits: Array) -> Array:
-    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-
-
-def _pick_bf16(choose: np.ufunc) -> Update:
     def combine(old: Array, value: Array, _: Array) -> Array:
-        chosen = cast("Array", choose(_widen_bf16(old), _widen_bf16(value)))
-        return (chosen.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        return half.narrow(core(half.widen(old), half.widen(value)))
 
     return Update(combine)
 
 
-def flush_subnormals(values: Array) -> Array:
-    """Return float32 values with subnormals made zeros of their sign."""
-    tiny = np.abs(values) < np.finfo(np.float32).tiny
-    return np.where(tiny, np.copysign(np.float32(0), values), values) if tiny.any() else values
+def _add_f32(old: Array, value: Array, _: Array) -> Array:
+    return canonical(np.asarray(old + value))
 
 
 def _add_flushing(old: Array, value: Array, _: Array) -> Array:
-    return flush_subnormals(flush_subnormals(old) + flush_subnormals(value))
+    return canonical(flushed(flushed(old) + flushed(value)))
 
 
 UPDATES: dict[str, Update] = {
@@ -86,8 +84,16 @@ UPDATES: dict[str, Update] = {
     "exch": Update(lambda _, value, __: value),
     "cas": Update(lambda old, compare, value: np.where(old == compare, value, old)),
 }
-FLOAT_UPDATES: dict[str, Update] = {"min": _from_ufunc(np.fmin), "max": _from_ufunc(np.fmax)}
-BF16_UPDATES: dict[str, Update] = {"add": Update(_add_bf16), "min": _pick_bf16(np.fmin), "max": _pick_bf16(np.fmax)}
+_OF_HALVES: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "min": Extreme(largest=False),
+    "max": Extreme(largest=True),
+}
+# What floats do otherwise than integers, by type; NaN results are canonical.
+FLOAT_UPDATES: dict[str, dict[str, Update]] = {
+    "f32": {"add": Update(_add_f32, np.add, canonical)},
+    **{name: {op: _in_half(half, core) for op, core in _OF_HALVES.items()} for name, half in HALVES.items()},
+}
 # Manual, "atom": add.f32 on global memory flushes subnormal inputs and results.
 GLOBAL_F32_ADD = Update(_add_flushing)
 
@@ -105,13 +111,13 @@ def apply(memory: Array, index: IntArray, update: Update, value: Array, second: 
     starts = np.flatnonzero(leads)
     sizes = np.diff(np.append(starts, len(index)))
     if update.ufunc is not None and sizes.max() > _ROUNDS:
-        return _by_address(memory, index, order, starts, update.ufunc, value)
+        return _by_address(memory, index, order, starts, update, value)
     rank = np.arange(len(index)) - np.repeat(starts, sizes)
     return _by_rounds(memory, index, order[np.argsort(rank, kind="stable")], np.bincount(rank), update, value, second)
 
 
 def _by_address(
-    memory: Array, index: IntArray, order: IntArray, starts: IntArray, ufunc: np.ufunc, value: Array
+    memory: Array, index: IntArray, order: IntArray, starts: IntArray, update: Update, value: Array
 ) -> Array:
     """Run the series of each address in one go."""
     old = np.empty(len(index), memory.dtype)
@@ -120,7 +126,8 @@ def _by_address(
         chain: Any = np.empty(len(series) + 1, memory.dtype)
         chain[0] = memory[at]
         chain[1:] = value[series]
-        chain = ufunc.accumulate(chain, dtype=memory.dtype)
+        chain = cast("np.ufunc", update.ufunc).accumulate(chain, dtype=memory.dtype)
+        chain = update.finish(chain) if update.finish else chain
         old[series] = chain[:-1]
         memory[at] = chain[-1]
     return old

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.atomics import flush_subnormals
 from pyptx_sim.machine.tensor_maps import FILLS, Record, unpack
+from pyptx_sim.semantics.numerics.subnormals import flushed
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
@@ -94,7 +94,7 @@ class Descriptor:
         (sm90_mma_tma_gmma).
         """
         if self.map.type.endswith(".ftz"):
-            bits = flush_subnormals(bits.view(np.float32)).view(np.uint32)
+            bits = flushed(bits.view(np.float32)).view(np.uint32)
         if not self.map.type.startswith("tf32"):
             return bits
         finite = (bits & np.uint32(0x7F800000)) != np.uint32(0x7F800000)
