@@ -37,12 +37,19 @@ def narrows(target, source):
     return ref.width(target) < ref.width(source) or {target, source} == {"f16", "bf16"}
 
 
+def modes_of(target, source):
+    """Return the roundings that an instruction may name; ptxas takes none between the halves for the nearest."""
+    if not narrows(target, source):
+        return ("",)
+    return ("", *MODES) if ref.width(target) == ref.width(source) else MODES
+
+
 def float_cases():
     for source in FLOATS:
         for target in FLOATS:
             if source == target:
                 continue
-            for mode in MODES if narrows(target, source) else ("",):
+            for mode in modes_of(target, source):
                 yield f"cvt{'.' * bool(mode)}{mode}.{target}.{source}", source, target, mode or "rn"
 
 

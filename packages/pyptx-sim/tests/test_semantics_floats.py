@@ -8,6 +8,7 @@ import math
 import random
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -130,6 +131,26 @@ def packed_columns(packed, arity, count=300):
 @pytest.mark.parametrize(("opcode", "arity", "reference", "packed"), PACKED_CASES, ids=[c[0] for c in PACKED_CASES])
 def test_a_packed_instruction_works_on_each_element(opcode, arity, reference, packed):
     ref.check(spelt(opcode, arity), reference, packed_columns(packed, arity))
+
+
+OUT_OF_BOUNDS = 0x7FF7  # what tensor copies fill floats up with
+
+
+@pytest.mark.parametrize("relu", ["", ".relu"])
+@pytest.mark.parametrize("packed", ["f16x2", "bf16x2"])
+def test_a_product_with_a_factor_out_of_bounds_is_zero(packed, relu):
+    kind, size = PACKED[packed]
+    inside = ieee("fma", kind, relu=bool(relu))
+
+    def reference(a, b, c):
+        return 0 if OUT_OF_BOUNDS in (a, b) else inside(a, b, c)
+
+    columns = ref.float_columns(kind, 3, 200)
+    for place, column in enumerate(columns):
+        column[place::5] = [OUT_OF_BOUNDS] * len(column[place::5])
+    ref.check(f"fma.rn.oob{relu}.{kind} %d, %a, %b, %c;", reference, columns)
+    pairs = [[ref.pack(pair, size) for pair in pairwise(c)] for c in columns]
+    ref.check(f"fma.rn.oob{relu}.{packed} %d, %a, %b, %c;", in_pairs(reference, size), pairs)
 
 
 def test_a_packed_register_broadcasts_against_uniform_ones():
@@ -435,6 +456,8 @@ def test_a_packed_comparison_gives_one_truth_per_half(packed, operator):
     c = [i % 2 == 0 for i in range(len(a))]
     both = lambda x, y: tuple(truth(*row) for row in zip(ref.halves(x), ref.halves(y), strict=True))
     ref.check(f"setp.{operator}.{packed} %p|%q, %a, %b;", both, [a, b])
+    (lower, _) = ref.run(f"setp.{operator}.{packed} %p, %a, %b;", a, b)
+    assert lower == [both(x, y)[0] for x, y in zip(a, b, strict=True)]
     ref.check(
         f"setp.{operator}.or.{packed} %p|%q, %a, %b, %c;", lambda x, y, z: tuple(t or z for t in both(x, y)), [a, b, c]
     )

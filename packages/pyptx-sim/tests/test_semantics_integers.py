@@ -110,6 +110,16 @@ def bmsk(mode):
     return mask
 
 
+def clmad(mode):
+    def multiply_add(a, b, c):
+        product = 0
+        for place in range(64):
+            product ^= (a << place) * (b >> place & 1)
+        return (product >> 64 if mode == "hi" else product & (2**64 - 1)) ^ c
+
+    return multiply_add
+
+
 def funnel(direction, mode):
     def shift(a, b, c):
         count, pair = min(c, 32) if mode == "clamp" else c & 31, b << 32 | a
@@ -264,6 +274,8 @@ def bit_cases():
         yield three(f"bfind.{k}", bfind(k, shift=False), (k,))
         yield three(f"bfind.shiftamt.{k}", bfind(k, shift=True), (k,))
         yield three(f"bfe.{k}", bfe(k), (k, "u32", "u32"))
+    for mode in ("lo", "hi"):
+        yield three(f"clmad.{mode}.u64", clmad(mode), ("u64",) * 3)
     for mode in ("clamp", "wrap"):
         yield three(f"bmsk.{mode}.b32", bmsk(mode), ("b32", "b32"))
         for k in ("u32", "s32"):

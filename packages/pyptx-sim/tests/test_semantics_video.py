@@ -72,7 +72,7 @@ def check_scalar(prefix, suffix, core, kinds, variant, seed):
     """Check one spelling: `core(a, b)` on the extracted parts, then the last stages."""
     result_kind, a_kind, b_kind = kinds
     sat, op2, chosen, a_part, b_part = variant
-    third = bool(op2 or chosen)
+    third = bool(op2 or chosen) or seed % 2  # without a use for it, a third source is ignored
     opcode = f"{prefix}{'.sat' * sat}{suffix}{dotted(op2)}"
     text = f"{opcode} %d{dotted(chosen)}, %a{dotted(a_part)}, %b{dotted(b_part)}{', %c' * third};"
 

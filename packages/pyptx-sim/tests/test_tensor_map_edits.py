@@ -190,6 +190,8 @@ def test_a_map_is_edited_while_a_copy_reads_it(wait: str, rules: set[str]) -> No
     [
         (edit("box_dim", "0, 6"), "tensor-map"),
         (edit("global_stride", "0, 40", "b64"), "tensor-map"),
+        (edit("global_stride", "0, 0x10000000000", "b64"), "tensor-map"),
+        (edit("global_dim", "0, 0"), "tensor-map"),
         (edit("element_stride", "0, 3"), "tensor-map"),
         (edit("swizzle_mode", "3"), "tensor-map"),
         (edit("global_dim", "1, 900"), "out-of-bounds"),
@@ -201,6 +203,43 @@ def test_a_map_that_no_longer_holds_is_a_finding_where_it_is_used(body: str, rul
     text = body + RELEASE + ACQUIRE + FILLED + store + COMMIT + WAIT.format("")
     _, findings = run(text, x, y, (8, 8), 256)
     assert [found for found, _ in findings] == [rule]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "kind"),
+    [
+        ("rank", "0xFFFFFFFF", "b32"),
+        ("rank", "300", "b32"),
+        ("global_address", "0x8000000000000000", "b64"),
+        ("global_address", "-16", "b64"),
+        ("global_stride", "0, -16", "b64"),
+        ("global_dim", "0, 0xFFFFFFFF", "b32"),
+        ("box_dim", "1, 0xFFFFFFFF", "b32"),
+        ("element_stride", "1, 0xFFFFFFFF", "b32"),
+    ],
+)
+def test_any_value_can_be_put_into_a_field_and_is_judged_where_the_map_is_used(
+    field: str, value: str, kind: str
+) -> None:
+    x, y = arrays()
+    text = edit(field, value, kind) + RELEASE + ACQUIRE + FILLED + STORE + COMMIT + WAIT.format("")
+    _, findings = run(text, x, y, (8, 8), 256)
+    assert [rule for rule, _ in findings] == ([] if field == "global_dim" else [rules_of(field)])
+
+
+def rules_of(field: str) -> str:
+    return "out-of-bounds" if field == "global_address" else "tensor-map"
+
+
+def test_a_map_among_the_parameters_cannot_be_edited() -> None:
+    x, _ = arrays()
+    described = TensorMap("u32", x.shape, x.strides, (8, 8), (1, 1))
+    body = "mov.b64 %rd2, m; cvta.param.u64 %rd2, %rd2;\nsetp.eq.u32 %p0, %r0, 0;\n"
+    body += edit("rank", "1").replace(".global.", ".")
+    parameters = ".param .u64 out, .param .align 64 .b8 m[128]"
+    (finding,) = execute(body, np.zeros(1, np.uint32), Mapped(x, described), parameters=parameters).findings
+    assert finding.rule == "tensor-map"
+    assert "param memory" in finding.message
 
 
 def test_replacing_a_field_of_no_map_is_a_finding() -> None:

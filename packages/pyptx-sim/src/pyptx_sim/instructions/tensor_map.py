@@ -31,7 +31,11 @@ _WRITE = Access("write", SIZE, alignment=ALIGNMENT)
 # The fields that have a number for each dimension, and the dimension of the first one.
 _LISTS = {"box_dim": ("box", 0), "global_dim": ("extents", 0), "element_stride": ("steps", 0),
           "global_stride": ("strides", 1)}  # fmt: skip
-_MOST_STEP = 0xFFFF  # what the record holds; eight is what a sound map has
+# What the record holds; a sound map has five dimensions at most, and steps up to eight.
+_MOST_DIMENSIONS, _MOST_STEP = 0xFF, 0xFFFF
+_MASK64 = (1 << 64) - 1
+# Manual: "tensormap.replace": where the map may lie.
+_SPACES = frozenset({"global", "shared"})
 # The fields that take one of a few modes, and how many of them the simulator knows.
 _MODES = {"elemtype": ("element", 13), "interleave_layout": ("interleave", 3), "swizzle_mode": ("swizzle", 4),
           "swizzle_atomicity": ("atom", 4), "fill_mode": ("fill", 2)}  # fmt: skip
@@ -56,6 +60,10 @@ def _compile_replace(operands: Operands) -> Step:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):
+            if memory.space not in _SPACES:
+                where = f"a field of a tensor map in {memory.space} memory is replaced"
+                wave.mbarriers.misuse("tensor-map", where, wave.pc, "copy the map to global or shared memory first")
+                continue
             threads = threads_at(wave, part, memory, addresses, _WRITE)
             if threads is None:
                 continue
@@ -86,15 +94,16 @@ def _edited(record: Record, field: str, ordinal: int, value: int) -> Record:
     """Return a map with another value in a field, as `tensormap.replace` numbers fields and values."""
     values = {each.name: getattr(record, each.name) for each in fields(record)}
     if field == "global_address":
-        values["address"] = value - GLOBAL_WINDOW
+        relative = (value - GLOBAL_WINDOW) & _MASK64
+        values["address"] = relative - (relative >> 63 << 64)
     elif field == "rank":
-        values["rank"] = value + 1
+        values["rank"] = min(value + 1, _MOST_DIMENSIONS)
     elif field in _MODES:
         values[_MODES[field][0]] = value
     else:
         name, first = _LISTS[field]
         numbers = list(values[name])
-        numbers[ordinal + first] = min(value, _MOST_STEP) if name == "steps" else value
+        numbers[ordinal + first] = min(value, _MOST_STEP) if name == "steps" else value & _MASK64
         values[name] = tuple(numbers)
     return Record(**values)
 

@@ -69,7 +69,7 @@ def _product(operands: Operands, product: WarpgroupProduct, watched: Mapping[int
     a_registers = () if product.a is None else tuple(operands.read(each, "b32") for each in operands.elements(given[1]))
     read_a = _descriptors(operands, given[1], product, plan.a) if product.a is None else None
     read_b = _descriptors(operands, given[2], product, plan.b)
-    read_metadata = None if product.selector is None else operands.read(given[3], "b32")
+    read_metadata = None if product.selector is None else operands.read(operands.elements(given[3])[0], "b32")
     read_scale = operands.read(given[product.scale], "pred")
     order = _ordering(operands, product, slots, watched) if operands.checked else None
 

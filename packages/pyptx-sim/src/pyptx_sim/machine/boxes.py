@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.machine.tensor_maps import FILLS, Record, unpack
+from pyptx_sim.semantics.numerics.nan import OUT_OF_BOUNDS
 from pyptx_sim.semantics.numerics.subnormals import flushed
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
 _CHUNK = 16  # bytes that every other swizzle leaves together
 _SMALLER = ("128B_atom_32B_flip_8B",)
 _PERIOD = 1024  # bytes: every swizzle repeats within it
-# What fills up floats, twice in a word: read off an H100 in a public comparison of a model with the device, which
-# compared bytes; the manual gives the special NaN no value.
-_NAN = b"\xf7\x7f"
+_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # what fills up floats, twice in a word
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ _SPATIAL = 3
 _MOST_CHANNELS = 256
 _MOST_PIXELS = 1024
 _MOST_STEP = 8
+_STRIDES_END = 1 << 40
 # Magic; seven modes; address; extents, strides, box and element strides; two corners; channels and pixels.
 _LAYOUT = struct.Struct(f"<4s7Bq{_RANKS}I{_RANKS}Q{_RANKS}I{_RANKS}H{_SPATIAL}h{_SPATIAL}h2H")
 _GROUPS = (_RANKS, _RANKS, _RANKS, _RANKS, _SPATIAL, _SPATIAL, 1, 1)
@@ -114,7 +115,10 @@ class Record:
         yield not least <= self.rank <= _RANKS, f"rank {self.rank}", f"it must be from {least} to {_RANKS}"
         unit = 32 if self.interleave == INTERLEAVES.index("32B") else 16
         strides, steps = self.strides[1 : self.rank], self.steps[: self.rank]
-        yield any(step % unit for step in strides), f"strides {strides[::-1]}", f"multiples of {unit} bytes"
+        extents = self.extents[: self.rank]
+        yield not all(extents), f"shape {extents[::-1]}", "no dimension may be empty"
+        wrong = any(step % unit or step >= _STRIDES_END for step in strides)
+        yield wrong, f"strides {strides[::-1]}", f"multiples of {unit} bytes below 2^40"
         yield self.address % unit != 0, f"address {self.address:#x}", f"it must be a multiple of {unit}"
         wrong = not all(1 <= step <= _MOST_STEP for step in steps) or steps[0] != 1
         yield wrong, f"element strides {steps[::-1]}", f"1 for the innermost dimension, at most {_MOST_STEP} for others"

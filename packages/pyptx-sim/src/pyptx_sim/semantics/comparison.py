@@ -115,13 +115,12 @@ def _set_predicate(match: Match) -> Operation:
     compare, combined = _comparison(match, kind), _check_shape(match)
     sources = (kind, kind, "pred") if combined else (kind, kind)
     combine = _BOOLEAN.get(match["bool"])
-    if not isinstance(match.operands[0], Pair):
-        if kind in PACKED_HALVES:
-            raise match.refuse("a packed comparison needs two destinations, p|q")
+    if not isinstance(match.operands[0], Pair) and kind not in PACKED_HALVES:
         if combine is None:
             return Operation(("pred",), sources, compare)
         return ternary("pred", (kind, kind, "pred"), lambda a, b, c: combine(compare(a, b), c))
 
+    # A packed comparison with one destination compares the lower halves: so ptxas has it (HSETP2 of .H0_H0).
     def compute(a: Array, b: Array, *third: Array) -> tuple[Array, Array]:
         truth = compare(a, b)
         first, second = (truth[..., 0], truth[..., 1]) if kind in PACKED_HALVES else (truth, ~truth)

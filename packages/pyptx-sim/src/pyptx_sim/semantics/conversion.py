@@ -85,8 +85,7 @@ def _float_to_integer(match: Match) -> Operation:
 def _floats(match: Match) -> Operation:
     match.expect_operands(2)
     source, target, mode = match["atype"], match["dtype"], match["frnd"]
-    narrower = _BITS[target] < _BITS[source] or {source, target} == {"f16", "bf16"}
-    if narrower and not mode:
+    if _BITS[target] < _BITS[source] and not mode:
         raise match.refuse("a conversion that loses digits names a rounding")
     if mode and source == target:
         raise match.refuse("nothing is rounded")

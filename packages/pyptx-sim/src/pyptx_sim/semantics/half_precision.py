@@ -17,6 +17,7 @@ from pyptx_sim.semantics.numerics import approximate
 from pyptx_sim.semantics.numerics.clamping import rectified, saturated
 from pyptx_sim.semantics.numerics.extremes import Extreme
 from pyptx_sim.semantics.numerics.formats import HALVES, PACKED_HALVES, Half
+from pyptx_sim.semantics.numerics.nan import OUT_OF_BOUNDS
 from pyptx_sim.semantics.numerics.packed import elementwise
 from pyptx_sim.semantics.numerics.rounding import F32, F64, narrowed_to_odd, sum_to_odd
 from pyptx_sim.semantics.numerics.subnormals import has_subnormal
@@ -68,8 +69,20 @@ def _operation(match: Match, core: Core, arity: int) -> Operation:
         result = half.narrow(values)
         return half.flushed_result(result, values) if ftz else result
 
-    function = elementwise(compute, half.element, _REGISTER) if kind in PACKED_HALVES else compute
+    element = _zero_out_of_bounds(compute) if "oob" in match else compute
+    function = elementwise(element, half.element, _REGISTER) if kind in PACKED_HALVES else element
     return Operation((kind,), (kind,) * arity, function)
+
+
+def _zero_out_of_bounds(fused: Core) -> Core:
+    """Return `fused` with +0 where a factor is the special NaN that tensor copies put out of bounds."""
+
+    def compute(a: Array, b: Array, c: Array) -> Array:
+        outside = (a.view(np.uint16) == OUT_OF_BOUNDS) | (b.view(np.uint16) == OUT_OF_BOUNDS)
+        result = fused(a, b, c)
+        return np.where(outside, np.uint16(0), result.view(np.uint16)).view(result.dtype)
+
+    return compute
 
 
 def _plain(core: Core, arity: int) -> Bind:
@@ -101,6 +114,7 @@ FORMS = (
     form("fma.rnd{.ftz}{.sat}.type", _fused, rnd=_RN, type=_F16),
     form("fma.rnd{.ftz}.relu.type", _fused, rnd=_RN, type=_F16),
     form("fma.rnd{.relu}.type", _fused, rnd=_RN, type=_BF16),
+    form("fma.rnd.oob{.relu}.type", _fused, rnd=_RN, type=(*_F16, *_BF16)),
     form("neg{.ftz}.type", _plain(np.negative, 1), type=_F16),
     form("neg.type", _plain(np.negative, 1), type=_BF16),
     form("abs{.ftz}.type", _plain(np.abs, 1), type=_F16),

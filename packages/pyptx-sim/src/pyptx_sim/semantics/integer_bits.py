@@ -1,4 +1,4 @@
-"""Bit counts, searches and fields. Manual: "Integer Arithmetic Instructions" (9.7.1.14 to 9.7.1.22)."""
+"""Bit counts, searches, fields and products without carries. Manual: "Integer Arithmetic Instructions" (9.7.1)."""
 
 from __future__ import annotations
 
@@ -149,6 +149,21 @@ def _mask(match: Match) -> Operation:
     return Operation(("b32",), ("b32", "b32"), compute)
 
 
+def _carryless_multiply_add(match: Match) -> Operation:
+    """Bind clmad: half of a product of polynomials over GF(2), to which `c` is added without carries too."""
+    match.expect_operands(4)
+    high = match["mode"] == "hi"
+
+    def compute(a: Array, b: Array, c: Array) -> Array:
+        total = np.zeros_like(a) ^ c
+        for place in range(64):
+            part = a >> U64(64 - place) if high else a << U64(place)  # NumPy clears what is shifted by all 64 bits
+            total = total ^ np.where((b >> U64(place)) & U64(1), part, U64(0))
+        return total
+
+    return ternary("u64", ("u64", "u64", "u64"), compute)
+
+
 _BITS = ("b32", "b64")
 _FIELDS = ("u32", "u64", "s32", "s64")
 
@@ -161,5 +176,6 @@ FORMS = (
     form("bfe.type", _extract, type=_FIELDS),
     form("bfi.type", _insert, type=_BITS),
     form("szext.mode.type", _extend, mode=("clamp", "wrap"), type=("u32", "s32")),
+    form("clmad.mode.u64", _carryless_multiply_add, mode=("lo", "hi")),
     form("bmsk.mode.b32", _mask, mode=("clamp", "wrap")),
 )

@@ -86,8 +86,8 @@ def _finish(match: Match, ptx_type: str) -> Callable[..., Array]:
     third = _element(ptx_type, 4)
     if chosen and (second or len(match.operands) != 4):
         raise match.refuse("a merge takes a third source, and no second operation")
-    if not chosen and (second is None) != (len(match.operands) == 3):
-        raise match.refuse("a third source needs a second operation or a merge")
+    if second is not None and len(match.operands) != 4:
+        raise match.refuse("a second operation takes a third source")
     shift = _U32(8 * size * int(chosen[1])) if chosen else _U32(0)
     field = _U32(((1 << (8 * size)) - 1) << int(shift))
 
