@@ -52,6 +52,7 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "tests/mutations",
     "packages/pyptx-arch-hopper/tests",
     "packages/pyptx-sim/tests",
+    "tests/simulated",
 )
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 

@@ -323,3 +323,38 @@ def test_a_recursion_has_its_own_arguments_at_each_level(depth: int, found: int)
     """
     findings = execute(body, np.zeros(32, np.uint32), before=COUNTED).findings
     assert [finding.rule for finding in findings] == ["uninitialised-register"] * found
+
+
+WIDE = """
+.func (.param .b128 result) bump(.param .b128 given)
+{
+.reg .b128 %q<3>; .reg .b64 %d<3>;
+ld.param.b128 %q1, [given];
+mov.b128 {%d1, %d2}, %q1;
+add.u64 %d1, %d1, 1; add.u64 %d2, %d2, 2;
+mov.b128 %q2, {%d1, %d2};
+st.param.b128 [result], %q2;
+ret;
+}
+"""
+WIDE_CALL = (
+    "{ .param .b128 a; .param .b128 b; STORE call (b), bump, (a); LOAD }\nst.global.v2.u64 [%rd0], {%rd4, %rd5};"
+)
+
+
+@pytest.mark.parametrize(
+    ("store", "load", "expected"),
+    [
+        ("mov.b128 %q1, {%rd2, %rd3}; st.param.b128 [a], %q1;", "ld.param.v2.b64 {%rd4, %rd5}, [b];", [-6, 9]),
+        ("st.param.v2.b64 [a], {%rd2, %rd3};", "ld.param.b128 %q1, [b]; mov.b128 {%rd4, %rd5}, %q1;", [-6, 9]),
+        ("st.param.s64 [a], %rd2;", "ld.param.v2.b64 {%rd4, %rd5}, [b];", [-6, 1]),
+        ("st.param.b64 [a], %rd2;", "ld.param.v2.b64 {%rd4, %rd5}, [b];", [-6, 2]),
+        ("st.param.s8 [a], -7;", "ld.param.v2.b64 {%rd4, %rd5}, [b];", [-6, 1]),
+        ("mov.b128 %q1, {%rd2, %rd3}; st.param.b128 [a], %q1;", "ld.param.s16 %rd4, [b]; mov.u64 %rd5, 0;", [-6, 0]),
+    ],
+)
+def test_a_parameter_of_128_bits_may_be_passed_in_parts(store: str, load: str, expected: list[int]) -> None:
+    body = "mov.s64 %rd2, -7; mov.s64 %rd3, 7;\n" + WIDE_CALL.replace("STORE", store).replace("LOAD", load)
+    out = np.zeros(2, np.int64)
+    assert execute(body, out, block=1, before=WIDE).findings == ()
+    assert out.tolist() == expected

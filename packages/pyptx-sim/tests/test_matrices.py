@@ -308,3 +308,40 @@ def test_wmma_from_memory_to_memory(case):
             bound = {"s32": 0, "f64": size * 2.0**-48, "f32": size * 2.0**-19, "f16": size * 2.0**-10 + 2.0**-24}
             wrapped = (wanted + (1 << 31)) % (1 << 32) - (1 << 31) if types[0] == "s32" else wanted
             assert abs(number - wrapped) <= bound[types[0]], (row, column)
+
+
+def test_several_warps_store_one_matrix_at_one_address():
+    """Each warp writes the same values: no order matters, and the matrix is what one of them holds."""
+    body = """
+    cvt.rn.f32.u32 %f1, %r0;
+    LOAD
+    wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd0], {%f2, %f3, %f4, %f5, %f6, %f7, %f8, %f9};
+    """.replace(
+        "LOAD", "wmma.load.c.sync.aligned.col.m16n16k16.global.f32 {%f2, %f3, %f4, %f5, %f6, %f7, %f8, %f9}, [%rd2];"
+    )
+    matrix = np.arange(256, dtype=np.float32).reshape(16, 16)
+    out = np.zeros((16, 16), np.float32)
+    text = "ld.param.u64 %rd2, [given];" + body
+    execute(text, out, matrix, block=96, parameters=".param .u64 out, .param .u64 given", checks="none")
+    np.testing.assert_array_equal(out, matrix.T)
+
+
+@pytest.mark.parametrize("layouts", ["row.col", "row.row", "col.col", "col.row"])
+def test_warps_multiply_registers_that_they_share(layouts):
+    """What depends on the lane alone is one row of values for all warps."""
+    body = f"""
+    and.b32 %r1, %r0, 31;
+    mad.lo.u32 %r2, %r1, 0x00110013, 0x3c003800;
+    mov.u32 %r3, %laneid;
+    mad.lo.u32 %r3, %r3, 0x00170011, 0x38003c00;
+    mma.sync.aligned.m8n8k4.{layouts}.f32.f16.f16.f32
+        {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}}, {{%r3, %r3}}, {{%r3, %r2}},
+        {{0f00000000, 0f00000000, 0f00000000, 0f00000000, 0f00000000, 0f00000000, 0f00000000, 0f00000000}};
+    {" ".join(f"st.global.f32 [%rd1+{128 * 4 * i}], %f{i};" for i in range(8))}
+    """
+    whole, alone = (np.zeros((8, 128), np.float32) for _ in range(2))
+    execute(body, whole, block=128, checks="none")
+    execute(body, alone, block=32, checks="none")
+    for warp in range(4):
+        np.testing.assert_array_equal(whole[:, 32 * warp : 32 * warp + 32], alone[:, :32])
+    assert len(np.unique(alone[:, :32])) > 50

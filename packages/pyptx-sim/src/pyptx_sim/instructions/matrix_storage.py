@@ -159,6 +159,8 @@ def compile_store(operands: Operands) -> Step:
         if wave.machine.checked:
             access.before(wave, lanes, memory, places)
         offsets, values = places.offsets, [places.pick(piece)]
+        if places.positions is None:
+            offsets = np.broadcast_to(offsets, piece.shape)
         if wave.watching and memory.arena.holds(offsets, values):
             return
         memory.arena.scatter(offsets, values)

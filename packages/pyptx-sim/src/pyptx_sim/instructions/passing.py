@@ -19,6 +19,7 @@ from pyptx_sim.machine.wave import Wave
 from pyptx_sim.operation import Array
 from pyptx_sim.program.program import FRAME_SLOT
 from pyptx_sim.program.scopes import ParameterBinding, Placement, RegisterBinding, UnsizedParameter
+from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
@@ -173,7 +174,7 @@ def _bytes_of(value: Array) -> Array:
 def _from_bytes(fetch: _Fetch, size: int) -> _Fetch:
     def fetch_value(wave: Wave, lanes: Lanes, base: IntArray) -> Array:
         raw = np.ascontiguousarray(fetch(wave, lanes, base)[..., :size].astype(np.uint8))
-        return raw.view(np.dtype(f"<u{size}"))[..., 0]
+        return raw.view(bits_dtype(size))[..., 0]
 
     return fetch_value
 

@@ -14,7 +14,7 @@ from pyptx_sim.errors import ProgramError
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.operation import Array
-from pyptx_sim.types import DType, bits_dtype, dtype_of, is_signed
+from pyptx_sim.types import B128, DType, bits_dtype, dtype_of, is_signed
 
 if TYPE_CHECKING:
     from pyptx_sim.program.scopes import RegisterBinding
@@ -47,7 +47,7 @@ def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) ->
         if value is None:
             value = blank
         if narrow:
-            value = value.view(bits).astype(low_bits)
+            value = (value.view(bits) if bits != B128 else value["lo"]).astype(low_bits)
         if value.dtype is not dtype:
             value = value.view(dtype)
         rows = lanes.rows
@@ -73,19 +73,26 @@ def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -
     store = write_slot(register.slot, checked=checked)
     if not width or dtype.itemsize == width:
         return store
-    if width == 16:
-        raise ProgramError(f"a .{ptx_type} result cannot be extended into the .b128 register {register.name}")
-    bits, narrow = bits_dtype(width), bits_dtype(dtype.itemsize)
-    signed = np.dtype(f"<i{dtype.itemsize}") if is_signed(ptx_type) else None
-    wide = np.dtype(f"<i{width}")
+    extend = _extension(dtype.itemsize, min(width, 8), signed=is_signed(ptx_type))
+    if width == B128.itemsize:
+        return lambda wave, lanes, value: store(wave, lanes, _widest(extend(value), signed=is_signed(ptx_type)))
+    return lambda wave, lanes, value: store(wave, lanes, extend(value))
 
-    def write(wave: Wave, lanes: Lanes, value: Array) -> None:
-        if signed is not None:
-            store(wave, lanes, value.view(signed).astype(wide))
-        else:
-            store(wave, lanes, value.view(narrow).astype(bits))
 
-    return write
+def _extension(size: int, width: int, *, signed: bool) -> Callable[[Array], Array]:
+    """Return what extends values of `size` bytes to `width`, by their sign or by zeros."""
+    kind = "i" if signed else "u"
+    narrow, wide = np.dtype(f"<{kind}{size}"), np.dtype(f"<{kind}{width}")
+    return lambda value: value.view(narrow).astype(wide)
+
+
+def _widest(value: Array, *, signed: bool) -> Array:
+    """Return 64-bit values extended to 128 bits."""
+    result = np.zeros(value.shape, B128)
+    result["lo"] = value.view(np.uint64)
+    if signed:
+        result["hi"] = (value >> 63).view(np.uint64)
+    return result
 
 
 def _require_kind(register: RegisterBinding, ptx_type: str) -> None:

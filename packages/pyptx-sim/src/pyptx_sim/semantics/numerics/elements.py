@@ -68,7 +68,8 @@ def split(words: Array, bits: int) -> Array:
 
 
 def _joined(registers: Sequence[Array]) -> Array:
-    return registers[0] if len(registers) == 1 else np.concatenate(registers, axis=1)
+    """Return the registers side by side, row by row: of values that all warps share NumPy would make columns."""
+    return np.ascontiguousarray(registers[0] if len(registers) == 1 else np.concatenate(registers, axis=1))
 
 
 @cache

@@ -1,0 +1,1 @@
+"""What the instruction table knows of a target, held against the simulator."""
