@@ -127,3 +127,29 @@ def test_a_relaxed_arrival_orders_nothing() -> None:
 def test_an_address_knows_its_rank() -> None:
     body = "getctarank.shared::cluster.u32 %r20, %r3;\nst.global.u32 [%rd2], %r20;\n"
     assert (ring(body) == ((np.arange(4) + 1) % 4)[:, None]).all()
+
+
+FOREIGN = {
+    "store": "st.shared.u32 [%r3], %r21;",
+    "load": "ld.shared::cta.u32 %r20, [%r3];",
+    "atomic": "atom.shared.add.u32 %r20, [%r3], 1;",
+    "initialisation": "@%p0 mbarrier.inval.shared.b64 [bar];\n" + SYNC + "\n@%p0 mbarrier.init.shared.b64 [%r5], 1;",
+    "wait": "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"
+    "W: mbarrier.try_wait.parity.shared.b64 %p1, [%r5], 0;\n@!%p1 bra W;",
+    "arrival with a state": "@%p0 mbarrier.arrive.shared.b64 %rd9, [%r5];",
+}
+
+
+@pytest.mark.parametrize("text", FOREIGN.values(), ids=list(FOREIGN))
+def test_an_instruction_for_the_own_block_finds_no_other(text: str) -> None:
+    body = HEAD + VALUE + "st.shared.u32 [%r4], %r21;\n" + SYNC + "\n" + text + "\n" + SYNC
+    result = execute(body, np.zeros(64, np.uint32), grid=2, cluster=2, before=BEFORE)
+    assert {finding.rule for finding in result.findings} == {"out-of-bounds"}
+    assert all("shared::cta" in finding.message for finding in result.findings)
+
+
+def test_a_block_that_the_cluster_does_not_have_is_named() -> None:
+    body = HEAD + "mapa.shared::cluster.u32 %r3, %r4, 5;\nst.shared::cluster.u32 [%r3], %r0;\n" + SYNC
+    (finding,) = execute(body, np.zeros(64, np.uint32), grid=2, cluster=2, before=BEFORE).findings
+    assert finding.rule == "out-of-bounds"
+    assert "block 5 of a cluster of 2" in finding.message

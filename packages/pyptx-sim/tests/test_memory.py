@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import Uninitialised
+from pyptx_sim import Uninitialised, run
 from pyptx_sim.errors import MemoryFault
 
-from .ptx_text import BODY_LINE, execute, words
+from .ptx_text import BODY_LINE, execute, module, words
 
 TYPES = {
     "u8": ("u1", 8), "s8": ("i1", 8), "b8": ("u1", 8), "u16": ("u2", 16), "s16": ("i2", 16), "b16": ("u2", 16),
@@ -124,6 +124,21 @@ def test_dynamic_shared_memory_lies_behind_the_static() -> None:
     """
     before = ".extern .shared .align 16 .b8 dynamic[];"
     assert set(words(body, before=before, shared_bytes=128)) == {16 + 128}
+
+
+@pytest.mark.parametrize(("target", "static", "total"), [("sm_90", 12, 256), ("sm_80", 130, 384), ("sm_75", 12, 256)])
+def test_sizes_of_shared_memory_come_in_units_of_the_device(target: str, static: int, total: int) -> None:
+    body = f"""
+    .shared .align 1 .b8 fixed[{static}];
+    mov.u32 %r1, fixed; mov.u32 %r2, dynamic; sub.u32 %r3, %r2, %r1;
+    mov.u32 %r4, %total_smem_size; mov.u32 %r5, %aggr_smem_size; sub.u32 %r5, %r5, %r4;
+    st.global.v2.u32 [%rd0], {{%r4, %r5}};
+    """
+    out = np.zeros(2, np.uint32)
+    text = module(body, before=".extern .shared .align 1 .b8 dynamic[];", target=target)
+    run(text, grid=1, block=1, args=[out], shared_bytes=200)
+    assert out[0] == total
+    assert out[1] == 1024  # what CUDA keeps for itself
 
 
 def test_a_structure_is_passed_by_value_and_indexed_by_a_register() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Register, Symbol
 from pyptx_sim.instructions.registers import Reader, read_register
-from pyptx_sim.machine.access import by_space
-from pyptx_sim.machine.lanes import IntArray, Lanes
+from pyptx_sim.machine.access import by_space, fault
+from pyptx_sim.machine.lanes import IntArray, Lanes, pick
 from pyptx_sim.machine.memory import Memory
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.program.program import FRAME_SLOT
@@ -55,6 +55,42 @@ def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
 
 def target(operands: Operands, operand: Operand, space: str) -> Target:
     """Return how a step finds the memory, the lanes and the relative addresses of an address operand."""
+    find = _anywhere(operands, operand, space)
+    return _of_own_block(find) if space == "shared" and _names_own_block(operands.opcode) else find
+
+
+def _names_own_block(opcode: tuple[str, ...]) -> bool:
+    """Tell whether shared addresses must lie in the own block: `.shared` alone is `.shared::cta`."""
+    return "shared::cluster" not in opcode and not {"shared", "shared::cta"}.isdisjoint(opcode)
+
+
+def _of_own_block(find: Target) -> Target:
+    """Return a target that faults for an address in another block of the cluster. Manual: "Shared State Space"."""
+
+    def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+        for memory, part, addresses in find(wave, lanes):
+            size = wave.machine.launch.cluster_size
+            if size > 1:
+                ranks = addresses >> RANK_SHIFT
+                foreign = part.narrowed((ranks != part.select(wave.rank)[:, None]) & (ranks >= 0) & (ranks < size))
+                if foreign is not None:
+                    _report_foreign(wave, foreign, addresses)
+            yield memory, part, addresses
+
+    return own
+
+
+def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
+    positions, columns = lanes.active
+    address = int(pick(addresses, positions, columns)[0])
+    thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
+    where = f"{address:#x}, in the shared memory of block {address >> RANK_SHIFT} of the cluster"
+    hint = "name .shared::cluster: .shared alone means the memory of the own block"
+    fault(wave, "out-of-bounds", f"{thread} uses .shared::cta for {where}", hint, lanes.count)
+
+
+def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
+    """Return the same, whichever block of the cluster a shared address lies in."""
     address = operands.address(operand)
     delta = int(operands.constant(address.offset)) if address.offset is not None else 0
     register = operands.register(address.base) or unsized(operands, address.base)

@@ -234,7 +234,7 @@ class _Waiting:
                 wave.machine.observers.barrier_used(offset, distinct(threads.warps[index]), wave.pc)
             for value in distinct(phases[index]).tolist():
                 same = index[phases[index] == value]
-                phase = value if self._parity else phase_of(value)
+                phase = value & 1 if self._parity else phase_of(value)  # ptxas shifts all other bits out
                 answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
                 if answers[same[0]] and self._acquires:
                     wave.mbarriers.acquire(offset, distinct(threads.warps[same]), wave.pc)

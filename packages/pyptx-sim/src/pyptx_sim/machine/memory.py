@@ -129,7 +129,9 @@ class SharedMemory:
 
     def describe(self, address: int) -> str:
         """Return the variable that an address lies in, or how far behind the end it is."""
-        offset = address & _OFFSET_MASK
+        offset, rank = address & _OFFSET_MASK, address >> RANK_SHIFT
+        if rank >= self._cluster_size:
+            return f"{address:#x}: block {rank} of a cluster of {self._cluster_size}"
         if address < 0 or offset < SHARED_BASE:
             return f"address {address:#x} is below the first byte of shared memory ({SHARED_BASE:#x})"
         if offset >= self.end:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.windows import SHARED_BASE
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ _SCALARS: dict[str, Callable[[Geometry], Array]] = {
 }
 
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
-_OWN = frozenset({"total_smem_size", "aggr_smem_size"})
+# Manual: "%total_smem_size": the unit that shared memory is allocated in, from a device on and before it.
+_UNITS = (80, 128, 256)
+# What each adds to the block's own shared memory.
+_OWN = {"total_smem_size": 0, "aggr_smem_size": SHARED_BASE}
 
 
 def is_special(name: str) -> bool:
@@ -122,8 +126,15 @@ class Specials:
         if base in _SCALARS:
             return _SCALARS[base](geometry)
         if base in _OWN:
-            return _one(self._wave.machine.shared_end)
+            return _one(self._allocated() + _OWN[base])
         return _one(0)  # %envreg and %pm: driver-defined, and zero without one
+
+    def _allocated(self) -> int:
+        """Return the bytes of shared memory of a block, in whole units."""
+        machine = self._wave.machine
+        first, unit, before = _UNITS
+        number = int("".join(filter(str.isdigit, machine.program.target)) or 0)
+        return aligned(machine.shared_end - SHARED_BASE, unit if number >= first else before)
 
     def _clock(self, base: str) -> int:
         # Time passes between waves too.
