@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyptx_sim import run
+from pyptx_sim.errors import LaunchError
+
 from .ptx_text import execute
 from .test_async_copy import each_schedule
 
@@ -153,3 +156,53 @@ def test_a_block_that_the_cluster_does_not_have_is_named() -> None:
     (finding,) = execute(body, np.zeros(64, np.uint32), grid=2, cluster=2, before=BEFORE).findings
     assert finding.rule == "out-of-bounds"
     assert "block 5 of a cluster of 2" in finding.message
+
+
+RANKS = """
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) DIRECTIVES
+{
+.reg .b32 %r<6>; .reg .b64 %d<3>;
+ld.param.u64 %d1, [out];
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %cluster_nctaid.y; mov.u32 %r4, %nctaid.x;
+mov.u32 %r5, %ctaid.y; mad.lo.u32 %r1, %r5, %r4, %r1;
+mul.wide.u32 %d2, %r1, 16; add.u64 %d1, %d1, %d2;
+st.global.v4.u32 [%d1], {%r2, %r3, %r4, %r5};
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("directives", "grid", "cluster"),
+    [
+        (".explicitcluster .reqnctapercluster 2, 2, 1", (4, 2), (1, 1, 1)),
+        (".reqnctapercluster 2, 2", (4, 2), (2, 2, 1)),
+        (".blocksareclusters .reqnctapercluster 2, 2 .reqntid 1", (2, 1), (1, 1, 1)),
+    ],
+)
+def test_a_cluster_is_that_of_the_entry(directives: str, grid: tuple[int, int], cluster: tuple[int, int, int]) -> None:
+    out = np.zeros((8, 4), np.uint32)
+    text = RANKS.replace("DIRECTIVES", directives)
+    assert run(text, grid=grid, block=1, cluster=cluster, args=[out]).findings == ()
+    assert out[:, 0].tolist() == [0, 1, 0, 1, 2, 3, 2, 3]
+    assert set(out[:, 1]) == {2}
+    assert set(out[:, 2]) == {4}
+
+
+@pytest.mark.parametrize(
+    ("directives", "cluster", "message"),
+    [
+        (".reqnctapercluster 2, 1, 1", (1, 2, 1), r"requires clusters of \(2, 1, 1\) blocks"),
+        (".maxclusterrank 2", (4, 1, 1), "allows clusters of 2 blocks"),
+        (".maxntid 1", (2, 1, 1), "where sm_86 has clusters of 1"),
+    ],
+)
+def test_another_cluster_than_the_entry_allows_is_an_error(
+    directives: str, cluster: tuple[int, int, int], message: str
+) -> None:
+    text = RANKS.replace("sm_90", "sm_86") if "sm_86" in message else RANKS
+    with pytest.raises(LaunchError, match=message):
+        run(text.replace("DIRECTIVES", directives), grid=(4, 2), block=1, cluster=cluster, args=[np.zeros(32)])

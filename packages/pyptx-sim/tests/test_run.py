@@ -77,6 +77,7 @@ def test_launch_parameters_that_no_gpu_takes_are_errors(options: dict[str, Any],
     [
         (("{\n", ".reqntid 64\n{\n"), r"requires blocks of \(64,\) threads"),
         (("{\n", ".maxntid 16, 1, 1\n{\n"), "allows blocks of 16 threads"),
+        (("{\n", ".reqnctapercluster 2\n{\n"), "grid (.|\n)*is no multiple of cluster"),
         (
             ("ret;\n}", ".shared .align 4 .b8 s[50000];\nret;\n}"),
             "declares 50000 bytes of shared memory; sm_90 has 49152",

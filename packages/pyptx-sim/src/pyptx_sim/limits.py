@@ -2,24 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pyptx_ir.plugins.manager import manager
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.machine.geometry import volume
+from pyptx_sim.machine.geometry import Launch, extent_of, volume
 from pyptx_sim.program.windows import SHARED_BASE
 
 if TYPE_CHECKING:
-    from pyptx_sim.machine.geometry import Launch
+    from collections.abc import Sequence
+
+    from pyptx_sim.machine.geometry import Extent
     from pyptx_sim.program.program import Program
 
 
-def check_limits(program: Program, launch: Launch) -> None:
-    """Raise LaunchError for a block or for shared memory that the entry or its target does not allow."""
+_ONE = (1, 1, 1)
+
+Count: TypeAlias = "int | Sequence[int]"
+
+
+def launch_of(program: Program, counts: tuple[Count, Count, Count], shared_bytes: int) -> Launch:
+    """Return the launch with this grid, block and cluster; LaunchError for what the entry or its target does not allow.
+
+    A launch that names no cluster gets the one that the entry requires. Manual: ".reqnctapercluster".
+    """
+    names = ("grid", "block", "cluster")
+    grid, block, cluster = (extent_of(count, name) for count, name in zip(counts, names, strict=True))
+    required = extent_of(program.required_cluster, "cluster") if program.required_cluster else cluster
+    cluster = required if cluster == _ONE else cluster
+    if program.counts_clusters:
+        grid = (grid[0] * cluster[0], grid[1] * cluster[1], grid[2] * cluster[2])
+    launch = Launch(grid, block, cluster, shared_bytes)
+    _check_cluster(program, launch, required)
     _check_block(program, launch)
     _check_shared(program, launch)
+    return launch
+
+
+def _check_cluster(program: Program, launch: Launch, required: Extent) -> None:
+    if launch.cluster != required:
+        raise LaunchError(
+            f"{program.entry.name} requires clusters of {required} blocks (.reqnctapercluster), not {launch.cluster}",
+            hint="launch it with the cluster that it was written for, or name none",
+        )
+    target = manager().target(program.target)
+    if launch.cluster_size > target.cluster_optin:
+        raise LaunchError(
+            f"clusters of {launch.cluster_size} blocks, where {target.name} has clusters of {target.cluster_optin}",
+            hint="launch smaller clusters, or compile for a device that has them: sm_90 and later",
+        )
+    largest = program.largest_cluster
+    if largest is not None and launch.cluster_size > _product(largest):
+        raise LaunchError(
+            f"{program.entry.name} allows clusters of {_product(largest)} blocks (.maxclusterrank), not "
+            f"{launch.cluster_size}",
+            hint="launch smaller clusters",
+        )
 
 
 def check_seed(seed: object) -> None:

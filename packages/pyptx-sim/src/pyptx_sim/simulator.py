@@ -11,8 +11,7 @@ from pyptx_sim.checks import OBSERVERS, RULES
 from pyptx_sim.errors import LaunchError, SimulationError
 from pyptx_sim.findings import ENGINE_RULES, FindingLog
 from pyptx_sim.instructions.table import compile_program
-from pyptx_sim.limits import check_limits, check_seed
-from pyptx_sim.machine.geometry import Launch, extent_of
+from pyptx_sim.limits import check_seed, launch_of
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.view import View
@@ -60,7 +59,8 @@ def run(
 
     `args` stand for the entry's parameters in order: NumPy arrays for pointers (changed in place), numbers for
     scalars, bytes for structures; an array wrapped in `Uninitialised` holds nothing to be read before it is written.
-    `shared_bytes` is the dynamic shared memory. `checks` is "all", "none" or names of rules; with checks, faults become
+    `shared_bytes` is the dynamic shared memory; without a `cluster`, that of the entry's `.reqnctapercluster` is taken.
+    `checks` is "all", "none" or names of rules; with checks, faults become
     findings and the kernel goes on, without them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps,
     and lets asynchronous work land, in a fixed order, any other number in a random one; `late` lets such work land only
     when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact"
@@ -77,8 +77,7 @@ def run(
     program = lower(_parsed(ptx) if isinstance(ptx, str) else ptx, entry)
     rules = _rules(checks)
     code = _compiled(program, origins or {}, checked=bool(rules), exact=_is_exact(numerics))
-    launch = Launch(extent_of(grid, "grid"), extent_of(block, "block"), extent_of(cluster, "cluster"), shared_bytes)
-    check_limits(program, launch)
+    launch = launch_of(program, (grid, block, cluster), shared_bytes)
 
     def attempt(warps: int) -> Machine:
         packed = pack_arguments(program, args, checked=bool(rules), names=names)

@@ -92,6 +92,9 @@ class _Lowering:
             dynamic_stack="alloca" in self._opcodes(),
             required_block=_extent(self._entry, "reqntid"),
             largest_block=_extent(self._entry, "maxntid"),
+            required_cluster=_extent(self._entry, "reqnctapercluster"),
+            largest_cluster=_extent(self._entry, "maxclusterrank"),
+            counts_clusters=_extent(self._entry, "blocksareclusters") is not None,
         )
 
     def _bind_functions(self, order: tuple[str, ...]) -> None:

@@ -99,7 +99,9 @@ class Program:
     """One entry of a module with all that it can reach, names resolved and variables placed.
 
     `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs
-    (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`.
+    (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`, `required_cluster` and
+    `largest_cluster` its `.reqnctapercluster` and `.maxclusterrank`; `counts_clusters`: a launch's grid counts
+    clusters (`.blocksareclusters`).
     """
 
     module: Module
@@ -119,6 +121,9 @@ class Program:
     dynamic_stack: bool
     required_block: tuple[int, ...] | None
     largest_block: tuple[int, ...] | None
+    required_cluster: tuple[int, ...] | None
+    largest_cluster: tuple[int, ...] | None
+    counts_clusters: bool
 
     @property
     def uses_stack(self) -> bool:
