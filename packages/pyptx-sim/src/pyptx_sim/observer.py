@@ -7,6 +7,9 @@ Offsets are flat byte offsets in the arena of the space: `"global"` one arena fo
 arena in which the CTA of slot `s` owns `[s * stride, (s + 1) * stride)`; the other spaces are constant or a thread's
 own. Warps are numbered over the warps that run together (a wave); `wave_started` comes before each wave. A release is
 told as a `fence` in front of the access, an acquire as one behind it.
+
+Where an event names `warps` and `masks`, it is of the lanes in row i of `masks`, bool `[n, 32]`, of `warps[i]`; no warp
+is named twice.
 """
 
 from __future__ import annotations
@@ -93,6 +96,11 @@ class RunView(Protocol):
         """How many CTAs one cluster has; CTA slot `s` belongs to cluster `s // cluster_size` of the wave."""
         ...
 
+    @property
+    def threads(self) -> Masks:
+        """Which lanes of each of these warps there are, bool `[warps, 32]`."""
+        ...
+
     def arena_size(self, space: Space) -> int:
         """Return how many bytes the arena of `space` has."""
         ...
@@ -141,48 +149,49 @@ class Observer:
     ) -> None:
         """See `size` bytes accessed at each of `offsets`, all in bounds; entry i by lane `lanes[i]` of `warps[i]`."""
 
-    def barrier(self, warps: Offsets, pc: int) -> None:
-        """See that all of `warps` have met at one barrier: what each did before is visible to each of them.
+    def barrier(self, warps: Offsets, masks: Masks, pc: int) -> None:
+        """See that lanes of all of `warps` have met at one barrier: what each did before is visible to each of them.
 
         Those that only arrive (`bar.arrive`) `signal` instead. Many CTAs may pass at once; each is told by itself.
         """
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
-        """See that in each of `warps` the lanes of its row in `masks`, bool `[n, 32]`, have synchronised."""
+        """See that in each of `warps` the lanes of its mask have synchronised."""
 
-    def fence(self, warps: Offsets, scope: str, pc: int) -> None:
-        """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed by `warps`."""
+    def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:
+        """See a memory fence of `scope` (`cta`, `cluster`, `gpu`, `sys`) executed."""
 
-    def signal(self, place: int, phase: int, warps: Offsets, pc: int, *, relaxed: bool = False) -> None:
-        """See `warps` arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
+    def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
+        """See lanes arrive at the mbarrier at offset `place` of shared memory, and release all that they did.
 
         A negative `place` is no mbarrier, but the barrier of a cluster, -1 the first one's, or far below a named
-        barrier of a block. `relaxed`: nothing but what `fence.mbarrier_init` covers.
+        barrier of a block. `scope` is "cta" or "cluster", None for a relaxed arrival at a cluster's barrier, which
+        releases nothing but what `fence.mbarrier_init` covers.
         """
 
-    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
-        """See `warps` find that phase complete: what was released to it is visible to them."""
+    def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str) -> None:
+        """See lanes find that phase complete: what was released to it is visible to them, if the scopes reach."""
 
-    def barrier_made(self, place: int, warp: int, pc: int) -> None:
+    def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """See an mbarrier initialised."""
 
-    def barrier_ended(self, place: int, warp: int, pc: int) -> None:
+    def barrier_ended(self, place: int, warp: int, lane: int, pc: int) -> None:
         """See an mbarrier invalidated."""
 
-    def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
-        """See `warps` use an mbarrier, or issue work that will."""
+    def barrier_used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
+        """See lanes use an mbarrier, or issue work that will."""
 
-    def init_fence(self, warps: Offsets) -> None:
-        """See `fence.mbarrier_init` executed by `warps`."""
+    def init_fence(self, warps: Offsets, masks: Masks) -> None:
+        """See `fence.mbarrier_init` executed."""
 
-    def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
-        """See a fence between the generic and the async proxy executed by `warps`."""
+    def proxy_fence(self, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
+        """See a fence between the generic and the async proxy executed."""
 
-    def map_released(self, warps: Offsets) -> None:
-        """See `warps` release what they know to the proxy of tensor maps."""
+    def map_released(self, warps: Offsets, masks: Masks) -> None:
+        """See lanes release what they know to the proxy of tensor maps."""
 
-    def map_acquired(self, place: int, warps: Offsets) -> None:
-        """See `warps` acquire the tensor map at offset `place` of global memory, for its proxy."""
+    def map_acquired(self, place: int, warps: Offsets, masks: Masks) -> None:
+        """See lanes acquire the tensor map at offset `place` of global memory, for its proxy."""
 
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""
@@ -193,8 +202,8 @@ class Observer:
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """See work (or arrivals) named `ticket` complete, told to an mbarrier in a phase."""
 
-    def waited(self, kind: GroupKind, warps: Offsets, done: Offsets, read: Offsets) -> None:
-        """See `warps` wait for the groups below `done`, and for what those below `read` read; each `[warps, 32]`."""
+    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
+        """See lanes wait for the groups below `done`, and for what those below `read` read; each `[warps, 32]`."""
 
     def wave_ended(self) -> None:
         """See that every thread of the wave has exited."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.clocks import WarpClocks
-    from pyptx_sim.observer import GroupKind, Offsets, Touch, Work
+    from pyptx_sim.checks.phases import Phases
+    from pyptx_sim.observer import GroupKind, Masks, Offsets, Touch, Work
 
 Owner: TypeAlias = 'Literal["copy", "bulk", "bulk-read", "wgmma"]'
 
@@ -45,9 +46,10 @@ class Seen:
 class Agents:
     """The agents of one wave."""
 
-    def __init__(self, clocks: WarpClocks, warps: int, warps_per_cta: int) -> None:
+    def __init__(self, clocks: WarpClocks, phases: Phases, warps: int, warps_per_cta: int) -> None:
         """Begin without any."""
         self._clocks = clocks
+        self._phases = phases
         self._warps_per_cta = warps_per_cta
         self._warps = warps
         self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
@@ -57,22 +59,23 @@ class Agents:
         self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
         self._following: dict[int, list[tuple[int, int]]] = {}  # by ticket: columns and clocks
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
+        self._latest: dict[int, Seen] = {}  # by warp
 
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
-        for known in (self._now, self._groups, self._landing, self._following, self._seen):
+        for known in (self._now, self._groups, self._landing, self._following, self._seen, self._latest):
             known.clear()
 
     def _column(self, owner: Owner, warp: int) -> int:
         first = self._of_warps.get(owner)
         if first is None:
-            first = self._of_warps[owner] = self._clocks.columns(self._warps)
+            first = self._of_warps[owner] = self._clocks.columns(self._warps, agents=True)
         return first + warp
 
     def _barrier(self, place: int) -> int:
         column = self._of_barriers.get(place)
         if column is None:
-            column = self._of_barriers[place] = self._clocks.columns(1)
+            column = self._of_barriers[place] = self._clocks.columns(1, agents=True)
         return column
 
     def barriers(self) -> dict[int, int]:
@@ -110,8 +113,8 @@ class Agents:
         entry = _Outstanding(self._now[column], work.lanes[here], work.groups[here])
         self._groups.setdefault(column, []).append(entry)
 
-    def waited(self, kind: GroupKind, warps: Offsets, done: Offsets, read: Offsets) -> None:
-        """Let warps know the groups that they have waited for."""
+    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
+        """Let lanes of warps know the groups that they have waited for."""
         owners: tuple[tuple[Owner, Offsets], ...] = ((kind, done),)
         if kind == "bulk":
             owners = (("bulk", done), ("bulk-read", read))
@@ -120,7 +123,7 @@ class Agents:
             if owner not in self._of_warps:
                 continue
             for row, (warp, issuer) in enumerate(zip(warps.tolist(), issuers.tolist(), strict=True)):
-                self._know(warp, self._column(owner, issuer), below[row])
+                self._know(warp, masks[row], self._column(owner, issuer), below[row], alone=kind == "bulk")
 
     def _first_of_warpgroup(self, warps: Offsets) -> Offsets:
         """Return the warps under which products of the warpgroups of `warps` are entered."""
@@ -128,14 +131,23 @@ class Agents:
         first: Offsets = warps - inside + inside // WARPGROUP * WARPGROUP
         return first
 
-    def _know(self, warp: int, column: int, below: NDArray[np.int64]) -> None:
+    def _know(self, warp: int, mask: NDArray[np.bool_], column: int, below: NDArray[np.int64], *, alone: bool) -> None:
+        """Let lanes that wait know what is over; `alone`: only those that had issued it, whose groups these are."""
         outstanding = self._groups.get(column)
         if not outstanding:
             return
-        left = [entry for entry in outstanding if (entry.groups >= below[entry.lanes]).any()]
+        pending = [bool((entry.groups >= below[entry.lanes]).any()) for entry in outstanding]
+        over = [entry for entry, later in zip(outstanding, pending, strict=True) if not later]
+        left = [entry for entry, later in zip(outstanding, pending, strict=True) if later]
         self._groups[column] = left
         clock = left[0].clock - 1 if left else self._now[column]
-        self._clocks.known[warp, column] = max(int(self._clocks.known[warp, column]), clock)
+        learns = mask
+        if alone and over:
+            learns = np.zeros_like(mask)
+            learns[np.concatenate([entry.lanes for entry in over])] = True
+        told = np.zeros(self._clocks.known.shape[1], np.int32)
+        told[column] = clock
+        self._clocks.learn(np.array([warp]), learns[None], told)
 
     def follows(self, ticket: int, warps: Offsets) -> None:
         """Note that arrivals will tell of all copies that `warps` have issued so far."""
@@ -146,12 +158,17 @@ class Agents:
         """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
         for warp in np.unique(warps).tolist():
             before = self._seen.get((place, warp))
-            self._seen[place, warp] = Seen(phase, pc, phase < 0 or (before is not None and before.phase == phase))
+            old = phase < 0 or (before is not None and before.phase == phase)
+            self._latest[warp] = self._seen[place, warp] = Seen(phase, pc, old)
 
     def seen(self, column: int, warp: int) -> Seen | None:
         """Return what a warp last saw at the mbarrier with that column, None for another agent's column."""
         place = next((place for place, known in self._of_barriers.items() if known == column), None)
         return self._seen.get((place, warp)) if place is not None else None
+
+    def latest(self, warp: int) -> Seen | None:
+        """Return what a warp last saw at any mbarrier."""
+        return self._latest.get(warp)
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
@@ -162,6 +179,6 @@ class Agents:
             self._landing[column] = waiting = [entry for entry in waiting if entry[0] != ticket]
             # Of work on one barrier, what landed out of order counts once all before it has landed.
             following = [(column, waiting[0][1] - 1 if waiting else self._now.get(column, 0))]
-        left, _ = self._clocks.at_phase(place, phase)
+        left = self._phases.at(place, phase)
         for column, clock in following:
             left[column] = max(int(left[column]), clock)

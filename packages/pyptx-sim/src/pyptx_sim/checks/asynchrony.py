@@ -11,18 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pyptx_sim.checks.agents import Agents
+from pyptx_sim.checks.clocks import Columns
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, TIME, WARP, Table, fitting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pyptx_sim.checks.agents import Seen
     from pyptx_sim.checks.clocks import WarpClocks
-    from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.checks.phases import Phases
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 _WIDEST = 16
 # Reads of so many agents are kept for each granule.
@@ -35,12 +38,13 @@ Report: TypeAlias = Callable[[str, str, int, int], None]
 class Entries:
     """Accesses of granules: `at[i]` by `warps[i]` (of asynchronous work: the warp that issued it).
 
-    `together`: that warp and so many more do it as one. Atomic ones may meet each other.
+    Row `rows[i]` of the clocks says what they know. `together`: that warp and so many more do it as one. Atomic ones may meet each other.
     """
 
     space: Space
     at: NDArray[np.int64]
     warps: NDArray[np.int64]
+    rows: NDArray[np.int64]
     pc: int
     atomic: bool = False
     together: int = 1
@@ -78,14 +82,14 @@ class _Marks:
 class AsyncRaces:
     """Judges asynchronous work, and accesses of warps against it."""
 
-    def __init__(self, view: RunView, clocks: WarpClocks, report: Report) -> None:
+    def __init__(self, view: RunView, clocks: WarpClocks, phases: Phases, report: Report) -> None:
         """Watch the run behind `view`, whose warps have these clocks."""
         self._view = view
         self._clocks = clocks
         self._report = report
         self._marks: dict[Space, _Marks] = {}
-        self._proxies: dict[Space, int] = {}  # the first of a column for each warp
-        self.agents = Agents(clocks, view.warps, view.warps_per_cta)
+        self._proxies: dict[Space, Columns] = {}  # what the async proxy has been shown
+        self.agents = Agents(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
         """Forget all work of the warps before; nothing of theirs is under way."""
@@ -95,14 +99,15 @@ class AsyncRaces:
     # --- what warps do --------------------------------------------------------------------------
 
     def judge_access(
-        self, space: Space, offsets: Offsets, size: int, warps: Offsets, pc: int, kind: AccessKind
+        self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, kind: AccessKind
     ) -> None:
         """Judge accesses of warps against asynchronous work."""
         marks = self._marks.get(space)
         if marks is not None:
             at, owners = marks.granules(offsets, size)
             writes = kind in {"write", "atomic"}
-            entries = Entries(space, at, warps[owners], pc, kind == "atomic")
+            rows = self._clocks.rows(warps, lanes)
+            entries = Entries(space, at, warps[owners], rows[owners], pc, kind == "atomic")
             self._against(marks, entries, "writes" if writes else "reads", writes=writes)
 
     def _against(self, marks: _Marks, entries: Entries, does: str, *, writes: bool) -> None:
@@ -116,26 +121,32 @@ class AsyncRaces:
         last = table.touched(entries.at)
         if last is None:
             return
-        heads = _heads(last, entries.warps)
+        heads = _heads(last, entries.rows)
         rows = last[heads]
         judged = rows[:, WARP] != NOBODY
         if entries.atomic:
             judged &= rows[:, LANE] == 0
         heads, rows = heads[judged], rows[judged]
-        warps = entries.warps[heads, None] + np.arange(entries.together)
-        known = self._clocks.known[warps, rows[:, WARP, None] - 1].min(axis=1)
+        knowers = entries.rows[heads, None] + np.arange(entries.together)
+        known = self._clocks.known[knowers, rows[:, WARP, None] - 1].min(axis=1)
         bad = heads[known < rows[:, TIME]]
         if len(bad):
             first = int(bad[0])
             where = self._view.describe(entries.space, int(entries.at[first]) * granule)
             who = name_of(self._view, int(entries.warps[first]))
             told = f"{who} {message.format(where)}, and nothing has waited for it"
-            told += self._in_vain(int(last[first, WARP]) - 1, int(entries.warps[first]))
+            told += self._in_vain(rule, int(last[first, WARP]) - 1, int(entries.warps[first]))
             self._report(rule, told, entries.pc, int(last[first, PC]))
 
-    def _in_vain(self, column: int, warp: int) -> str:
+    def _in_vain(self, rule: str, column: int, warp: int) -> str:
         """Say so if the warp has waited at the mbarrier that tells of the work, but for a phase that was over."""
-        seen = self.agents.seen(column, warp)
+        return self._over(self.agents.seen(column, warp)) if rule == "read-before-wait" else self.why_early(warp)
+
+    def why_early(self, warp: int) -> str:
+        """Say so if the last wait of a warp at an mbarrier was for a phase that was over."""
+        return self._over(self.agents.latest(warp))
+
+    def _over(self, seen: Seen | None) -> str:
         if seen is None or not seen.old:
             return ""
         over = "no phase had ended yet, and parity 1 stands for the one before the first"
@@ -143,26 +154,23 @@ class AsyncRaces:
             over = f"phase {seen.phase} had ended, as the warp had seen before; does its parity flip?"
         return f": the wait at PTX line {self._view.line(seen.pc)} returned at once: {over}"
 
-    def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
-        """Let the async proxy see what the warps know of the generic one."""
-        clocks = self._clocks
-        clocks.known[warps, warps] = clocks.now[warps]
+    def proxy_fence(self, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
+        """Let the async proxy see what the lanes know of the generic one."""
         for space in spaces:
-            first = self._proxy(space)
-            clocks.known[warps, first : first + self._view.warps] = clocks.known[warps, : self._view.warps]
-        clocks.now[warps] += 1
+            self._clocks.show(self._proxy(space), warps, masks)
 
-    def _proxy(self, space: Space) -> int:
-        first = self._proxies.get(space)
-        if first is None:
-            first = self._proxies[space] = self._clocks.columns(self._view.warps)
-        return first
+    def _proxy(self, space: Space) -> Columns:
+        seen = self._proxies.get(space)
+        if seen is None:
+            seen = self._proxies[space] = Columns(self._clocks)
+        return seen
 
-    def unfenced(self, space: Space, warps: Offsets, others: Offsets, times: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell for each entry whether the async proxy does not see, for `warps`, what `others` did at `times`."""
-        first = self._proxy(space)  # may widen what is known
-        unseen: NDArray[np.bool_] = self._clocks.known[warps, first + others] < times
-        return unseen
+    def unfenced(
+        self, space: Space, rows: Offsets, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """Tell for each entry whether, by what is known in `rows`, the async proxy does not see what others did."""
+        seen = self._proxy(space)  # may widen what is known
+        return ~seen.hold(self._clocks.known, rows, others, lanes, times)
 
     def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
         """Return the pc of the last work that wrote what `touch` reads, each with the first offset of a run of it."""
@@ -200,13 +208,14 @@ class AsyncRaces:
             marks.fit(touch)
             at, pieces = marks.granules(touch.offsets, touch.size)
             owners = touch.owners[pieces]
-            entries = Entries(touch.space, at, work.warps[owners], work.pc, touch.atomic, work.together)
+            rows = self._clocks.rows(work.warps, work.lanes)
+            entries = Entries(touch.space, at, work.warps[owners], rows[owners], work.pc, touch.atomic, work.together)
             does = "issues work that writes" if touch.writes else "issues work that reads"
             self._against(marks, entries, does, writes=touch.writes)
-            rows = np.empty((len(agents), COLUMNS), np.int32)
-            rows[:, WARP], rows[:, LANE] = agents + 1, touch.atomic
-            rows[:, TIME], rows[:, PC] = times, work.pc
-            _enter(marks, at, rows, owners, writes=touch.writes)
+            marked = np.empty((len(agents), COLUMNS), np.int32)
+            marked[:, WARP], marked[:, LANE] = agents + 1, touch.atomic
+            marked[:, TIME], marked[:, PC] = times, work.pc
+            _enter(marks, at, marked, owners, writes=touch.writes)
 
 
 def _enter(
@@ -223,7 +232,7 @@ def _enter(
 
 
 def _heads(last: NDArray[np.int32], warps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where rows, or the warps that meet them, differ from those before: one place of each run of equal ones."""
+    """Return where rows, or who meets them, differ from those before: one place of each run of equal ones."""
     words = last.view(np.int64)
     differs = (words[1:, 0] != words[:-1, 0]) | (words[1:, 1] != words[:-1, 1]) | (warps[1:] != warps[:-1])
     heads: NDArray[np.int64] = np.concatenate([[0], np.flatnonzero(differs) + 1])

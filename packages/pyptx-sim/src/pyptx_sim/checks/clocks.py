@@ -1,14 +1,13 @@
-"""Who knows of whose work: vector clocks of warps, and time stamps of the lanes inside a warp.
+"""Who knows of whose work: vector clocks of warps, in which lanes have their own say where they part.
 
-Warp `w` stands at time `now[w]`; it knows the work of warp `v` up to `known[w, v]`. A barrier makes all its warps know
-what each of them knew. A release through memory takes a fence and a strong access: the fence freezes what the warp
-knows, the access leaves it at the location, and a strong access of another warp there picks it up, if the fence's scope
-holds both warps. (Manual: "Memory Consistency Model", "Release and Acquire Patterns", "Scope". The fence on the
-acquiring side is not asked for: nvcc's own idioms leave it out.)
+Warp `w` stands at time `now[w]`. A row of `known` says up to what time somebody knows of the work of each warp: row `w`
+is that of warp `w`, as long as its lanes have learnt the same. Lanes that learn by themselves (one waits at an mbarrier
+for all) get a row of their own, until the warp's lanes meet.
 
-Lanes of one warp are ordered by `bar.warp.sync`, by barriers, and by every other instruction with `.sync` and both
-lanes in its mask; by nothing else, however converged the warp is. A full mask raises the warp's `floor`; a partial one
-is kept in a table of pairs, made when the first one is seen.
+The column of a warp tells of all its lanes. What a lane releases without the others is told in a column of that lane,
+made when it is needed first; of the others it tells what it knows itself, up to where they last met. Lanes meet by
+`bar.warp.sync`, at barriers, and at every other instruction with `.sync` and both lanes in its mask; by nothing else,
+however converged the warp is.
 """
 
 from __future__ import annotations
@@ -18,205 +17,266 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from pyptx_sim.observer import Masks, Offsets
 
-LANES = 32
-
-# An atomic on more locations than this in one step leaves and picks up its knowledge at one shared place: a histogram
-# must not cost a clock per bin. It can hide a race between warps that both fence and use atomics, never invent one.
-LOCATIONS_PER_STEP = 64
+LANES: Final = 32
+Known: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
-Place: TypeAlias = "tuple[int | None, int, int]"
-"""Where a warp leaves what it released: a location (None where they are crowded), the scope, and the group in it."""
+class Columns:
+    """The columns that say up to where the work of each warp, and of lanes by themselves, has come to be known.
 
-_SCOPES: Final = {"cta": 0, "cluster": 1}
-WIDEST: Final = 2  # gpu and sys: all warps of a launch
+    The first such columns are those of the clocks; others tell of who else has been shown it: a proxy, for one.
+    """
 
+    def __init__(self, clocks: WarpClocks) -> None:
+        """Take fresh columns of `clocks` for its warps."""
+        self._clocks = clocks
+        self._warps = len(clocks.now)
+        self.first = clocks.columns(self._warps)
+        self._of_lanes: NDArray[np.int64] = np.full((self._warps, LANES), -1, np.int64)
+        self._threads: list[tuple[int, int]] = []
+        self._lanes: list[int] = []
+        self._parted: NDArray[np.bool_] = np.zeros(self._warps, np.bool_)  # warps of which a lane has a column
 
-def level_of(opcode: tuple[str, ...]) -> int:
-    """Return how wide the scope of an opcode is, from 0 for a block to `WIDEST`; that is it where none is named."""
-    return next((_SCOPES[word] for word in opcode if word in _SCOPES), WIDEST)
+    def of_lane(self, warp: int, lane: int) -> int:
+        """Return the column of a lane; from now on it has one."""
+        column = int(self._of_lanes[warp, lane])
+        if column < 0:
+            column = self._of_lanes[warp, lane] = self._clocks.columns(1)
+            self._threads.append((warp, lane))
+            self._lanes.append(column)
+            self._parted[warp] = True
+        return column
+
+    def all(self, of: Columns) -> NDArray[np.int64]:
+        """Return all columns, in the order of those that `of` has."""
+        for warp, lane in of._threads[len(self._threads) :]:
+            self.of_lane(warp, lane)
+        return np.concatenate([np.arange(self.first, self.first + self._warps), np.array(self._lanes, np.int64)])
+
+    def hold(
+        self,
+        known: Known,
+        rows: Offsets,
+        warps: Offsets,
+        lanes: NDArray[Any],
+        times: NDArray[Any],
+        *,
+        several: int = 2,
+    ) -> NDArray[np.bool_]:
+        """Tell for each entry whether a row knows what lane `lanes` of `warps` did at `times`.
+
+        A negative lane stands for several lanes, of which `several` must be known by themselves.
+        """
+        held: NDArray[np.bool_] = known[rows, self.first + warps] >= times
+        if not self._lanes or held.all():
+            return held
+        at = np.flatnonzero(~held & self._parted[warps])
+        if len(at):
+            rows, columns, times = rows[at, None], self._of_lanes[warps[at]], times[at, None]
+            seen = (columns >= 0) & (known[rows, columns] >= times)
+            lane = lanes[at]
+            held[at] = np.where(lane >= 0, seen[np.arange(len(at)), lane], np.count_nonzero(seen, axis=1) >= several)
+        return held
 
 
 class WarpClocks:
-    """The vector clocks of the warps of a wave, of which `cta` make a block and `cluster` a cluster."""
+    """The clocks of the warps of a wave; `threads`, bool `[warps, 32]`, says which of their lanes there are."""
 
-    def __init__(self, warps: int, cta: int, cluster: int) -> None:
+    def __init__(self, threads: Masks) -> None:
         """Start with warps that know nothing of each other."""
-        self._sizes = (cta, cluster, max(warps, 1))
-        self.known: NDArray[np.int32] = np.zeros((warps, warps), np.int32)
+        warps = len(threads)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
-        # What was frozen for each scope; the narrow ones only once a fence has named them.
-        self._fenced: dict[int, NDArray[np.int32]] = {WIDEST: np.zeros((warps, warps), np.int32)}
-        self._left: dict[Place, NDArray[np.int32]] = {}
+        self.known: Known = np.zeros((warps, warps), np.int32)
         self.knows_earlier_waves: NDArray[np.bool_] = np.zeros(warps, np.bool_)
-        self._earlier: set[int | None] = set()
-        # What arrivals have left at each phase of each mbarrier, and which warps they were of.
-        self._signals: dict[tuple[int, int], tuple[NDArray[np.int32], set[int]]] = {}
-        self._columns = warps
+        self._absent = ~threads
+        self._columns = self._agents = 0
+        self.of_agents: list[int] = []  # the columns of what runs beside the warps
+        self.own = Columns(self)
+        self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # of each lane
+        self._parted: NDArray[np.bool_] = np.zeros(warps, np.bool_)
+        self._rows = warps
+        self._free: list[int] = []
 
-    def columns(self, count: int) -> int:
+    def columns(self, count: int, *, agents: bool = False) -> int:
         """Return the first of `count` fresh columns of `known`: of what else one knows, and tells others of."""
         first, self._columns = self._columns, self._columns + count
+        if agents:
+            self.of_agents.extend(range(first, self._columns))
         if self._columns > self.known.shape[1]:
             more = max(self._columns, 2 * self.known.shape[1]) - self.known.shape[1]
-            self.known = _widened(self.known, more)
-            self._fenced = {scope: _widened(known, more) for scope, known in self._fenced.items()}
-            self._left = {place: _widened(known, more) for place, known in self._left.items()}
-            self._signals = {at: (_widened(known, more), who) for at, (known, who) in self._signals.items()}
+            self.known = np.concatenate([self.known, np.zeros((len(self.known), more), np.int32)], axis=1)
         return first
 
     def next_wave(self) -> None:
-        """Start over with new warps; what earlier ones left in memory stays there for whoever picks it up."""
-        self._earlier |= {location for location, scope, _ in self._left if scope == WIDEST}
-        self._left.clear()
-        self._signals.clear()
+        """Start over with new warps."""
         self.known[:] = 0
         self.now[:] = 1
-        self._fenced = {WIDEST: np.zeros_like(self.known)}
         self.knows_earlier_waves[:] = False
+        self._row = np.repeat(np.arange(len(self.now)), LANES)
+        self._parted[:] = False
+        self._rows = len(self.now)
+        self._free.clear()
 
-    def within(self, levels: Offsets, warps: Offsets, others: Offsets) -> NDArray[np.bool_]:
-        """Tell for each entry whether a scope holds both warps; a negative one of `others` is of an earlier wave."""
-        sizes = np.array(self._sizes)[levels]
-        held: NDArray[np.bool_] = (levels >= WIDEST) | ((others >= 0) & (warps // sizes == others // sizes))
-        return held
+    # --- rows -----------------------------------------------------------------------------------
 
-    def orders(self, warps: Offsets, others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell for each entry whether the work of `others` at `times` happens before what `warps` do now."""
-        ordered: NDArray[np.bool_] = (self.known[warps, others] >= times) | (warps == others)
-        return ordered
+    def rows(self, warps: Offsets, lanes: Offsets) -> Offsets:
+        """Return the row of `known` of each of some lanes."""
+        return self._row[warps * LANES + lanes] if self._parted.any() else warps
 
-    def meet(self, warps: Offsets) -> None:
-        """Let all of `warps` know what each of them knows and has done."""
+    def rows_of_warps(self, first: int, count: int) -> Offsets:
+        """Return the rows of all lanes of `count` warps."""
+        return np.unique(self._row[first * LANES : (first + count) * LANES])
+
+    def whole(self, warps: Offsets, masks: Masks) -> NDArray[np.bool_]:
+        """Tell for each warp whether a mask names all its lanes."""
+        return (masks | self._absent[warps]).all(axis=1)
+
+    def _alone(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[int]:
+        """Yield the rows of the lanes in `mask` for a change; one that others share is copied for them."""
+        here = self._row[warp * LANES : (warp + 1) * LANES]  # a view
+        others = ~mask & ~self._absent[warp]
+        for row in np.unique(here[mask]).tolist():
+            if (here[others] == row).any():
+                fresh = self._fresh(row)
+                here[mask & (here == row)] = fresh
+                self._parted[warp] = True
+                yield fresh
+            else:
+                yield row
+
+    def _fresh(self, like: int) -> int:
+        if not self._free:
+            if self._rows == len(self.known):
+                more = np.zeros((max(self._rows, 8), self.known.shape[1]), np.int32)
+                self.known = np.concatenate([self.known, more])
+            self._free.append(self._rows)
+            self._rows += 1
+        row = self._free.pop()
+        self.known[row] = self.known[like]
+        return row
+
+    def _unite(self, warps: Offsets) -> None:
+        """Let the lanes of each warp know what each of them knows."""
+        for warp in warps[self._parted[warps]].tolist():
+            here = self._row[warp * LANES : (warp + 1) * LANES]
+            rows = np.unique(here)
+            np.maximum(self.known[warp], self.known[rows].max(axis=0), out=self.known[warp])
+            self._free.extend(row for row in rows.tolist() if row != warp)
+            here[:] = warp
+            self._parted[warp] = False
+
+    # --- telling and learning -------------------------------------------------------------------
+
+    def told(self, warps: Offsets, masks: Masks) -> Known:
+        """Return what lanes of `warps` know and have done, all together; what they do from here on is later."""
+        whole = self.whole(warps, masks)
+        if whole.all() and not self._parted[warps].any():
+            told: Known = self.known[warps].max(axis=0)
+        else:
+            told = self._told_apart(warps, masks, whole)
+        told[warps[whole]] = self.now[warps[whole]]
+        self.now[warps] += 1
+        return told
+
+    def _told_apart(self, warps: Offsets, masks: Masks, whole: NDArray[np.bool_]) -> Known:
+        columns = [
+            [self.own.of_lane(warp, lane) for lane in np.flatnonzero(mask).tolist()]
+            for warp, mask in zip(warps[~whole].tolist(), masks[~whole], strict=True)
+        ]
+        positions, lanes = np.nonzero(masks)
+        told: Known = self.known[np.unique(self._row[warps[positions] * LANES + lanes])].max(axis=0)
+        for warp, own in zip(warps[~whole].tolist(), columns, strict=True):
+            told[own] = self.now[warp]
+        return told
+
+    def known_by(self, warps: Offsets, masks: Masks) -> Known:
+        """Return what lanes of each of `warps` know, taken together, `[n, columns]`."""
+        known: Known = self.known[warps]
+        if self._parted[warps].any():
+            for number in np.flatnonzero(self._parted[warps]).tolist():
+                warp = int(warps[number])
+                rows = self._row[warp * LANES : (warp + 1) * LANES][masks[number]]
+                known[number] = self.known[rows].max(axis=0)
+        return known
+
+    def learn(self, warps: Offsets, masks: Masks, told: Known) -> None:
+        """Let lanes of `warps` know what has been told, perhaps before there were all columns."""
+        plain = self.whole(warps, masks) & ~self._parted[warps]
+        count = len(told)
+        if plain.any():
+            all_ = warps[plain]
+            self.known[all_, :count] = np.maximum(self.known[all_, :count], told)
+        if plain.all():
+            return
+        for warp, mask in zip(warps[~plain].tolist(), masks[~plain], strict=True):
+            rows = self._row[warp * LANES : (warp + 1) * LANES][mask]
+            if not (told > self.known[rows, :count].min(axis=0)).any():
+                continue
+            for row in self._alone(warp, mask):
+                np.maximum(self.known[row, :count], told, out=self.known[row, :count])
+
+    def meet(self, warps: Offsets, masks: Masks) -> None:
+        """Let lanes of all of `warps` know what each of them knows and has done."""
+        whole = self.whole(warps, masks)
+        self._unite(warps[whole])
+        self.knows_earlier_waves[warps] = self.knows_earlier_waves[warps].any()
+        if not whole.all():
+            self.learn(warps, masks, self.told(warps, masks))
+            return
         self.known[warps, warps] = self.now[warps]
         self.known[warps] = self.known[warps].max(axis=0)
-        self.knows_earlier_waves[warps] = self.knows_earlier_waves[warps].any()
         self.now[warps] += 1
 
-    def fence(self, warps: Offsets, scope: str) -> None:
-        """Freeze what `warps` know and have done, for the next strong access to leave to the warps of `scope`."""
-        self.known[warps, warps] = self.now[warps]
-        level = _SCOPES.get(scope, WIDEST)
-        if level not in self._fenced:
-            self._fenced[level] = self._fenced[WIDEST].copy()
-        for narrower, fenced in self._fenced.items():
-            if narrower <= level:
-                fenced[warps] = self.known[warps]
-        self.now[warps] += 1
-
-    def at_phase(self, place: int, phase: int) -> tuple[NDArray[np.int32], set[int]]:
-        """Return what has been left at a phase of an mbarrier, to be added to, and the warps that have."""
-        if (place, phase) not in self._signals:  # who sees a phase complete sees all earlier ones so
-            before = self._signals.get((place, phase - 1))
-            left = np.zeros_like(self.known[0]) if before is None else before[0].copy()
-            self._signals[place, phase] = (left, set())
-        return self._signals[place, phase]
-
-    def signal(self, place: int, phase: int, warps: Offsets, columns: slice = slice(None)) -> None:
-        """Leave what `warps` know and have done at a phase of an mbarrier; of what they know only `columns`."""
-        left, who = self.at_phase(place, phase)
-        self.known[warps, warps] = self.now[warps]
-        if columns != slice(None):
-            np.maximum(left[columns], self.known[warps, columns].max(axis=0), out=left[columns])
+    def meet_lanes(self, warps: Offsets, masks: Masks) -> None:
+        """Let the lanes of a mask, in each of `warps` by itself, know what each of them knows and has done."""
+        whole = self.whole(warps, masks)
+        full = warps[whole]
+        self._unite(full)
+        self.known[full, full] = self.now[full]
+        self.now[full] += 1
+        if whole.all():
             return
-        np.maximum(left, self.known[warps].max(axis=0), out=left)
-        who.update(warps.tolist())
-        self._signals.pop((place, phase - 2), None)  # nobody can ask for it any more
-        self.now[warps] += 1
+        for warp, mask in zip(warps[~whole], masks[~whole], strict=True):
+            one = np.array([warp])
+            self.learn(one, mask[None], self.told(one, mask[None]))
 
-    def acquire(self, place: int, phase: int, warps: Offsets) -> Offsets:
-        """Let `warps` know what was left at a phase; return those of them that have left something there too."""
-        left, who = self._signals.get((place, phase), (None, frozenset[int]()))
-        if left is not None:
-            self.known[warps] = np.maximum(self.known[warps], left)
-        return np.array([warp for warp in warps.tolist() if warp in who], np.int64)
+    def show(self, columns: Columns, warps: Offsets, masks: Masks) -> None:
+        """Let what has these columns see what lanes of `warps` know and have done, as they know from here on."""
+        plain = self.whole(warps, masks) & ~self._parted[warps]
+        for warp, mask in zip(warps[~plain], masks[~plain], strict=True):
+            one = np.array([warp])
+            told = self.told(one, mask[None])
+            seen = columns.all(self.own)  # may make columns
+            shown = np.zeros(self.known.shape[1], np.int32)
+            shown[seen] = told[self.own.all(self.own)]
+            self.learn(one, mask[None], shown)
+        full = warps[plain]
+        seen = columns.all(self.own)  # may make columns
+        known = self.known[full[:, None], self.own.all(self.own)]
+        known[np.arange(len(full)), full] = self.now[full]
+        self.known[full[:, None], seen] = known
+        self.now[full] += 1
 
-    def exchange(self, warps: Offsets, locations: Offsets, *, leaves: bool) -> None:
-        """Let strong accesses of `warps` take what lies at `locations`, and, if they write, leave what they fenced."""
-        pairs = np.unique(np.stack([locations, warps]), axis=1)
-        places: dict[int | None, list[int]] = {}
-        crowded = len(np.unique(pairs[0])) > LOCATIONS_PER_STEP
-        for place, warp in pairs.T.tolist():
-            places.setdefault(None if crowded else place, []).append(warp)
-        for place, visitors in places.items():
-            self._exchange_at(place, np.unique(np.asarray(visitors)), leaves=leaves)
+    # --- order ----------------------------------------------------------------------------------
 
-    def _exchange_at(self, location: int | None, visitors: Offsets, *, leaves: bool) -> None:
-        for scope, fenced in tuple(self._fenced.items()):
-            groups = visitors // self._sizes[scope]
-            for group in np.unique(groups).tolist():
-                self._exchange_in((location, scope, group), visitors[groups == group], fenced if leaves else None)
-        if location in self._earlier or None in self._earlier:
-            self.knows_earlier_waves[visitors] = True
+    def orders(self, rows: Offsets, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell for each entry whether the work of lane `lanes` of `others` at `times` is known in `rows`."""
+        return self.own.hold(self.known, rows, others, lanes, times)
 
-    def _exchange_in(self, place: Place, visitors: Offsets, fenced: NDArray[np.int32] | None) -> None:
-        """Let warps of one group take what was left for it, and leave what they froze for it, one behind the other."""
-        left = np.zeros_like(self.known[0])
-        for known in (self._left.get(place), self._left.get((None, *place[1:]))):
-            if known is not None:
-                left = np.maximum(left, known)
-        if fenced is None:
-            self.known[visitors] = np.maximum(self.known[visitors], left)
-            return
-        came = np.maximum.accumulate(np.concatenate([left[None], fenced[visitors]]), axis=0)
-        self._left[place] = came[-1]
-        self.known[visitors] = np.maximum(self.known[visitors], came[:-1])
-
-
-def _widened(known: NDArray[np.int32], more: int) -> NDArray[np.int32]:
-    """Return clocks with `more` columns of zeros."""
-    return np.concatenate([known, np.zeros((*known.shape[:-1], more), np.int32)], axis=-1)
-
-
-class LaneClocks:
-    """The order of the lanes inside each warp, by the clock of the warp."""
-
-    def __init__(self, now: NDArray[np.int32]) -> None:
-        """Start with lanes that have never synchronised, on the warps whose clocks are `now`."""
-        self.now = now
-        self._floor: NDArray[np.int32] = np.zeros(len(now), np.int32)
-        self._pairs: NDArray[np.int32] | None = None
-
-    def next_wave(self) -> None:
-        """Start over with new warps, whose clocks have been set back."""
-        self._floor[:] = 0
-        self._pairs = None
-
-    def orders(self, warps: Offsets, lanes: Offsets, others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+    def orders_within(
+        self, warps: Offsets, lanes: Offsets, others: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
         """Tell for each entry whether lane `others` at `times` of the same warp is ordered before lane `lanes` now.
 
         A negative lane stands for several lanes; it counts as ordered once any of them is.
         """
-        ordered: NDArray[np.bool_] = (self._floor[warps] >= times) | (lanes == others)
-        if self._pairs is None:
-            return ordered
-        met = np.where(others >= 0, self._pairs[warps, lanes, others], self._pairs[warps, lanes].max(axis=-1))
-        ordered |= met >= times
+        rows = self.rows(warps, lanes)
+        ordered: NDArray[np.bool_] = self.own.hold(self.known, rows, warps, others, times, several=1)
+        ordered |= lanes == others
         return ordered
-
-    def meet_all(self, warps: Offsets) -> None:
-        """Order everything that the lanes of `warps` did before everything that they do from here on."""
-        self._floor[warps] = self.now[warps]
-        self.now[warps] += 1
-
-    def meet(self, warps: Offsets, masks: Masks) -> None:
-        """Order, in each warp, the lanes of its row in `masks`."""
-        full = masks.all(axis=1)
-        self.meet_all(warps[full])
-        if not full.all():
-            self._meet_some(warps[~full], masks[~full])
-
-    def _meet_some(self, warps: Offsets, masks: Masks) -> None:
-        if self._pairs is None:
-            self._pairs = np.zeros((len(self.now), LANES, LANES), np.int32)
-        inside = masks[:, :, None] & masks[:, None, :]
-        pairs = self._pairs[warps]
-        # What any lane of the mask knew of a lane, all of them know now; of each other they know everything.
-        shared = np.where(masks[:, :, None], pairs, 0).max(axis=1)[:, None, :]
-        pairs = np.where(masks[:, :, None], np.maximum(pairs, shared), pairs)
-        self._pairs[warps] = np.where(inside, self.now[warps][:, None, None], pairs)
-        self.now[warps] += 1

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pyptx_sim.checks.asynchrony import name_of
-from pyptx_sim.checks.shadow import NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.clocks import Columns
+from pyptx_sim.checks.shadow import LANE, NOBODY, PC, SEVERAL, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony import AsyncRaces, Report
-    from pyptx_sim.checks.clocks import WarpClocks
+    from pyptx_sim.checks.clocks import Known, WarpClocks
     from pyptx_sim.checks.shadow import Shadow, Table
-    from pyptx_sim.observer import Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
 
-    Ordered = Callable[[NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]]
+    class Ordered(Protocol):
+        """What tells whether the work of others is ordered before what warps do now."""
+
+        def __call__(
+            self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = ...
+        ) -> NDArray[np.bool_]:
+            """Tell for each of `last` whether it is, by what `rows` know; `reads`: it only need be over."""
+            ...
 
 
 class Crossings:
@@ -31,11 +37,12 @@ class Crossings:
         self._clocks = clocks
         self._work = work
         self._report = report
-        self._made: dict[int, tuple[int, int, int]] = {}  # by place: warp, time, pc
-        self._uses: dict[int, dict[int, tuple[int, int]]] = {}  # by place and warp: time, pc
-        self._arrivals: dict[tuple[int, int], tuple[int, int]] = {}  # by place and a warp of another block: time, pc
+        self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lane, time, pc
+        self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lane, time, pc
+        # By place and a warp of another block: lane, time, pc.
+        self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, NDArray[np.bool_]] = {}  # by place: which warps are known to know that
-        self._inits: int | None = None  # the first of a column for each warp: what fence.mbarrier_init told
+        self._inits: Columns | None = None  # what fence.mbarrier_init told
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the warps before."""
@@ -46,34 +53,55 @@ class Crossings:
 
     # --- work -----------------------------------------------------------------------------------
 
-    def judge(self, work: Work, touch: Touch, shadow: Shadow, ordered: Ordered, first_warp: int, group: int) -> None:
+    def judge(self, work: Work, touch: Touch, shadow: Shadow, ordered: Ordered, first_warp: int) -> None:
         """Judge one touch of work that is issued now against the accesses in `shadow`."""
         granules = shadow.granules(touch.offsets, touch.size)
         owners = np.repeat(touch.owners, granules.shape[1])
         at, warps = granules.reshape(-1), work.warps[owners]
-        does = "writes" if touch.writes else "reads"
+        rows = self._clocks.rows(work.warps, work.lanes)[owners]
         for further in range(work.together):
-            self._against_writes(work, touch, shadow, at, warps + further, ordered, first_warp)
-        if not touch.writes:
-            return
-        message = f"issues work that {does} {{}}, which a warp may still read"
-        if shadow.readers:
-            self._against_readers(work, touch.space, shadow, at, warps, group, message)
+            self._against_writes(work, touch, shadow, at, warps + further, rows + further, ordered, first_warp)
+        if touch.writes:
+            self._against_reads(work, touch, shadow, at, warps, rows, ordered)
+
+    def _against_reads(
+        self,
+        work: Work,
+        touch: Touch,
+        shadow: Shadow,
+        at: NDArray[np.int64],
+        warps: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        ordered: Ordered,
+    ) -> None:
+        message = "issues work that writes {}, which a warp may still read"
+        if shadow.readers is not None:
+            lanes = np.repeat(work.lanes[touch.owners], len(at) // len(touch.owners))
+            late = shadow.readers.unordered(at, warps, rows, lanes)
+            found = [(int(late.entries[0]), int(late.pcs[0]))] if late is not None else []
         else:
-            for table in (shadow.read, shadow.first):
-                late = self._late(table, at, warps, ordered)
-                if late is not None:
-                    self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, *late)
+            late_reads = (self._late(shadow, table, at, warps, rows, ordered) for table in (shadow.read, shadow.first))
+            found = [late for late in late_reads if late is not None]
+        for entry in found:
+            why = self._work.why_early(int(warps[entry[0]]))
+            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, *entry, why=why)
 
     def _late(
-        self, table: Table, at: NDArray[np.int64], warps: NDArray[np.int64], ordered: Ordered
+        self,
+        shadow: Shadow,
+        table: Table,
+        at: NDArray[np.int64],
+        warps: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        ordered: Ordered,
     ) -> tuple[int, int] | None:
         """Return the first entry whose last access is not ordered before it, and the pc of that."""
         last = table.touched(at)
         if last is None:
             return None
         touched = np.flatnonzero(last[:, WARP] != NOBODY)
-        bad = touched[~ordered(warps[touched], last[touched])]
+        reads = table is not shadow.write
+        bad = touched[~ordered(rows[touched], warps[touched], last[touched], reads=reads)]
         return (int(bad[0]), int(last[bad[0], PC])) if len(bad) else None
 
     def _against_writes(
@@ -83,6 +111,7 @@ class Crossings:
         shadow: Shadow,
         at: NDArray[np.int64],
         warps: NDArray[np.int64],
+        rows: NDArray[np.int64],
         ordered: Ordered,
         first_warp: int,
     ) -> None:
@@ -91,9 +120,10 @@ class Crossings:
             return
         does = f"issues work that {'writes' if touch.writes else 'reads'} {{}}, which a warp wrote, and "
         if touch.atomic:
-            at, warps = at[~shadow.atomic[at]], warps[~shadow.atomic[at]]
+            weak = ~shadow.atomic[at]
+            at, warps, rows = at[weak], warps[weak], rows[weak]
             last = shadow.write.get(at)
-        late = self._late(shadow.write, at, warps, ordered) if len(at) else None
+        late = self._late(shadow, shadow.write, at, warps, rows, ordered) if len(at) else None
         if late is not None:
             message = does + "nothing orders the two"
             self._tell(f"{touch.space}-race", message, work.pc, touch.space, shadow, at, warps, *late)
@@ -102,30 +132,13 @@ class Crossings:
         here = np.flatnonzero((last[:, WARP] != NOBODY) & (others >= 0))
         if not work.proxy or not len(here):
             return
-        bad = here[self._work.unfenced(touch.space, warps[here], others[here], last[here, TIME])]
+        lanes = last[here, LANE]
+        bad = here[self._work.unfenced(touch.space, rows[here], others[here], lanes, last[here, TIME])]
         if len(bad):
             message = does + "no fence lets the async proxy see it"
             first = int(bad[0])
             pc = int(last[first, PC])
             self._tell("missing-proxy-fence", message, work.pc, touch.space, shadow, at, warps, first, pc)
-
-    def _against_readers(
-        self,
-        work: Work,
-        space: Space,
-        shadow: Shadow,
-        at: NDArray[np.int64],
-        warps: NDArray[np.int64],
-        group: int,
-        message: str,
-    ) -> None:
-        times = shadow.reader_time[at]
-        members = (warps // group * group)[:, None] + np.arange(group)
-        late = (times > 0) & ~self._clocks.orders(warps[:, None], members, times)
-        if late.any():
-            first, reader = (int(part[0]) for part in np.nonzero(late))
-            pc = int(shadow.reader_pc[at[first], reader])
-            self._tell("early-reuse", message, work.pc, space, shadow, at, warps, first, pc)
 
     def _tell(
         self,
@@ -138,30 +151,29 @@ class Crossings:
         warps: NDArray[np.int64],
         first: int,
         other_pc: int,
+        why: str = "",
     ) -> None:
         where = self._view.describe(space, int(at[first]) * shadow.granule)
-        self._report(rule, f"{name_of(self._view, int(warps[first]))} {message.format(where)}", pc, other_pc)
+        self._report(rule, f"{name_of(self._view, int(warps[first]))} {message.format(where)}{why}", pc, other_pc)
 
     # --- mbarriers ------------------------------------------------------------------------------
 
-    def made(self, place: int, warp: int, pc: int) -> None:
+    def made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier, and when."""
-        self._made[place] = (warp, int(self._clocks.now[warp]), pc)
+        self._made[place] = (warp, lane, int(self._clocks.now[warp]), pc)
         self._seen[place] = np.zeros(self._view.warps, np.bool_)
 
-    def used(self, place: int, warps: Offsets, pc: int) -> None:
+    def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
         uses = self._uses.setdefault(place, {})
-        for user in warps.tolist():
-            uses[user] = (int(self._clocks.now[user]), pc)
+        first = masks.argmax(axis=1)
+        for user, mask, lane in zip(warps.tolist(), masks, first.tolist(), strict=True):
+            uses[user] = (lane if np.count_nonzero(mask) == 1 else SEVERAL, int(self._clocks.now[user]), pc)
         made = self._made.get(place)
         if made is None or self._seen[place][warps].all():
             return
-        warp, time, other_pc = made
-        known = self._clocks.known[warps, warp] >= time
-        if self._inits is not None:
-            known |= self._clocks.known[warps, self._inits + warp] >= time
-        known |= warps == warp
+        warp, lane, time, other_pc = made
+        known = self._holds(self._clocks.rows(warps, first), warp, lane, time, self._inits) | (warps == warp)
         self._seen[place][warps] |= known
         late = warps[~known]
         if len(late):
@@ -170,10 +182,22 @@ class Crossings:
             message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
             self._report("mbarrier-unsynchronised", message, pc, other_pc)
 
-    def ended(self, place: int, warp: int, pc: int) -> None:
+    def _holds(
+        self, rows: Offsets, warp: int, lane: int, time: int, further: Columns | None = None
+    ) -> NDArray[np.bool_]:
+        """Tell for each row whether it knows what a lane did at a time, or has been shown that."""
+        everywhere = np.zeros(len(rows), np.int64)
+        held = self._clocks.orders(rows, everywhere + warp, everywhere + lane, everywhere + time)
+        if further is not None:
+            known = self._clocks.known
+            held |= further.hold(known, rows, everywhere + warp, everywhere + lane, everywhere + time)
+        return held
+
+    def ended(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Report uses of an mbarrier that nothing orders before its end."""
-        for user, (time, other_pc) in self._uses.pop(place, {}).items():
-            if user != warp and self._clocks.known[warp, user] < time:
+        rows = self._clocks.rows(np.array([warp]), np.array([lane]))
+        for user, (its, time, other_pc) in self._uses.pop(place, {}).items():
+            if user != warp and not self._holds(rows, user, its, time)[0]:
                 where = self._view.describe("shared", place)
                 message = (
                     f"{name_of(self._view, warp)} ends the mbarrier {where}, which {name_of(self._view, user)} may"
@@ -186,47 +210,48 @@ class Crossings:
         for touch in work.touches:
             if touch.barriers is None or not work.proxy:
                 continue
-            pairs = np.unique(np.stack([touch.barriers, work.warps]), axis=1)
-            for place, warp in pairs.T.tolist():
-                maker, time, other_pc = self._made.get(place, (warp, 0, work.pc))
-                if self._async_unseen(warp, maker, time):
+            triples = np.unique(np.stack([touch.barriers, work.warps, work.lanes]), axis=1)
+            for place, warp, lane in triples.T.tolist():
+                made = self._made.get(place)
+                if made is None:
+                    continue
+                other_pc = made[3]
+                if self._async_unseen(self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
                     where = self._view.describe("shared", place)
                     message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
                     told = f"{name_of(self._view, warp)} {message} no fence lets the async proxy see it"
                     self._report("missing-proxy-fence", told, work.pc, other_pc)
 
-    def _async_unseen(self, warp: int, maker: int, time: int) -> bool:
-        one = np.array([warp])
-        unfenced = bool(self._work.unfenced("shared", one, np.array([maker]), np.array([time], np.int32))[0])
-        return unfenced and (self._inits is None or int(self._clocks.known[warp, self._inits + maker]) < time)
+    def _async_unseen(self, row: Offsets, maker: int, lane: int, time: int) -> bool:
+        entry = (np.array([maker]), np.array([lane]), np.array([time]))
+        unfenced = bool(self._work.unfenced("shared", row, *entry)[0])
+        return unfenced and (self._inits is None or not self._inits.hold(self._clocks.known, row, *entry)[0])
 
-    def arrived(self, place: int, warps: Offsets, pc: int) -> None:
+    def arrived(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Judge arrivals at an mbarrier, and note those from other blocks."""
-        self.used(place, warps, pc)
+        self.used(place, warps, masks, pc)
         if self._view.cluster_size > 1:
             home = place // self._view.shared_stride()
             for warp in warps[warps // self._view.warps_per_cta != home].tolist():
-                self._arrivals[place, warp] = (int(self._clocks.now[warp]), pc)
+                self._arrivals[place, warp] = self._uses[place][warp]
 
-    def init_columns(self) -> slice:
+    def init_columns(self) -> Columns:
         """Return the columns that say whose initialisations one knows of through fence.mbarrier_init."""
         if self._inits is None:
-            self._inits = self._clocks.columns(self._view.warps)
-        return slice(self._inits, self._inits + self._view.warps)
+            self._inits = Columns(self._clocks)
+        return self._inits
 
-    def init_fence(self, warps: Offsets) -> None:
+    def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Let what the warps know be told by relaxed arrivals too, as far as mbarriers go."""
-        columns, clocks = self.init_columns(), self._clocks
-        clocks.known[warps, warps] = clocks.now[warps]
-        clocks.known[warps, columns] = np.maximum(clocks.known[warps, columns], clocks.known[warps, : self._view.warps])
-        clocks.now[warps] += 1
+        self._clocks.show(self.init_columns(), warps, masks)
 
     # --- ends of blocks -------------------------------------------------------------------------
 
     def wave_ended(self, shadow: Shadow | None, first_warp: int) -> None:
         """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
-        for (place, warp), (time, pc) in self._arrivals.items():
-            if self._known_at_end(place // self._view.shared_stride())[warp] < time:
+        for (place, warp), (lane, time, pc) in self._arrivals.items():
+            end = self._known_at_end(place // self._view.shared_stride())
+            if not self._held_at_end(end, np.array([warp]), np.array([lane]), np.array([time]))[0]:
                 self._tell_exited("arrives at the mbarrier", warp, place, pc)
         if shadow is not None:
             for table, does in ((shadow.write, "writes to"), (shadow.read, "reads"), (shadow.poll, "reads")):
@@ -242,7 +267,7 @@ class Crossings:
                 if agent not in places or places[agent] // stride == block:
                     continue
                 here = np.flatnonzero((at // stride == block) & (rows[:, WARP] == agent + 1))
-                late = here[self._known_at_end(block)[agent] < rows[here, TIME]]
+                late = here[self._known_at_end(block)[0, agent] < rows[here, TIME]]
                 if len(late):
                     first = int(late[0])
                     where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
@@ -258,16 +283,21 @@ class Crossings:
         foreign = np.flatnonzero((others >= 0) & (others // self._view.warps_per_cta != blocks))
         for block in np.unique(blocks[foreign]).tolist():
             here = foreign[blocks[foreign] == block]
-            bad = here[self._known_at_end(block)[others[here]] < rows[here, TIME]]
+            last = rows[here]
+            bad = here[~self._held_at_end(self._known_at_end(block), others[here], last[:, LANE], last[:, TIME])]
             if len(bad):
                 first = int(bad[0])
                 self._tell_exited(does, int(others[first]), int(at[first]) * granule, int(rows[first, PC]))
 
-    def _known_at_end(self, block: int) -> NDArray[np.int32]:
-        """Return what the warps of a block knew of others when the last of them ended."""
+    def _known_at_end(self, block: int) -> Known:
+        """Return what the warps of a block knew of others when the last of them ended, as the only row."""
         per_block = self._view.warps_per_cta
-        known: NDArray[np.int32] = self._clocks.known[block * per_block : (block + 1) * per_block].max(axis=0)
+        rows = self._clocks.rows_of_warps(block * per_block, per_block)
+        known: Known = self._clocks.known[rows].max(axis=0, keepdims=True)
         return known
+
+    def _held_at_end(self, end: Known, others: Offsets, lanes: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        return self._clocks.own.hold(end, np.zeros(len(others), np.int64), others, lanes, times)
 
     def _tell_exited(self, does: str, warp: int, offset: int, pc: int) -> None:
         block = offset // self._view.shared_stride()

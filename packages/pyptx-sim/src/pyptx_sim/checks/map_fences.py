@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.asynchrony import name_of
-from pyptx_sim.checks.shadow import NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.clocks import Columns
+from pyptx_sim.checks.shadow import LANE, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony import Report
     from pyptx_sim.checks.clocks import WarpClocks
     from pyptx_sim.checks.shadow import Shadow
-    from pyptx_sim.observer import Offsets, RunView, Touch, Work
+    from pyptx_sim.observer import Masks, Offsets, RunView, Touch, Work
 
 
 class MapFences:
@@ -30,26 +31,21 @@ class MapFences:
         self._view = view
         self._clocks = clocks
         self._report = report
-        self._warps = view.warps
-        self._first: int | None = None  # of a column for each warp: what of it has been released
+        self._released: Columns | None = None
         self._acquired: dict[tuple[int, int], NDArray[np.int32]] = {}  # by warp and place: what it knew of releases
 
     def next_wave(self) -> None:
         """Forget the warps before."""
         self._acquired.clear()
 
-    def released(self, warps: Offsets) -> None:
-        """Let the proxy see what `warps` know of the generic one."""
-        clocks, columns = self._clocks, self._columns()
-        clocks.known[warps, warps] = clocks.now[warps]
-        clocks.known[warps, columns] = np.maximum(clocks.known[warps, columns], clocks.known[warps, : self._warps])
-        clocks.now[warps] += 1
+    def released(self, warps: Offsets, masks: Masks) -> None:
+        """Let the proxy see what lanes of `warps` know of the generic one."""
+        self._clocks.show(self._columns(), warps, masks)
 
-    def acquired(self, place: int, warps: Offsets) -> None:
-        """Note what releases `warps` know of where they acquire the map at `place`."""
-        columns = self._columns()
-        for warp in warps.tolist():
-            self._acquired[warp, place] = self._clocks.known[warp, columns].copy()
+    def acquired(self, place: int, warps: Offsets, masks: Masks) -> None:
+        """Note what releases lanes of `warps` know of where they acquire the map at `place`."""
+        for warp, known in zip(warps.tolist(), self._clocks.known_by(warps, masks), strict=True):
+            self._acquired[warp, place] = known
 
     def judge(self, work: Work, touch: Touch, shadow: Shadow | None, first_warp: int) -> None:
         """Judge the use of a map against writes of it."""
@@ -62,14 +58,17 @@ class MapFences:
         writers = last[:, WARP].astype(np.int64) - first_warp
         seen = last[:, WARP] == NOBODY
         if known is not None:  # what an earlier wave wrote is released, or nobody can know
-            seen |= (writers < 0) | (known[np.maximum(writers, 0)] >= last[:, TIME])
+            columns, first = self._columns(), np.zeros(len(last), np.int64)
+            wide = np.zeros((1, self._clocks.known.shape[1]), np.int32)
+            wide[0, : len(known)] = known
+            seen |= (writers < 0) | columns.hold(wide, first, np.maximum(writers, 0), last[:, LANE], last[:, TIME])
         bad = np.flatnonzero(~seen)
         if len(bad):
             where = self._view.describe("global", int(at[bad[0]]) * shadow.granule)
             told = f"{name_of(self._view, warp)} uses the tensor map {where}, which a warp wrote, and its proxy may not"
             self._report("missing-tensormap-fence", f"{told} see that", work.pc, int(last[bad[0], PC]))
 
-    def _columns(self) -> slice:
-        if self._first is None:
-            self._first = self._clocks.columns(self._warps)
-        return slice(self._first, self._first + self._warps)
+    def _columns(self) -> Columns:
+        if self._released is None:
+            self._released = Columns(self._clocks)
+        return self._released

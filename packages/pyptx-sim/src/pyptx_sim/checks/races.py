@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.asynchrony import AsyncRaces
-from pyptx_sim.checks.clocks import WIDEST, LaneClocks, WarpClocks, level_of
+from pyptx_sim.checks.clocks import WarpClocks
 from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
+from pyptx_sim.checks.messages import WIDEST, Messages, level_of
+from pyptx_sim.checks.phases import Phases
+from pyptx_sim.checks.readers import Readers
 from pyptx_sim.checks.reports import Earlier, Reports, Step
 from pyptx_sim.checks.shadow import COLUMNS, LANE, NOBODY, PC, SEVERAL, TIME, WARP, Shadow, Table
 from pyptx_sim.checks.swizzles import Swizzles
-from pyptx_sim.machine.lanes import distinct
 from pyptx_sim.observer import Observer
 
 if TYPE_CHECKING:
@@ -45,80 +47,82 @@ class RaceChecker(Observer):
         """Watch the run behind `view`."""
         self._view = view
         self._reports = Reports(view)
-        self._warp_clocks = WarpClocks(view.warps, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
-        self._lane_clocks = LaneClocks(self._warp_clocks.now)
+        self._clocks = WarpClocks(view.threads)
+        self._messages = Messages(self._clocks, view.warps_per_cta, view.warps_per_cta * view.cluster_size)
+        self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
         self._shadows: dict[Space, Shadow] = {}
         self._narrow = False  # whether any strong access has named a scope that does not hold everybody
         self._first_warp = 1 - view.warps  # of this wave, in the numbering through all waves
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
-        self._work = AsyncRaces(view, self._warp_clocks, self._reports.work)
+        self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
         self._swizzles = Swizzles(view, self._work, self._reports.work)
-        self._crossings = Crossings(view, self._warp_clocks, self._work, self._reports.work)
-        self._maps = MapFences(view, self._warp_clocks, self._reports.work)
+        self._crossings = Crossings(view, self._clocks, self._work, self._reports.work)
+        self._maps = MapFences(view, self._clocks, self._reports.work)
 
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
         """Forget shared memory and the old warps; global memory stays, written by warps of an earlier wave."""
         self._first_warp += self._view.warps
-        for part in (self._warp_clocks, self._lane_clocks, self._work, self._crossings, self._maps):
+        for part in (self._clocks, self._messages, self._phases, self._work, self._crossings, self._maps):
             part.next_wave()
         shared = self._shadows.get("shared")
         if shared is not None:
             shared.clear()
 
-    def barrier(self, warps: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
+    def barrier(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order everything before the barrier before everything behind it."""
-        self._warp_clocks.meet(warps)
-        self._lane_clocks.meet_all(warps)
+        self._clocks.meet(warps, masks)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order the lanes of each mask."""
-        self._lane_clocks.meet(warps, masks)
+        self._clocks.meet_lanes(warps, masks)
 
-    def fence(self, warps: Offsets, scope: str, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
-        """Freeze what the warps know, for a release to the warps of the scope."""
-        self._warp_clocks.fence(distinct(warps), scope)
+    def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:  # noqa: ARG002 - the protocol's
+        """Freeze what the lanes know, for a release to the warps of the scope."""
+        self._messages.fence(warps, masks, scope)
 
-    def signal(self, place: int, phase: int, warps: Offsets, pc: int, *, relaxed: bool = False) -> None:
-        """Leave what the warps know at a phase of an mbarrier."""
-        columns = self._crossings.init_columns() if relaxed else slice(None)
+    def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
+        """Leave what the lanes know at a phase of an mbarrier."""
         if place >= 0:
-            self._crossings.arrived(place, warps, pc)
-        self._warp_clocks.signal(place, phase, distinct(warps), columns)
+            self._crossings.arrived(place, warps, masks, pc)
+        if scope is None:
+            self._phases.signal_some(place, phase, warps, self._crossings.init_columns())
+        else:
+            self._phases.signal(place, phase, warps, masks, scope)
 
-    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
-        """Take what was left there; lanes of a warp that all come this way have met."""
+    def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str) -> None:
+        """Take what was left there."""
         self._work.agents.acquired(place, phase, warps, pc)
-        self._lane_clocks.meet_all(self._warp_clocks.acquire(place, phase, warps))
+        self._phases.acquire(place, phase, warps, masks, scope)
 
-    def barrier_made(self, place: int, warp: int, pc: int) -> None:
+    def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier."""
-        self._crossings.made(place, warp, pc)
+        self._crossings.made(place, warp, lane, pc)
 
-    def barrier_ended(self, place: int, warp: int, pc: int) -> None:
+    def barrier_ended(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Judge the end of an mbarrier."""
-        self._crossings.ended(place, warp, pc)
+        self._crossings.ended(place, warp, lane, pc)
 
-    def barrier_used(self, place: int, warps: Offsets, pc: int) -> None:
+    def barrier_used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Judge the use of an mbarrier."""
-        self._crossings.used(place, warps, pc)
+        self._crossings.used(place, warps, masks, pc)
 
-    def init_fence(self, warps: Offsets) -> None:
+    def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Let relaxed arrivals tell of initialised mbarriers."""
-        self._crossings.init_fence(warps)
+        self._crossings.init_fence(warps, masks)
 
-    def proxy_fence(self, warps: Offsets, spaces: tuple[Space, ...]) -> None:
-        """Let the async proxy see what the warps know."""
-        self._work.proxy_fence(distinct(warps), spaces)
+    def proxy_fence(self, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
+        """Let the async proxy see what the lanes know."""
+        self._work.proxy_fence(warps, masks, spaces)
 
-    def map_released(self, warps: Offsets) -> None:
-        """Let the proxy of tensor maps see what the warps know."""
-        self._maps.released(distinct(warps))
+    def map_released(self, warps: Offsets, masks: Masks) -> None:
+        """Let the proxy of tensor maps see what the lanes know."""
+        self._maps.released(warps, masks)
 
-    def map_acquired(self, place: int, warps: Offsets) -> None:
-        """Note what the warps know of releases to the proxy of tensor maps."""
-        self._maps.acquired(place, warps)
+    def map_acquired(self, place: int, warps: Offsets, masks: Masks) -> None:
+        """Note what the lanes know of releases to the proxy of tensor maps."""
+        self._maps.acquired(place, warps, masks)
 
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
@@ -127,7 +131,7 @@ class RaceChecker(Observer):
             if touch.maps:
                 self._maps.judge(work, touch, shadow, self._first_warp)
             elif shadow is not None and len(touch.offsets):
-                self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp, self._group)
+                self._crossings.judge(work, touch, shadow, self._ordered, self._first_warp)
                 if work.kind != "wgmma":  # whose lanes all issue it, together
                     self._judge_issuers(work, touch, shadow)
         self._crossings.signalled(work)
@@ -142,9 +146,9 @@ class RaceChecker(Observer):
         """Leave at a phase of an mbarrier that work has completed."""
         self._work.agents.landed(ticket, place, phase)
 
-    def waited(self, kind: GroupKind, warps: Offsets, done: Offsets, read: Offsets) -> None:
-        """Let warps know the work that they have waited for."""
-        self._work.agents.waited(kind, warps, done, read)
+    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
+        """Let lanes know the work that they have waited for."""
+        self._work.agents.waited(kind, warps, masks, done, read)
 
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
@@ -160,22 +164,21 @@ class RaceChecker(Observer):
             return
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
-        self._work.judge_access(space, offsets, size, warps, pc, kind)
+        self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
         if kind in _STRONG:
             self._narrow |= level_of(self._view.opcode(pc)) < WIDEST
-            self._warp_clocks.exchange(warps, offsets, leaves=kind == "atomic")
+            self._messages.exchange(warps, lanes, offsets, leaves=kind == "atomic")
         self._judge(shadow, step, "write")
         if kind == "strong-read":
             self._enter_read(shadow.poll, step, shadow.poll.touched(step.at))
             return
         if kind == "read":
             last = shadow.read.touched(step.at)
-            winner = self._enter_read(shadow.read, step, last)
+            winner = self._enter_read(shadow.read, step, last, shadow.readers)
             if last is not None:
                 self._keep_first(shadow, step, last, winner)
-            if winner is not None and not shadow.readers:
+            if winner is not None and shadow.readers is None:
                 self._keep_together(shadow, step, winner)
-            self._enter_reader(shadow, step)
             return
         self._judge(shadow, step, "read")
         self._judge(shadow, step, "first")
@@ -200,20 +203,22 @@ class RaceChecker(Observer):
         entries = np.empty((len(warps), COLUMNS), np.int32)
         entries[:, WARP] = warps + self._first_warp
         entries[:, LANE] = lanes
-        entries[:, TIME] = self._warp_clocks.now[warps]
+        entries[:, TIME] = self._clocks.now[warps]
         entries[:, PC] = pc
+        rows = self._clocks.rows(warps, lanes)
         count = granules.shape[1]
         if count > 1:
             entries = np.repeat(entries, count, axis=0)
+            rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
-        return Step(space, kind, granules.ravel(), warps, lanes, entries, pc, self._first_warp)
+        return Step(space, kind, granules.ravel(), warps, lanes, rows, entries, pc, self._first_warp)
 
     # --- judging --------------------------------------------------------------------------------
 
     def _shadow(self, space: Space) -> Shadow:
         shadow = self._shadows.get(space)
         if shadow is None:
-            readers = self._group if space == "shared" else 0
+            readers = Readers(self._clocks, self._phases, 0, self._group) if space == "shared" else None
             shadow = self._shadows[space] = Shadow(self._view.arena_size(space), readers)
         return shadow
 
@@ -230,8 +235,8 @@ class RaceChecker(Observer):
             return
         at = np.flatnonzero(touched)
         last = last[at]
-        if earlier not in _READS or not shadow.readers:
-            ordered = self._ordered(step.warps[at], last)
+        if earlier not in _READS or shadow.readers is None:
+            ordered = self._ordered(step.rows[at], step.warps[at], last, reads=earlier != "write")
             if not ordered.all():
                 self._reports.against(step, at[~ordered], earlier, last[~ordered], f"{step.space}-race", shadow.granule)
         self._judge_lanes(step, earlier, at, last, shadow.granule)
@@ -246,16 +251,24 @@ class RaceChecker(Observer):
         pcs, which = np.unique(last[:, PC], return_inverse=True)
         own = level_of(self._view.opcode(pc))
         levels = np.array([min(own, level_of(self._view.opcode(at))) for at in pcs.tolist()])[which.reshape(-1)]
-        return self._warp_clocks.within(levels, warps, last[:, WARP].astype(np.int64) - self._first_warp)
+        return self._messages.within(levels, warps, last[:, WARP].astype(np.int64) - self._first_warp)
 
-    def _ordered(self, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell for each row of `last` whether its warp's work then happens before what `warps` do now."""
+    def _ordered(
+        self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
+    ) -> NDArray[np.bool_]:
+        """Tell for each of `last` whether its warp's work then happens before what `warps`, by their rows, do now.
+
+        `reads`: of that work only reads matter, which need only be over.
+        """
         others = last[:, WARP].astype(np.int64) - self._first_warp
-        return np.where(
-            others >= 0,
-            self._warp_clocks.orders(warps, np.maximum(others, 0), last[:, TIME]),
-            self._warp_clocks.knows_earlier_waves[warps],
-        )
+        here = np.maximum(others, 0)
+        ordered = self._clocks.orders(rows, here, last[:, LANE], last[:, TIME])
+        ordered |= warps == others
+        if reads and self._phases.over is not None:
+            ordered |= self._phases.over.hold(self._clocks.known, rows, here, last[:, LANE], last[:, TIME])
+        if others.min(initial=0) < 0:
+            ordered = np.where(others >= 0, ordered, self._clocks.knows_earlier_waves[warps])
+        return ordered
 
     def _judge_lanes(
         self, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
@@ -265,9 +278,7 @@ class RaceChecker(Observer):
         if not len(own):
             return
         at, last = at[own], last[own]
-        ordered = self._lane_clocks.orders(
-            step.warps[at], step.lanes[at], last[:, LANE].astype(np.int64), last[:, TIME]
-        )
+        ordered = self._clocks.orders_within(step.warps[at], step.lanes[at], last[:, LANE], last[:, TIME])
         if not ordered.all():
             self._reports.against(step, at[~ordered], earlier, last[~ordered], "lane-race", granule)
 
@@ -296,22 +307,19 @@ class RaceChecker(Observer):
 
     def _judge_readers(self, shadow: Shadow, step: Step) -> None:
         """Look for a read by any warp of the block (or cluster) that is not ordered before this write."""
-        if not shadow.readers:
-            return
-        times = shadow.reader_time[step.at]
-        group = (step.warps // self._group * self._group)[:, None] + np.arange(self._group)
-        unordered = (times > 0) & ~self._warp_clocks.orders(step.warps[:, None], group, times)
-        if not unordered.any():
-            return
-        bad = np.flatnonzero(unordered.any(axis=1))
-        reader = int(unordered[bad[0]].argmax())
-        pc = int(shadow.reader_pc[step.at[bad[0]], reader])
-        self._reports.against_reader(step, bad, int(group[bad[0], reader]), pc, shadow.granule)
+        late = None if shadow.readers is None else shadow.readers.unordered(step.at, step.warps, step.rows)
+        if late is not None:
+            bad = np.unique(late.entries)
+            reader = int(late.readers[0]), int(late.lanes[0])
+            self._reports.against_reader(step, bad, reader, int(late.pcs[0]), shadow.granule)
 
-    def _enter_read(self, table: Table, step: Step, last: NDArray[np.int32] | None) -> NDArray[np.int32] | None:
+    def _enter_read(
+        self, table: Table, step: Step, last: NDArray[np.int32] | None, readers: Readers | None = None
+    ) -> NDArray[np.int32] | None:
         """Enter a read or a poll; a granule that several lanes have read since they last met is marked as such.
 
         `last` is what the table held, if anything. Return what it holds now if lanes of the step may have met there.
+        `readers` keeps it beside the reads of other warps.
         """
         at, entries = step.at, step.entries
         again = None if last is None else self._read_again(last, entries)
@@ -321,10 +329,14 @@ class RaceChecker(Observer):
             winner = table.get(at)
             together = self._read_again(winner, entries)
             again = together if again is None else again | together
+        if readers is not None:
+            readers.enter(at, step.warps, entries, step.pc)
         if again is not None and again.any():
             entries = entries[again]
             entries[:, LANE] = SEVERAL
             table.put(at[again], entries)
+            if readers is not None:
+                readers.enter(at[again], step.warps[again], entries, step.pc)
         return winner
 
     def _keep_first(
@@ -352,8 +364,8 @@ class RaceChecker(Observer):
         """Tell for the entries `at` whether `last`, of another warp or lane, is not ordered before them."""
         warps, lanes = step.warps[at], step.lanes[at]
         same = last[:, WARP] == step.entries[at, WARP]
-        apart = same & ~self._lane_clocks.orders(warps, lanes, last[:, LANE].astype(np.int64), last[:, TIME])
-        unordered: NDArray[np.bool_] = apart | ~self._ordered(warps, last)
+        apart = same & ~self._clocks.orders_within(warps, lanes, last[:, LANE], last[:, TIME])
+        unordered: NDArray[np.bool_] = apart | ~self._ordered(step.rows[at], warps, last)
         return unordered
 
     def _keep_together(self, shadow: Shadow, step: Step, winner: NDArray[np.int32]) -> None:
@@ -368,12 +380,6 @@ class RaceChecker(Observer):
             at, entries = at[free], entries[free]
         if len(at):
             shadow.first.put(at, entries)
-
-    def _enter_reader(self, shadow: Shadow, step: Step) -> None:
-        """Enter a read under the warp that reads, where the last one of each warp is kept."""
-        if shadow.readers:
-            shadow.reader_time[step.at, step.warps % self._group] = step.entries[:, TIME]
-            shadow.reader_pc[step.at, step.warps % self._group] = step.pc
 
     @staticmethod
     def _read_again(last: NDArray[np.int32], entries: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -23,7 +23,8 @@ _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "
 class Step:
     """One access event, flattened to granules: entry i touches granule `at[i]`.
 
-    Entries number warps through all waves; `first_warp` is the number of this wave's first one.
+    Entries number warps through all waves; `first_warp` is the number of this wave's first one. `rows` are those of the
+    clocks that say what the lanes know.
     """
 
     space: Space
@@ -31,6 +32,7 @@ class Step:
     at: NDArray[np.int64]
     warps: NDArray[np.int64]
     lanes: NDArray[np.int64]
+    rows: NDArray[np.int64]
     entries: NDArray[np.int32]
     pc: int
     first_warp: int
@@ -57,9 +59,11 @@ class Reports:
         them = self._name(warp, lane) if warp >= 0 else "a block of an earlier wave"
         self._tell(step, bad, _DONE[earlier], rule, them, int(last[0, PC]), granule)
 
-    def against_reader(self, step: Step, bad: NDArray[np.int64], reader: int, pc: int, granule: int) -> None:
-        """Report `bad` entries of a step against the reads of a warp at `pc`."""
-        self._tell(step, bad, "read", f"{step.space}-race", self._name(reader, SEVERAL), pc, granule)
+    def against_reader(
+        self, step: Step, bad: NDArray[np.int64], reader: tuple[int, int], pc: int, granule: int
+    ) -> None:
+        """Report `bad` entries of a step against the reads of a warp and lane at `pc`."""
+        self._tell(step, bad, "read", f"{step.space}-race", self._name(*reader), pc, granule)
 
     def work(self, rule: str, message: str, pc: int, other_pc: int) -> None:
         """Report what asynchronous work has to do with, in the words of who found it."""

@@ -14,6 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pyptx_sim.checks.readers import Readers
     from pyptx_sim.observer import Offsets
 
 NOBODY = 0  # so that a fresh table is zeros, whose pages cost nothing until they are touched
@@ -93,20 +94,17 @@ class Shadow:
     """The last write, the last read and the last poll (strong read) of each granule of one arena.
 
     `first` is a read before the last one that nothing ordered before it: the oldest such read that is known.
-    `atomic` says that the last write was a strong access. Where `readers` is not 0 (shared memory, whose possible
-    readers are few), `reader_time[granule, reader]` and `reader_pc` keep the last read of each of them.
+    `atomic` says that the last write was a strong access. Of shared memory `readers` keeps the last read of each warp.
     """
 
     arena_bytes: int
-    readers: int = 0
+    readers: Readers | None = None
     granule: int = WIDEST_ACCESS
     write: Table = field(init=False)
     read: Table = field(init=False)
     first: Table = field(init=False)
     poll: Table = field(init=False)
     atomic: NDArray[np.bool_] = field(init=False)
-    reader_time: NDArray[np.int32] = field(init=False)
-    reader_pc: NDArray[np.int32] = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the tables."""
@@ -117,8 +115,8 @@ class Shadow:
         count = -(-self.arena_bytes // self.granule)
         self.write, self.read, self.first, self.poll = Table(count), Table(count), Table(count), Table(count)
         self.atomic = np.zeros(count, np.bool_)
-        self.reader_time = np.zeros((count if self.readers else 0, self.readers), np.int32)
-        self.reader_pc = np.zeros((count if self.readers else 0, self.readers), np.int32)
+        if self.readers is not None:
+            self.readers.clear(count)
 
     def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
         """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
@@ -137,8 +135,8 @@ class Shadow:
         self.first.split(factor)
         self.poll.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
-        self.reader_time = np.repeat(self.reader_time, factor, axis=0)
-        self.reader_pc = np.repeat(self.reader_pc, factor, axis=0)
+        if self.readers is not None:
+            self.readers.split(factor)
 
 
 def fitting(granule: int, offsets: Offsets, size: int) -> int:

@@ -151,7 +151,7 @@ def wait(kind: GroupKind, latest: int, *, reads: bool) -> Step:
         groups = wave.groups_of(kind)
         groups.wait(lanes.row_numbers(), lanes.full_mask, latest, reads=reads)
         wave.engine.finish_groups(kind, groups, reads=reads)
-        tell_waited(wave, kind, lanes.active_rows())
+        tell_waited(wave, kind, *lanes.by_warp())
 
     return step
 
@@ -162,7 +162,7 @@ def _wait_all(wave: Wave, lanes: Lanes) -> None:
     groups.commit(lanes.row_numbers(), lanes.full_mask)
     groups.wait(lanes.row_numbers(), lanes.full_mask, 0, reads=False)
     wave.engine.finish_groups("copy", groups, reads=False)
-    tell_waited(wave, "copy", lanes.active_rows())
+    tell_waited(wave, "copy", *lanes.by_warp())
 
 
 def _arrive(operands: Operands) -> Step:

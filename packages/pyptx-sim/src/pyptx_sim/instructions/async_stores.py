@@ -50,7 +50,7 @@ def compile_async_store(operands: Operands) -> Step:
                 access.check_initialised(wave, part, wave.memories["shared"], places)
             values = [pick(read(wave, part), threads.positions, threads.columns) for read in readers]
             told = barriers[threads.positions, threads.columns]
-            stores = RemoteStores(wave, wave.pc, threads.warps, threads.offsets, told, values, update)
+            stores = RemoteStores(wave, wave.pc, threads.warps, threads.columns, threads.offsets, told, values, update)
             ticket = wave.engine.issue(stores)
             if wave.machine.observers.active:
                 tell_stores(wave, stores, size, ticket)

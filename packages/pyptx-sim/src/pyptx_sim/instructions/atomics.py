@@ -65,7 +65,7 @@ def compile_atomic(operands: Operands) -> Step:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if fences[0]:
-            wave.machine.observers.fence(lanes.active_rows(), fences[0], wave.pc)
+            wave.machine.observers.fence(*lanes.by_warp(), fences[0], wave.pc)
         for memory, part, addresses in find(wave, lanes):
             update = updates.get(memory.space)
             if update is None:
@@ -75,7 +75,7 @@ def compile_atomic(operands: Operands) -> Step:
             for write, value in zip(writers, old, strict=False):
                 write(wave, part, value)
         if fences[1]:
-            wave.machine.observers.fence(lanes.active_rows(), fences[1], wave.pc)
+            wave.machine.observers.fence(*lanes.by_warp(), fences[1], wave.pc)
 
     return step
 

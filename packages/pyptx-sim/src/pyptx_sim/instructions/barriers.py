@@ -11,14 +11,16 @@ from pyptx_sim.errors import SimulationError
 from pyptx_sim.instructions.tensor_map import map_fence
 from pyptx_sim.instructions.transfers import scope_of
 from pyptx_sim.machine.barriers import PER_CTA
-from pyptx_sim.machine.lanes import WARP, all_lanes, pick
+from pyptx_sim.machine.lanes import WARP, Lanes, all_lanes, pick
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.operands import Operands
     from pyptx_sim.instructions.registers import Reader, Writer
     from pyptx_sim.machine.code import Group, Step, Terminator
-    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import Space
     from pyptx_sim.operation import Array, Mask
@@ -81,7 +83,8 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
         if counts is None and _everybody_meets(wave, group, numbers):
             if wave.machine.observers.active:
                 warps = wave.strands.warp[group.ids]
-                wave.machine.observers.barriers(warps, wave.geometry.cta[warps], wave.pc)
+                masks = wave.strands.mask[group.ids]
+                wave.machine.observers.barriers(warps, masks, wave.geometry.cta[warps], wave.pc)
             wave.progress += 1
             return following
         wave.strands.block[group.ids] = following
@@ -178,6 +181,21 @@ class MaskGate:
         members: Mask = (np.broadcast_to(bits, (lanes.height,))[:, None] & _LANE_BITS) != 0
         return members
 
+    def meetings(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
+        """Yield warps, and the lanes of each that meet here: those of one mask, group by group."""
+        left = lanes
+        values = None if self.mask is None else self.mask(wave, lanes)
+        if values is None or values.shape[1] == 1:
+            yield Lanes(lanes.rows, self.members(wave, lanes) & lanes.full_mask, lanes.height, whole=False).by_warp()
+            return
+        own = np.broadcast_to(values, (lanes.height, WARP)).astype(np.uint32)
+        while left is not None:
+            mask = left.full_mask
+            first = own[np.arange(lanes.height), mask.argmax(axis=1)][:, None]
+            together = mask & (own == first)
+            yield Lanes(lanes.rows, together & ((first & _LANE_BITS) != 0), lanes.height, whole=False).by_warp()
+            left = left.narrowed(~together)
+
     def named(self, wave: Wave, lanes: Lanes) -> Mask:
         """Return which lanes their own masks name: those of several groups may be here together, each with its mask."""
         if self.mask is None:
@@ -203,8 +221,8 @@ def synchronising(gate: MaskGate, step: Step) -> Step:
     def run(wave: Wave, lanes: Lanes) -> None:
         observers = wave.machine.observers
         if observers.active:
-            members = gate.members(wave, lanes)
-            observers.warp_sync(lanes.row_numbers(), members & lanes.full_mask, wave.pc)
+            for warps, masks in gate.meetings(wave, lanes):
+                observers.warp_sync(warps, masks, wave.pc)
             _check_members(wave, lanes, lanes.full_mask & ~gate.named(wave, lanes))
         step(wave, lanes)
 
@@ -235,7 +253,7 @@ def compile_warp_sync(operands: Operands) -> Step:
 def _init_fence(wave: Wave, lanes: Lanes) -> None:
     """Tell of mbarriers that have been initialised. Manual: "fence.mbarrier_init"."""
     if wave.machine.observers.active:
-        wave.machine.observers.init_fence(lanes.active_rows())
+        wave.machine.observers.init_fence(*lanes.by_warp())
 
 
 def _proxy_fence(opcode: tuple[str, ...]) -> Step:
@@ -246,7 +264,7 @@ def _proxy_fence(opcode: tuple[str, ...]) -> Step:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if wave.machine.observers.active:
-            wave.machine.observers.proxy_fence(lanes.active_rows(), spaces)
+            wave.machine.observers.proxy_fence(*lanes.by_warp(), spaces)
 
     return step
 
@@ -270,6 +288,6 @@ def compile_fence(operands: Operands) -> Step:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if wave.machine.observers.active:
-            wave.machine.observers.fence(lanes.active_rows(), named, wave.pc)
+            wave.machine.observers.fence(*lanes.by_warp(), named, wave.pc)
 
     return step

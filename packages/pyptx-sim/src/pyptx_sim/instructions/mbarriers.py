@@ -11,8 +11,8 @@ from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.threads import Threads, by_offset, in_shared
 from pyptx_sim.machine.access import Access
-from pyptx_sim.machine.lanes import WARP, distinct
-from pyptx_sim.machine.mbarriers import BYTES, GIVES_UP, Wait, pending_of, phase_of
+from pyptx_sim.machine.lanes import WARP, by_warp, distinct
+from pyptx_sim.machine.mbarriers import BYTES, GIVES_UP, Released, Wait, pending_of, phase_of
 from pyptx_sim.program.answers import answer_is_read
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def _init(operands: Operands) -> Step:
     def step(wave: Wave, lanes: Lanes) -> None:
         for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
             counts = threads.read(read, wave, part).tolist()
-            for offset, expected, warp in zip(threads.offsets.tolist(), counts, threads.warps.tolist(), strict=True):
-                wave.mbarriers.init(offset, expected, warp, wave.pc)
+            for offset, expected, thread in zip(threads.offsets.tolist(), counts, threads.numbers, strict=True):
+                wave.mbarriers.init(offset, expected, thread, wave.pc)
 
     return step
 
@@ -80,8 +80,8 @@ def _inval(operands: Operands) -> Step:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for _, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
-            for offset, warp in zip(threads.offsets.tolist(), threads.warps.tolist(), strict=True):
-                wave.mbarriers.invalidate(offset, warp, wave.pc)
+            for offset, thread in zip(threads.offsets.tolist(), threads.numbers, strict=True):
+                wave.mbarriers.invalidate(offset, thread, wave.pc)
 
     return step
 
@@ -96,6 +96,7 @@ def _arrive(operands: Operands) -> Step:
     last = operands.read(given[1], "u32") if len(given) > 1 else None
     write = None if isinstance(state, Sink) else operands.write(state, "b64")
     drops, stays, releases = opcode[1] == "arrive_drop", "noComplete" in opcode, "relaxed" not in opcode
+    scope = _scope(opcode)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         states = np.zeros((lanes.height, WARP), np.uint64)
@@ -106,13 +107,18 @@ def _arrive(operands: Operands) -> Step:
                 if expects:
                     wave.mbarriers.expect(offset, int(amounts[index].sum()), wave.pc)
                 counts = (ones if expects else amounts)[index].tolist()
-                releasing = threads.warps[index] if releases else None
+                releasing = Released(threads.warps[index], threads.columns[index], scope) if releases else None
                 before = wave.mbarriers.arrive(offset, counts, wave.pc, releasing, drops=drops, stays=stays)
                 states[threads.positions[index], threads.columns[index]] = before
         if write is not None:
             write(wave, lanes, states)
 
     return step
+
+
+def _scope(opcode: tuple[str, ...]) -> str:
+    """Return the scope of an arrival or a wait: the block's where none is named."""
+    return "cluster" if "cluster" in opcode else "cta"
 
 
 def _refuse_multicast(operands: Operands) -> None:
@@ -162,6 +168,7 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
         write=operands.write(destination, "pred"),
         parity=parity,
         acquires="relaxed" not in operands.opcode,
+        scope=_scope(operands.opcode),
         following=following,
     )
     guard = operands.guard()
@@ -196,13 +203,14 @@ class _Waiting:
     """One `test_wait` or `try_wait`."""
 
     def __init__(
-        self, *, find: Target, read: Reader, write: Writer, parity: bool, acquires: bool, following: int
+        self, *, find: Target, read: Reader, write: Writer, parity: bool, acquires: bool, scope: str, following: int
     ) -> None:
         self._find = find
         self._read = read
         self._write = write
         self._parity = parity
         self._acquires = acquires
+        self._scope = scope
         self._following = following
 
     def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
@@ -231,13 +239,15 @@ class _Waiting:
         answers = np.zeros(len(threads), np.bool_)
         for offset, index in by_offset(threads):
             if wave.machine.observers.active:
-                wave.machine.observers.barrier_used(offset, distinct(threads.warps[index]), wave.pc)
+                users = by_warp(threads.warps[index], threads.columns[index])
+                wave.machine.observers.barrier_used(offset, *users, wave.pc)
             for value in distinct(phases[index]).tolist():
                 same = index[phases[index] == value]
                 phase = value & 1 if self._parity else phase_of(value)  # ptxas shifts all other bits out
                 answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
                 if answers[same[0]] and self._acquires:
-                    wave.mbarriers.acquire(offset, distinct(threads.warps[same]), wave.pc)
+                    seers = by_warp(threads.warps[same], threads.columns[same])
+                    wave.mbarriers.acquire(offset, *seers, wave.pc, self._scope)
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:

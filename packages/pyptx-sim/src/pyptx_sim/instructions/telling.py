@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.machine.shared_matrices import offsets
 from pyptx_sim.machine.tensor_maps import SIZE
 from pyptx_sim.observer import Touch, Work
@@ -25,11 +26,11 @@ _PIECE = 16  # bytes: swizzles move nothing smaller, but for one
 _WORD = 4
 
 
-def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray) -> None:
-    """Tell which groups warps have waited for."""
+def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray, masks: Mask) -> None:
+    """Tell which groups lanes have waited for."""
     if wave.machine.observers.active:
         groups = wave.groups_of(kind)
-        wave.machine.observers.waited(kind, warps, groups.done[warps], groups.read[warps])
+        wave.machine.observers.waited(kind, warps, masks, groups.done[warps], groups.read[warps])
 
 
 def tell_copies(wave: Wave, copies: Copies, ticket: int) -> None:
@@ -46,7 +47,8 @@ def tell_stores(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> Non
     """Tell of stores to the cluster's shared memory."""
     everyone = np.arange(len(stores))
     for place in np.unique(stores.barriers).tolist():
-        wave.machine.observers.barrier_used(place, np.unique(stores.warps[stores.barriers == place]), wave.pc)
+        here = stores.barriers == place
+        wave.machine.observers.barrier_used(place, *by_warp(stores.warps[here], stores.lanes[here]), wave.pc)
     touch = Touch(
         "shared",
         writes=True,
@@ -57,7 +59,7 @@ def tell_stores(wave: Wave, stores: RemoteStores, size: int, ticket: int) -> Non
         atomic=stores.update is not None,
     )
     nothing = np.zeros(len(stores), np.int64)
-    _issued(wave, ticket, None, (stores.warps, nothing, nothing), (touch,))
+    _issued(wave, ticket, None, (stores.warps, stores.lanes, nothing), (touch,))
 
 
 def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None) -> None:
@@ -65,7 +67,7 @@ def tell_bulk(wave: Wave, copy: BulkCopy, ticket: int, map_at: int | None = None
     observers = wave.machine.observers
     one = np.array([copy.warp])
     for place in copy.barriers:
-        observers.barrier_used(place, one, wave.pc)
+        observers.barrier_used(place, *by_warp(one, np.array([copy.lane])), wave.pc)
     sides = [(copy.source, False, copy.barriers[0] if copy.barriers else None)]
     told = copy.barriers or (None,) * len(copy.targets)
     sides += [(target, True, barrier) for target, barrier in zip(copy.targets, told, strict=True)]

@@ -14,6 +14,7 @@ from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.addresses import target
 from pyptx_sim.instructions.threads import threads_at
 from pyptx_sim.machine.access import Access, Places
+from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.machine.tensor_maps import ALIGNMENT, SIZE, Record, unpack
 from pyptx_sim.program.windows import GLOBAL_WINDOW
 
@@ -128,7 +129,7 @@ def _compile_copy(operands: Operands) -> Step:
             _mark(into, ends[0])
             wave.version += 1
         if wave.machine.observers.active:
-            wave.machine.observers.map_released(lanes.active_rows())
+            wave.machine.observers.map_released(*lanes.by_warp())
 
     return step
 
@@ -170,12 +171,13 @@ def map_fence(operands: Operands) -> Step:
             if threads is None or not wave.machine.observers.active:
                 continue
             for place in np.unique(threads.offsets).tolist():
-                warps = np.unique(threads.warps[threads.offsets == place])
-                wave.machine.observers.map_acquired(place, warps)
+                here = threads.offsets == place
+                some = by_warp(threads.warps[here], threads.columns[here])
+                wave.machine.observers.map_acquired(place, *some)
 
     return acquire
 
 
 def _release(wave: Wave, lanes: Lanes) -> None:
     if wave.machine.observers.active:
-        wave.machine.observers.map_released(lanes.active_rows())
+        wave.machine.observers.map_released(*lanes.by_warp())

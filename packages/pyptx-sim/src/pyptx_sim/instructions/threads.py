@@ -38,6 +38,11 @@ class Threads:
         """Return how many threads there are."""
         return len(self.offsets)
 
+    @property
+    def numbers(self) -> list[tuple[int, int]]:
+        """The warp and the lane of each thread."""
+        return list(zip(self.warps.tolist(), self.columns.tolist(), strict=True))
+
     def read(self, reader: Reader, wave: Wave, lanes: Lanes) -> IntArray:
         """Return an integer operand of each thread."""
         return pick(reader(wave, lanes), self.positions, self.columns).astype(np.int64)

@@ -68,7 +68,7 @@ def compile_load(operands: Operands) -> Step:
             for write, value in zip(writers, _load(wave, part, memory, addresses), strict=True):
                 write(wave, part, value)
         if acquires is not None:
-            wave.machine.observers.fence(lanes.active_rows(), acquires, wave.pc)
+            wave.machine.observers.fence(*lanes.by_warp(), acquires, wave.pc)
 
     def _load(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) -> list[Array]:
         places = access.places(wave, lanes, memory, addresses)
@@ -101,7 +101,7 @@ def compile_store(operands: Operands) -> Step:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         if releases is not None:
-            wave.machine.observers.fence(lanes.active_rows(), releases, wave.pc)
+            wave.machine.observers.fence(*lanes.by_warp(), releases, wave.pc)
         for memory, part, addresses in find(wave, lanes):
             places = access.places(wave, part, memory, addresses)
             if places is None:

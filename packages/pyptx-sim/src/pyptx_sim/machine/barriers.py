@@ -76,9 +76,9 @@ class Barriers:
         self._note_arrived(ids, keys)
         observers = self._wave.machine.observers
         if observers.active:
-            warps = self._wave.strands.warp[ids]
             for key in np.unique(keys).tolist():
-                observers.signal(-_NAMED - key, int(self._rounds[key]), warps[keys == key], self._wave.pc)
+                arrived = self._wave.strands.lanes(ids[keys == key])
+                observers.signal(-_NAMED - key, int(self._rounds[key]), *arrived, self._wave.pc, scope="cta")
         self.recheck()
 
     def wait(self, ids: IntArray, names: IntArray, counts: IntArray | None, values: Mask | None) -> None:
@@ -153,7 +153,7 @@ class Barriers:
         wave = self._wave
         strands = wave.strands
         sites = strands.site[ids]
-        self._tell_observers(strands.warp[ids], keys, int(sites[0]))
+        self._tell_observers(ids, keys, int(sites[0]))
         self._check_divergence(ids, keys, sites)
         for site in np.unique(sites).tolist():
             reduction = self.reductions.get(site)
@@ -169,14 +169,15 @@ class Barriers:
         strands.key[ids] = -1
         wave.progress += 1
 
-    def _tell_observers(self, warps: IntArray, keys: IntArray, pc: int) -> None:
+    def _tell_observers(self, ids: IntArray, keys: IntArray, pc: int) -> None:
         """Tell of each barrier by itself: who waits learns what those did who only arrived."""
-        observers = self._wave.machine.observers
+        observers, strands = self._wave.machine.observers, self._wave.strands
         if not observers.active:
             return
         for key in self._came.keys() & set(keys.tolist()):
-            observers.acquire(-_NAMED - key, int(self._rounds[key]), warps[keys == key], pc)
-        observers.barriers(warps, keys, pc)
+            waiting = strands.lanes(ids[keys == key])
+            observers.acquire(-_NAMED - key, int(self._rounds[key]), *waiting, pc, scope="cta")
+        observers.barriers(strands.warp[ids], strands.mask[ids], keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
         strands = self._wave.strands
@@ -263,9 +264,10 @@ class ClusterBarriers:
         strands = self._wave.strands
         warps, masks = strands.warp[ids], strands.mask[ids]
         if self._wave.machine.observers.active:
-            for cluster, members in _by_cluster(self._cluster(warps), warps):
-                phase = int(self._phase[cluster])
-                self._wave.machine.observers.signal(-1 - cluster, phase, members, self._wave.pc, relaxed=not releases)
+            scope = "cluster" if releases else None
+            for cluster, some in self._by_cluster(ids):
+                phase, arrived = int(self._phase[cluster]), strands.lanes(some)
+                self._wave.machine.observers.signal(-1 - cluster, phase, *arrived, self._wave.pc, scope=scope)
         self._check_pairs(self._owes[warps] & masks, "arrives twice at the cluster's barrier without waiting")
         self._owes[warps] |= masks
         phases = self._phase[self._cluster(warps)]
@@ -313,16 +315,23 @@ class ClusterBarriers:
         released = waiting[self._phase[self._cluster(warps)] >= wanted]
         if len(released):
             if wave.machine.observers.active:
-                self._tell_released(strands.warp[released], wanted[np.isin(waiting, released)] - 1, released)
+                self._tell_released(wanted[np.isin(waiting, released)] - 1, released)
             strands.state[released] = State.READY
             wave.progress += 1
 
-    def _tell_released(self, warps: IntArray, phases: IntArray, ids: IntArray) -> None:
+    def _tell_released(self, phases: IntArray, ids: IntArray) -> None:
         """Tell the observers who has seen which phase complete."""
-        pc = int(self._wave.strands.site[ids[0]])
-        for cluster, members in _by_cluster(self._cluster(warps), warps):
-            phase = int(phases[warps == members[0]][0])
-            self._wave.machine.observers.acquire(-1 - cluster, phase, members, pc)
+        strands = self._wave.strands
+        pc = int(strands.site[ids[0]])
+        for cluster, some in self._by_cluster(ids):
+            phase = int(phases[ids == some[0]][0])
+            self._wave.machine.observers.acquire(-1 - cluster, phase, *strands.lanes(some), pc, scope="cluster")
+
+    def _by_cluster(self, ids: IntArray) -> Iterator[tuple[int, IntArray]]:
+        """Yield each cluster with those of strands `ids` that are of it."""
+        clusters = self._cluster(self._wave.strands.warp[ids])
+        for cluster in np.unique(clusters).tolist():
+            yield cluster, ids[clusters == cluster]
 
     def describe(self, strand: int) -> str:
         """Return how many threads of a waiting strand's cluster have arrived."""
@@ -331,9 +340,3 @@ class ClusterBarriers:
         here = self._cluster(np.arange(wave.height)) == cluster
         arrived = int(np.count_nonzero(self._arrived[here] & wave.live[here]))
         return f"barrier.cluster: {arrived} of {int(np.count_nonzero(wave.live[here]))} threads arrived"
-
-
-def _by_cluster(clusters: IntArray, warps: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each cluster with its warps among `warps`."""
-    for cluster in np.unique(clusters).tolist():
-        yield cluster, np.unique(warps[clusters == cluster])

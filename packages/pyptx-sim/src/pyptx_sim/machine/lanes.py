@@ -84,6 +84,14 @@ class Lanes:
         rows = self.row_numbers()
         return rows if self.mask is None else rows[self.mask.any(axis=1)]
 
+    def by_warp(self) -> tuple[IntArray, Mask]:
+        """Return the warp numbers of the rows that have an active lane, and their masks."""
+        rows, mask = self.row_numbers(), self.full_mask
+        if self.mask is None:
+            return rows, mask
+        some = mask.any(axis=1)
+        return (rows, mask) if some.all() else (rows[some], mask[some])
+
     def select(self, per_warp: Array) -> Array:
         """Pick the rows of this step out of an array that has one for each warp, or one for all."""
         return per_warp if self.rows is None or per_warp.shape[0] == 1 else per_warp[self.rows]
@@ -124,3 +132,21 @@ def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> 
     values = np.zeros((height, WARP), picked.dtype)
     values[positions, lanes] = picked
     return values
+
+
+def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
+    """Return the different warps of some threads in order, and a mask of its lanes for each."""
+    found = distinct(warps)
+    mask = np.zeros((len(found), WARP), np.bool_)
+    mask[0 if len(found) == 1 else np.searchsorted(found, warps), lanes] = True
+    return found, mask
+
+
+def united(warps: IntArray, masks: Mask) -> tuple[IntArray, Mask]:
+    """Return the different warps of some strands in order, and for each the lanes of all its strands."""
+    if len(warps) < 2 or bool((warps[1:] > warps[:-1]).all()):
+        return warps, masks
+    found, which = np.unique(warps, return_inverse=True)
+    both = np.zeros((len(found), WARP), np.bool_)
+    np.logical_or.at(both, which.reshape(-1), masks)
+    return found, both

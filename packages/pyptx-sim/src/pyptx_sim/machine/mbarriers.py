@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.errors import BarrierFault
+from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
 
 # Manual: "Contents of the mbarrier object": expected and pending arrivals, and pending bytes either way.
 LIMIT = (1 << 20) - 1
@@ -81,6 +83,15 @@ def phase_of(state: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Released:
+    """The threads of arrivals that release what they did, lane `lanes[i]` of `warps[i]`, to "cta" or "cluster"."""
+
+    warps: IntArray
+    lanes: IntArray
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """What a warp last waited for in vain: the barrier, the phase, the instruction, and the step of the first time."""
 
@@ -128,11 +139,11 @@ class Mbarriers:
 
     # --- life -----------------------------------------------------------------------------------
 
-    def init(self, offset: int, count: int, warp: int, pc: int) -> None:
-        """Make an object of phase 0 that expects `count` arrivals in each phase."""
+    def init(self, offset: int, count: int, thread: tuple[int, int], pc: int) -> None:
+        """Make an object of phase 0 that expects `count` arrivals in each phase; `thread` is a warp and a lane."""
         observers = self._wave.machine.observers
         if observers.active:
-            observers.barrier_made(offset, warp, pc)
+            observers.barrier_made(offset, *thread, pc)
         known = self._objects.get(offset)
         if known is not None:
             self.misuse(
@@ -152,13 +163,13 @@ class Mbarriers:
         self._objects[offset] = Mbarrier(count, pc, count)
         self._wave.version += 1
 
-    def invalidate(self, offset: int, warp: int, pc: int) -> None:
+    def invalidate(self, offset: int, thread: tuple[int, int], pc: int) -> None:
         """End an object's life."""
         known = self.find(offset, pc)
         if known is None:
             return
         if self._wave.machine.observers.active:
-            self._wave.machine.observers.barrier_ended(offset, warp, pc)
+            self._wave.machine.observers.barrier_ended(offset, *thread, pc)
         waiter = next((wait for wait in self.waits.values() if wait.offset == offset), None)
         if waiter is not None:
             self.misuse(
@@ -190,7 +201,7 @@ class Mbarriers:
         offset: int,
         counts: list[int],
         pc: int,
-        warps: IntArray | None = None,
+        released: Released | None = None,
         *,
         drops: bool = False,
         stays: bool = False,
@@ -198,7 +209,7 @@ class Mbarriers:
     ) -> list[int]:
         """Arrive once for each of `counts`, in order; return the states before each.
 
-        `warps` are those of the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
+        `released` names the arriving threads, if the arrivals release what they did. `drops`: expect so many fewer
         from the next phase on. `stays`: the phase must not complete. `ticket` names the copies that arrive.
         """
         known = self.find(offset, pc)
@@ -209,14 +220,12 @@ class Mbarriers:
         observers = self._wave.machine.observers
         if ticket is not None and observers.active:
             observers.landed(ticket, offset, known.phase)
-        judged = -1
+        judged, told = -1, 0
         for number, count in enumerate(counts):
             if known.phase != judged:
                 self._check_seen(offset, known, pc)
                 judged = known.phase
             states[number] = known.state()
-            if warps is not None and observers.active:
-                observers.signal(offset, known.phase, warps[number : number + 1], pc)
             if count > known.pending or (drops and count > known.expected):
                 self._too_many(offset, known, count, pc)
                 continue
@@ -224,9 +233,20 @@ class Mbarriers:
             if known.complete:
                 if stays:
                     self._must_not_complete(offset, pc)
+                told = self._tell(offset, known.phase, released, (told, number + 1), pc)
                 self._next_phase(offset, known, pc)
+        self._tell(offset, known.phase, released, (told, len(counts)), pc)
         self._wave.version += 1
         return states
+
+    def _tell(self, offset: int, phase: int, released: Released | None, some: tuple[int, int], pc: int) -> int:
+        """Tell the observers that some of the threads arrive in a phase; return the first one that comes behind."""
+        first, behind = some
+        observers = self._wave.machine.observers
+        if released is not None and observers.active and first < behind:
+            warps, masks = by_warp(released.warps[first:behind], released.lanes[first:behind])
+            observers.signal(offset, phase, warps, masks, pc, scope=released.scope)
+        return behind
 
     def expect(self, offset: int, count: int, pc: int) -> None:
         """Let the current phase wait for `count` more bytes."""
@@ -344,14 +364,14 @@ class Mbarriers:
         self._asked.add(question)
         return first
 
-    def acquire(self, offset: int, warps: IntArray, pc: int) -> None:
-        """Tell the observers that `warps` have seen the last phase of an object complete."""
+    def acquire(self, offset: int, warps: IntArray, masks: Mask, pc: int, scope: str) -> None:
+        """Tell the observers that lanes of `warps` have seen the last phase of an object complete."""
         known, observers = self._objects.get(offset), self._wave.machine.observers
         if known is not None:
             fresh = (offset, pc) if known.phase == 0 else None
             self.fresh.update((warp, fresh) for warp in warps.tolist())
             if observers.active:
-                observers.acquire(offset, known.phase - 1, warps, pc)
+                observers.acquire(offset, known.phase - 1, warps, masks, pc, scope=scope)
 
     def phase(self, offset: int) -> int:
         """Return the current phase of an object; 0 for none."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.machine.lanes import united
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -40,71 +42,70 @@ class Observers:
         for observer in self._observers:
             observer.access(space, kind, offsets, size, warps, lanes, pc)
 
-    def barriers(self, warps: IntArray, keys: IntArray, pc: int) -> None:
-        """Tell of barriers, one for each distinct key, that the warps with that key have met at."""
+    def barriers(self, warps: IntArray, masks: Masks, keys: IntArray, pc: int) -> None:
+        """Tell of barriers, one for each distinct key, that lanes of the warps with that key have met at."""
         if not self.active:
             return
-        order = np.argsort(keys, kind="stable")
-        cuts = np.flatnonzero(np.diff(keys[order])) + 1
-        for group in np.split(warps[order], cuts):
-            met = np.unique(group)
+        for key in np.unique(keys).tolist():
+            here = keys == key
+            met, lanes = united(warps[here], masks[here])
             for observer in self._observers:
-                observer.barrier(met, pc)
+                observer.barrier(met, lanes, pc)
 
     def warp_sync(self, warps: IntArray, masks: Masks, pc: int) -> None:
         """Tell which lanes of each warp have synchronised."""
         for observer in self._observers:
             observer.warp_sync(warps, masks, pc)
 
-    def fence(self, warps: IntArray, scope: str, pc: int) -> None:
+    def fence(self, warps: IntArray, masks: Masks, scope: str, pc: int) -> None:
         """Tell of a memory fence."""
         for observer in self._observers:
-            observer.fence(warps, scope, pc)
+            observer.fence(warps, masks, scope, pc)
 
-    def signal(self, place: int, phase: int, warps: IntArray, pc: int, *, relaxed: bool = False) -> None:
-        """Tell that warps arrive at an mbarrier, and release what they did."""
+    def signal(self, place: int, phase: int, warps: IntArray, masks: Masks, pc: int, *, scope: str | None) -> None:
+        """Tell that lanes arrive at an mbarrier, and release what they did."""
         for observer in self._observers:
-            observer.signal(place, phase, warps, pc, relaxed=relaxed)
+            observer.signal(place, phase, warps, masks, pc, scope=scope)
 
-    def acquire(self, place: int, phase: int, warps: IntArray, pc: int) -> None:
-        """Tell that warps have seen a phase of an mbarrier complete."""
+    def acquire(self, place: int, phase: int, warps: IntArray, masks: Masks, pc: int, *, scope: str) -> None:
+        """Tell that lanes have seen a phase of an mbarrier complete."""
         for observer in self._observers:
-            observer.acquire(place, phase, warps, pc)
+            observer.acquire(place, phase, warps, masks, pc, scope=scope)
 
-    def barrier_made(self, place: int, warp: int, pc: int) -> None:
+    def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Tell that an mbarrier is initialised."""
         for observer in self._observers:
-            observer.barrier_made(place, warp, pc)
+            observer.barrier_made(place, warp, lane, pc)
 
-    def barrier_ended(self, place: int, warp: int, pc: int) -> None:
+    def barrier_ended(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Tell that an mbarrier is invalidated."""
         for observer in self._observers:
-            observer.barrier_ended(place, warp, pc)
+            observer.barrier_ended(place, warp, lane, pc)
 
-    def barrier_used(self, place: int, warps: IntArray, pc: int) -> None:
-        """Tell that warps use an mbarrier."""
+    def barrier_used(self, place: int, warps: IntArray, masks: Masks, pc: int) -> None:
+        """Tell that lanes use an mbarrier."""
         for observer in self._observers:
-            observer.barrier_used(place, warps, pc)
+            observer.barrier_used(place, warps, masks, pc)
 
-    def init_fence(self, warps: IntArray) -> None:
+    def init_fence(self, warps: IntArray, masks: Masks) -> None:
         """Tell of a fence behind the initialisation of mbarriers."""
         for observer in self._observers:
-            observer.init_fence(warps)
+            observer.init_fence(warps, masks)
 
-    def proxy_fence(self, warps: IntArray, spaces: tuple[Space, ...]) -> None:
+    def proxy_fence(self, warps: IntArray, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """Tell of a fence between proxies."""
         for observer in self._observers:
-            observer.proxy_fence(warps, spaces)
+            observer.proxy_fence(warps, masks, spaces)
 
-    def map_released(self, warps: IntArray) -> None:
+    def map_released(self, warps: IntArray, masks: Masks) -> None:
         """Tell of a release to the proxy of tensor maps."""
         for observer in self._observers:
-            observer.map_released(warps)
+            observer.map_released(warps, masks)
 
-    def map_acquired(self, place: int, warps: IntArray) -> None:
+    def map_acquired(self, place: int, warps: IntArray, masks: Masks) -> None:
         """Tell of an acquisition of a tensor map."""
         for observer in self._observers:
-            observer.map_acquired(place, warps)
+            observer.map_acquired(place, warps, masks)
 
     def issued(self, work: Work) -> None:
         """Tell that asynchronous work is issued."""
@@ -121,10 +122,10 @@ class Observers:
         for observer in self._observers:
             observer.landed(ticket, place, phase)
 
-    def waited(self, kind: GroupKind, warps: IntArray, done: IntArray, read: IntArray) -> None:
-        """Tell that warps have waited for groups."""
+    def waited(self, kind: GroupKind, warps: IntArray, masks: Masks, done: IntArray, read: IntArray) -> None:
+        """Tell that lanes have waited for groups."""
         for observer in self._observers:
-            observer.waited(kind, warps, done, read)
+            observer.waited(kind, warps, masks, done, read)
 
     def wave_ended(self) -> None:
         """Tell that all threads have exited."""

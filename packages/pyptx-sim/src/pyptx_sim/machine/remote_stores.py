@@ -29,6 +29,7 @@ class RemoteStores:
     wave: Wave
     pc: int
     warps: IntArray
+    lanes: IntArray
     targets: IntArray
     barriers: IntArray
     values: list[Array]
@@ -66,7 +67,8 @@ class RemoteStores:
             apply(words, targets // size, self.update, values[0], values[0])
         arena.mark(targets, size)
         keep = ~chosen
-        self.warps, self.targets, self.barriers = self.warps[keep], self.targets[keep], self.barriers[keep]
+        self.warps, self.lanes = self.warps[keep], self.lanes[keep]
+        self.targets, self.barriers = self.targets[keep], self.barriers[keep]
         self.values = [value[keep] for value in self.values]
         for barrier in barriers.tolist():
             self.wave.mbarriers.complete(barrier, size, self.pc, self.ticket)

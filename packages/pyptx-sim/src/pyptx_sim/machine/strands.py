@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.lanes import WARP, united
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
@@ -65,6 +65,10 @@ class Strands:
     def alive(self) -> IntArray:
         """Return the strands that have not ended."""
         return np.flatnonzero(self.state != State.DEAD)
+
+    def lanes(self, ids: IntArray) -> tuple[IntArray, Mask]:
+        """Return the warps of strands `ids`, and the lanes of each."""
+        return united(self.warp[ids], self.mask[ids])
 
     def split(self, ids: IntArray, masks: Mask, block: int) -> IntArray:
         """Take the lanes `masks` out of strands `ids`, each keeping some, into new strands in front of `block`."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from pyptx_sim.machine.geometry import volume
+from pyptx_sim.machine.lanes import WARP
+
 if TYPE_CHECKING:
     from pyptx_sim.machine.machine import Machine
-    from pyptx_sim.observer import Space
+    from pyptx_sim.observer import Masks, Space
 
 
 class View:
@@ -30,6 +35,14 @@ class View:
     def cluster_size(self) -> int:
         """How many CTAs one cluster has."""
         return self._machine.launch.cluster_size
+
+    @property
+    def threads(self) -> Masks:
+        """Which lanes of each warp there are."""
+        launch = self._machine.launch
+        thread = np.arange(launch.warps_per_cta * WARP).reshape(-1, WARP)
+        masks: Masks = np.tile(thread < volume(launch.block), (self._machine.ctas_per_wave, 1))
+        return masks
 
     def arena_size(self, space: Space) -> int:
         """Return how many bytes the arena of `space` has."""

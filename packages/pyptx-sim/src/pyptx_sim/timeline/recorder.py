@@ -14,9 +14,9 @@ from pyptx_sim.timeline.strips import Strips
 if TYPE_CHECKING:
     from pyptx_sim.machine.code import Block
     from pyptx_sim.machine.engine import Item
-    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.observer import Offsets, Work
+    from pyptx_sim.observer import Masks, Offsets, Work
     from pyptx_sim.operation import Mask
     from pyptx_sim.timeline.places import Places
 
@@ -119,9 +119,9 @@ class Recorder(Observer):
         """Hear whose arrivals an item consists of."""
         self._flights.follow(ticket, warps)
 
-    def waited(self, kind: str, warps: Offsets, done: Offsets, read: Offsets) -> None:
+    def waited(self, kind: str, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Hear for which groups warps have waited."""
-        del read
+        del masks, read
         self._flights.wait(kind, warps, done, self._here)
 
     # --- mbarriers ----------------------------------------------------------------------------------
@@ -138,15 +138,16 @@ class Recorder(Observer):
         self._causes.pop((place, phase - 2), None)  # a wait cannot tell it from this one any more
         return self._causes.setdefault((place, phase), _Causes())
 
-    def signal(self, place: int, phase: int, warps: IntArray, pc: int, *, relaxed: bool = False) -> None:
+    def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str | None) -> None:
         """Hear that warps arrive."""
-        del pc, relaxed
+        del masks, pc, scope
         point = self._here(int(warps[-1]))
         if point is not None:
             self._causes_of(place, phase).arrival = point
 
-    def acquire(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
+    def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str) -> None:
         """Hear that warps find a phase complete: mark it, and draw arrows from what completed it."""
+        del masks, scope
         if self._strips is None or place < 0:
             return
         name = f"{self._strips.wave.mbarriers.name(place)}, phase {phase} complete"
