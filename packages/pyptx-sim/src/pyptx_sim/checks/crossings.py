@@ -42,6 +42,7 @@ class Crossings:
         # By place and a warp of another block: lane, time, pc.
         self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, NDArray[np.bool_]] = {}  # by place: which warps are known to know that
+        self._shown: set[tuple[int, int, int]] = set()  # mbarriers that the async proxy sees, for a warp and lane
         self._inits: Columns | None = None  # what fence.mbarrier_init told
 
     def next_wave(self) -> None:
@@ -50,6 +51,7 @@ class Crossings:
         self._uses.clear()
         self._arrivals.clear()
         self._seen.clear()
+        self._shown.clear()
 
     # --- work -----------------------------------------------------------------------------------
 
@@ -162,13 +164,15 @@ class Crossings:
         """Note who has initialised an mbarrier, and when."""
         self._made[place] = (warp, lane, int(self._clocks.now[warp]), pc)
         self._seen[place] = np.zeros(self._view.warps, np.bool_)
+        self._shown.clear()
 
     def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
         uses = self._uses.setdefault(place, {})
         first = masks.argmax(axis=1)
-        for user, mask, lane in zip(warps.tolist(), masks, first.tolist(), strict=True):
-            uses[user] = (lane if np.count_nonzero(mask) == 1 else SEVERAL, int(self._clocks.now[user]), pc)
+        lanes = np.where(np.count_nonzero(masks, axis=1) == 1, first, SEVERAL)
+        for user, lane, time in zip(warps.tolist(), lanes.tolist(), self._clocks.now[warps].tolist(), strict=True):
+            uses[user] = (lane, time, pc)
         made = self._made.get(place)
         if made is None or self._seen[place][warps].all():
             return
@@ -210,13 +214,15 @@ class Crossings:
         for touch in work.touches:
             if touch.barriers is None or not work.proxy:
                 continue
-            triples = np.unique(np.stack([touch.barriers, work.warps, work.lanes]), axis=1)
-            for place, warp, lane in triples.T.tolist():
+            threads = {*zip(touch.barriers.tolist(), work.warps.tolist(), work.lanes.tolist(), strict=True)}
+            for place, warp, lane in sorted(threads - self._shown):
                 made = self._made.get(place)
                 if made is None:
                     continue
                 other_pc = made[3]
-                if self._async_unseen(self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
+                if not self._async_unseen(self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
+                    self._shown.add((place, warp, lane))
+                else:
                     where = self._view.describe("shared", place)
                     message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
                     told = f"{name_of(self._view, warp)} {message} no fence lets the async proxy see it"

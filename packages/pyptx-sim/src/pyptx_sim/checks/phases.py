@@ -66,10 +66,10 @@ class Phases:
                 left = self.at(place, phase, side)
                 np.maximum(left, told, out=left)
 
-    def signal_some(self, place: int, phase: int, warps: Offsets, columns: Columns) -> None:
-        """Leave at a phase only what the warps know in some columns."""
+    def signal_some(self, place: int, phase: int, warps: Offsets, masks: Masks, columns: Columns) -> None:
+        """Leave at a phase only what the lanes know in some columns."""
         chosen = columns.all(self._clocks.own)
-        known, left = self._clocks.known[warps], self.at(place, phase)
+        known, left = self._clocks.known_by(warps, masks), self.at(place, phase)
         left[chosen] = np.maximum(left[chosen], known[:, chosen].max(axis=0))
 
     def _near(self, place: int, warps: Offsets) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

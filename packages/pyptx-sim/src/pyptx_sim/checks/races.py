@@ -87,7 +87,7 @@ class RaceChecker(Observer):
         if place >= 0:
             self._crossings.arrived(place, warps, masks, pc)
         if scope is None:
-            self._phases.signal_some(place, phase, warps, self._crossings.init_columns())
+            self._phases.signal_some(place, phase, warps, masks, self._crossings.init_columns())
         else:
             self._phases.signal(place, phase, warps, masks, scope)
 

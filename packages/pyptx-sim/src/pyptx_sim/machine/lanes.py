@@ -137,7 +137,7 @@ def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> 
 def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
     """Return the different warps of some threads in order, and a mask of its lanes for each."""
     found = distinct(warps)
-    mask = np.zeros((len(found), WARP), np.bool_)
+    mask: Mask = np.zeros((len(found), WARP), np.bool_)
     mask[0 if len(found) == 1 else np.searchsorted(found, warps), lanes] = True
     return found, mask
 
