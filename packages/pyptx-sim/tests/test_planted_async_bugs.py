@@ -10,12 +10,15 @@ import pytest
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_sim import Mapped, run
 
-from .planted_async_bugs import PLANTED, Planted
+from .planted_async_bugs import PLANTED as ASYNC
+from .planted_async_bugs import Planted
+from .planted_order_bugs import ORDERS
 from .test_async_copy import each_schedule
 
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
+PLANTED = (*ASYNC, *ORDERS)
 each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])
 # Under a random schedule the other warp may come first, and find no mbarrier at all.
 INSTEAD = {"mbarrier-unsynchronised": "mbarrier-uninitialised"}

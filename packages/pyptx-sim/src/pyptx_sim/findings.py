@@ -32,6 +32,7 @@ ENGINE_RULES = frozenset(
         "unfinished-product",
         "missing-wgmma-fence",
         "register-before-wait",
+        "register-deal",
         "matrix-descriptor",
         "tensor-map",
         "sparse-metadata",

@@ -196,8 +196,8 @@ class Observer:
     def issued(self, work: Work) -> None:
         """See asynchronous work issued; what it reads and writes happens any time from now on."""
 
-    def follows(self, ticket: int, warps: Offsets) -> None:
-        """See arrivals issued that come once the earlier copies (cp.async) of `warps` have landed."""
+    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
+        """See arrivals issued that come once the earlier copies (cp.async) of the lanes have landed."""
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """See work (or arrivals) named `ticket` complete, told to an mbarrier in a phase."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.observer import WARPGROUP
 
 if TYPE_CHECKING:
@@ -32,6 +33,19 @@ class _Outstanding:
     clock: int
     lanes: NDArray[np.int64]
     groups: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """Copies of a warp, up to a clock, that arrivals of the lanes in `mask` follow.
+
+    `entries` are the clocks and the threads of those under way, if other threads than these have copied.
+    """
+
+    column: int
+    clock: int
+    mask: NDArray[np.bool_]
+    entries: tuple[tuple[int, NDArray[np.int64]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +70,18 @@ class Agents:
         self._of_barriers: dict[int, int] = {}
         self._now: dict[int, int] = {}  # by column
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
+        self._issuers: dict[int, NDArray[np.bool_]] = {}  # by column: lanes that have issued any such work
         self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
-        self._following: dict[int, list[tuple[int, int]]] = {}  # by ticket: columns and clocks
+        self._following: dict[int, list[_Followed]] = {}  # by ticket
+        # By place and phase, and column: which lanes have let arrivals follow the copies of each clock.
+        self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
         self._latest: dict[int, Seen] = {}  # by warp
 
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
+        self._covered.clear()
+        self._issuers.clear()
         for known in (self._now, self._groups, self._landing, self._following, self._seen, self._latest):
             known.clear()
 
@@ -112,6 +131,7 @@ class Agents:
         self._now[column] = self._now.get(column, 0) + 1
         entry = _Outstanding(self._now[column], work.lanes[here], work.groups[here])
         self._groups.setdefault(column, []).append(entry)
+        self._issuers.setdefault(column, np.zeros(WARP, np.bool_))[entry.lanes] = True
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes of warps know the groups that they have waited for."""
@@ -149,10 +169,15 @@ class Agents:
         told[column] = clock
         self._clocks.learn(np.array([warp]), learns[None], told)
 
-    def follows(self, ticket: int, warps: Offsets) -> None:
-        """Note that arrivals will tell of all copies that `warps` have issued so far."""
-        columns = [self._column("copy", warp) for warp in np.unique(warps).tolist()]
-        self._following[ticket] = [(column, self._now.get(column, 0)) for column in columns]
+    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
+        """Note that arrivals will tell of all copies that these lanes have issued so far."""
+        following = self._following[ticket] = []
+        for warp, mask in zip(warps.tolist(), masks, strict=True):
+            column = self._column("copy", warp)
+            others = (self._issuers.get(column, mask) & ~mask).any()
+            outstanding = self._groups.get(column, []) if others else []
+            entries = tuple((entry.clock, entry.lanes) for entry in outstanding)
+            following.append(_Followed(column, self._now.get(column, 0), mask.copy(), entries))
 
     def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
@@ -178,7 +203,17 @@ class Agents:
             waiting = self._landing.get(column, [])
             self._landing[column] = waiting = [entry for entry in waiting if entry[0] != ticket]
             # Of work on one barrier, what landed out of order counts once all before it has landed.
-            following = [(column, waiting[0][1] - 1 if waiting else self._now.get(column, 0))]
+            told = [(column, waiting[0][1] - 1 if waiting else self._now.get(column, 0))]
+        else:
+            told = [(followed.column, self._followed(followed, place, phase)) for followed in following]
         left = self._phases.at(place, phase)
-        for column, clock in following:
+        for column, clock in told:
             left[column] = max(int(left[column]), clock)
+
+    def _followed(self, followed: _Followed, place: int, phase: int) -> int:
+        """Return the clock up to which all threads that copied have let their arrivals follow in a phase."""
+        covered = self._covered.setdefault((place, phase, followed.column), {})
+        for clock, lanes in followed.entries:
+            covered.setdefault(clock, np.zeros(WARP, np.bool_))[lanes] |= followed.mask[lanes]
+        pending = (clock for clock, lanes in followed.entries if not covered[clock][lanes].all())
+        return next(pending, followed.clock + 1) - 1

@@ -38,7 +38,8 @@ Report: TypeAlias = Callable[[str, str, int, int], None]
 class Entries:
     """Accesses of granules: `at[i]` by `warps[i]` (of asynchronous work: the warp that issued it).
 
-    Row `rows[i]` of the clocks says what they know. `together`: that warp and so many more do it as one. Atomic ones may meet each other.
+    Row `rows[i]` of the clocks says what they know. `together`: that warp and so many more do it as one. Atomic ones
+    may meet each other.
     """
 
     space: Space

@@ -15,6 +15,8 @@ import numpy as np
 from pyptx_sim.checks.clocks import Columns
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pyptx_sim.checks.clocks import Known, WarpClocks
     from pyptx_sim.observer import Masks, Offsets
 
@@ -60,7 +62,9 @@ class Phases:
     def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
         """Leave what lanes know and have done at a phase."""
         near = self._near(place, warps)
-        for side, there in (("near", near), ("far" if scope == "cluster" else "apart", ~near)):
+        other: _Side = "far" if scope == "cluster" else "apart"
+        sides: tuple[tuple[_Side, NDArray[np.bool_]], ...] = (("near", near), (other, ~near))
+        for side, there in sides:
             if there.any():
                 told = self._clocks.told(warps[there], masks[there])
                 left = self.at(place, phase, side)
@@ -72,10 +76,10 @@ class Phases:
         known, left = self._clocks.known_by(warps, masks), self.at(place, phase)
         left[chosen] = np.maximum(left[chosen], known[:, chosen].max(axis=0))
 
-    def _near(self, place: int, warps: Offsets) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _near(self, place: int, warps: Offsets) -> NDArray[np.bool_]:
         if place < 0:
             return np.ones(len(warps), np.bool_)
-        near: np.ndarray[tuple[int], np.dtype[np.bool_]] = warps // self._warps_per_cta == place // self._stride
+        near: NDArray[np.bool_] = warps // self._warps_per_cta == place // self._stride
         return near
 
     def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:

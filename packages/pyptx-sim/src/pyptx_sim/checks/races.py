@@ -138,9 +138,9 @@ class RaceChecker(Observer):
         self._swizzles.issued(work, self._shadows.get("shared"))
         self._work.issue(work)
 
-    def follows(self, ticket: int, warps: Offsets) -> None:
+    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
         """Note arrivals that tell of earlier copies."""
-        self._work.agents.follows(ticket, warps)
+        self._work.agents.follows(ticket, warps, masks)
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""

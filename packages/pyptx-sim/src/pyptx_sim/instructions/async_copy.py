@@ -13,7 +13,7 @@ from pyptx_sim.instructions.telling import tell_copies, tell_waited
 from pyptx_sim.instructions.threads import Threads, by_offset, in_shared, threads_at
 from pyptx_sim.machine.access import Access, Places
 from pyptx_sim.machine.copies import Arrivals, Copies
-from pyptx_sim.machine.lanes import WARP, pick
+from pyptx_sim.machine.lanes import WARP, by_warp, pick
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
@@ -176,6 +176,6 @@ def _arrive(operands: Operands) -> Step:
                     wave.mbarriers.await_copies(offset, len(index), wave.pc)
             ticket = wave.engine.issue(Arrivals(wave, wave.pc, threads.warps, threads.columns, threads.offsets))
             if wave.machine.observers.active:
-                wave.machine.observers.follows(ticket, threads.warps)
+                wave.machine.observers.follows(ticket, *by_warp(threads.warps, threads.columns))
 
     return step

@@ -183,7 +183,7 @@ class MaskGate:
 
     def meetings(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
         """Yield warps, and the lanes of each that meet here: those of one mask, group by group."""
-        left = lanes
+        left: Lanes | None = lanes
         values = None if self.mask is None else self.mask(wave, lanes)
         if values is None or values.shape[1] == 1:
             yield Lanes(lanes.rows, self.members(wave, lanes) & lanes.full_mask, lanes.height, whole=False).by_warp()

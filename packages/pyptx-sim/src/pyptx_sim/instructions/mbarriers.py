@@ -12,7 +12,8 @@ from pyptx_sim.instructions.addresses import space_of, target
 from pyptx_sim.instructions.threads import Threads, by_offset, in_shared
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.lanes import WARP, by_warp, distinct
-from pyptx_sim.machine.mbarriers import BYTES, GIVES_UP, Released, Wait, pending_of, phase_of
+from pyptx_sim.machine.mbarrier_object import BYTES, pending_of, phase_of
+from pyptx_sim.machine.mbarriers import GIVES_UP, Released, Wait
 from pyptx_sim.program.answers import answer_is_read
 
 if TYPE_CHECKING:

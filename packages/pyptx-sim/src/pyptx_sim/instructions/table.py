@@ -21,6 +21,7 @@ from pyptx_sim.instructions import (
     moves,
     multimem,
     regions,
+    register_deals,
     stack,
     tensor_map,
     transfers,
@@ -72,7 +73,6 @@ STEPS: Final[dict[str, _CompileStep]] = {
     "nanosleep": transfers.compile_hint,
     "brkpt": transfers.compile_hint,
     "pmevent": transfers.compile_hint,
-    "setmaxnreg": transfers.compile_hint,
     "griddepcontrol": transfers.compile_hint,
     "createpolicy": transfers.compile_policy,
     "mbarrier": mbarriers.compile_mbarrier,
@@ -90,6 +90,7 @@ ENDS: Final[dict[str, _CompileEnd]] = {
     "bar": barriers.compile_barrier,
     "barrier": barriers.compile_barrier,
     "mbarrier": mbarriers.compile_wait,
+    "setmaxnreg": register_deals.compile_deal,
 }
 # Engine opcodes of which another chapter owns some forms.
 _OTHERS: Final[dict[tuple[str, ...], _CompileStep | None]] = {
@@ -131,7 +132,7 @@ def _block(program: Program, block: BlockRange, *, checked: bool, exact: bool) -
     last = block.last - block.ends
     sites = program.sites[block.first : last]
     steps = tuple((site.pc, _step(Operands(program, site, checked=checked, exact=exact))) for site in sites)
-    gate = _gate(program, sites[0]) if block.gate else None
+    gate = _gate(program, program.sites[block.first]) if block.gate else None
     end = None
     if block.ends:
         operands = Operands(program, program.sites[last], checked=checked)

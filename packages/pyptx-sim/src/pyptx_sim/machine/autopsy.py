@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_sim.machine.strands import State
 
 if TYPE_CHECKING:
-    from pyptx_sim.machine.mbarriers import Mbarrier
+    from pyptx_sim.machine.mbarrier_object import Mbarrier
     from pyptx_sim.machine.wave import Wave
 
 
@@ -47,10 +47,13 @@ def why_early(wave: Wave, warp: int) -> str:
 def guilt(wave: Wave, strand: int) -> tuple[int, int]:
     """Return a key by which strands of a deadlock are sorted: first those whose wait is the likeliest reason.
 
-    Nothing is under way any more: bytes that are missing or too many, or a phase of which some arrivals have come, are
-    nobody else's fault. Nor can anybody help who waits where nobody has ever arrived. Of the rest, who waits longest.
+    Registers that a pool lacks nobody will bring. Nothing is under way any more: bytes that are missing or too many,
+    or a phase of which some arrivals have come, are nobody else's fault. Nor can anybody help who waits where nobody
+    has ever arrived. Of the rest, who waits longest.
     """
     mbarriers = wave.mbarriers
+    if wave.strands.state[strand] == State.REGISTERS:
+        return -1, 0
     wait = mbarriers.waits.get(int(wave.strands.warp[strand]))
     known = dict(mbarriers.objects()).get(wait.offset) if wait is not None else None
     if wait is None or known is None:

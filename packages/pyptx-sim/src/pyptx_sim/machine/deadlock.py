@@ -30,15 +30,17 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
     what = "repeat the same state with no change of memory" if spinning else "wait, and none can run"
     message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
     pc = _place(wave, code, alive[0])
-    hint = _hint(wave, spinning=spinning)
+    hint = _hint(wave, alive[0], spinning=spinning)
     if wave.machine.checked:
         wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))
         return
     raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), hint=hint)
 
 
-def _hint(wave: Wave, *, spinning: bool) -> str:
+def _hint(wave: Wave, strand: int, *, spinning: bool) -> str:
     machine = wave.machine
+    if wave.strands.state[strand] == State.REGISTERS:
+        return "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
     later = machine.launch.ctas - wave.geometry.first - wave.geometry.ctas
     if spinning and later:
         return (
@@ -73,6 +75,9 @@ def reason(wave: Wave, strand: int) -> str:
         State.CLUSTER: wave.clusters.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),
     }
+    pool = wave.register_pool()
+    if pool is not None:
+        reasons[State.REGISTERS] = pool.describe
     state = State(int(wave.strands.state[strand]))
     if state in reasons:
         return reasons[state](strand)

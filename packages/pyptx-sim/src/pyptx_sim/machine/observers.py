@@ -112,10 +112,10 @@ class Observers:
         for observer in self._observers:
             observer.issued(work)
 
-    def follows(self, ticket: int, warps: IntArray) -> None:
+    def follows(self, ticket: int, warps: IntArray, masks: Masks) -> None:
         """Tell of arrivals that follow earlier copies."""
         for observer in self._observers:
-            observer.follows(ticket, warps)
+            observer.follows(ticket, warps, masks)
 
     def landed(self, ticket: int, place: int, phase: int) -> None:
         """Tell that work has told an mbarrier of its completion."""

@@ -169,11 +169,26 @@ class Scheduler:
         warps = strands.warp[waiting]
         lacking = (strands.value[waiting] & self._wave.live[warps] & ~present).any(axis=1)
         opened = waiting[~lacking]
+        self._tell_rendezvous(opened)
         strands.state[opened] = State.READY
         strands.key[opened] = _PASS
         still = waiting[lacking]
         if len(still):
             self._force_gates(strands.ready())
+
+    def _tell_rendezvous(self, opened: IntArray) -> None:
+        """Tell the observers of lanes that meet though they come to two instructions."""
+        wave, strands = self._wave, self._wave.strands
+        if not wave.machine.observers.active:
+            return
+        apart = opened[(strands.value[opened] & wave.live[strands.warp[opened]] & ~strands.mask[opened]).any(axis=1)]
+        told: set[tuple[int, bytes]] = set()
+        for strand in apart.tolist():
+            warp, value = strands.warp[[strand]], strands.value[[strand]]
+            key = (int(warp[0]), value.tobytes())
+            if key not in told:
+                told.add(key)
+                wave.machine.observers.warp_sync(warp, value & wave.live[warp], int(strands.site[strand]))
 
     def _add_rendezvous(self, waiting: IntArray, present: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> None:
         """Count lanes at any `bar.warp.sync` of a warp as present at each of them that names the same lanes."""

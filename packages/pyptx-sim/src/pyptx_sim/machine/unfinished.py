@@ -24,6 +24,9 @@ def finish(wave: Wave) -> None:
         wave.machine.observers.wave_ended()
     if not wave.machine.checked:
         return
+    pool = wave.register_pool()
+    if pool is not None and not len(wave.strands.alive()):
+        pool.finish()
     for kind, groups in wave.groups.items():
         waited = groups.read if kind == "bulk" else groups.done
         open_ = (groups.issued > waited) & wave.geometry.threads & ~wave.live

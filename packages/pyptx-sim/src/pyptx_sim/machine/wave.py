@@ -11,6 +11,7 @@ from pyptx_sim.machine.groups import Groups
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.mbarriers import Mbarriers
 from pyptx_sim.machine.register_order import RegisterOrder
+from pyptx_sim.machine.register_pool import RegisterPool
 from pyptx_sim.machine.specials import Specials
 from pyptx_sim.machine.strands import Strands
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
@@ -41,6 +42,7 @@ class Wave:
 
     __slots__ = (
         "_order",
+        "_pool",
         "accumulators",
         "barriers",
         "clusters",
@@ -91,6 +93,7 @@ class Wave:
         self.groups: dict[GroupKind, Groups] = {}
         self.accumulators = Accumulators(self)
         self._order: RegisterOrder | None = None
+        self._pool: RegisterPool | None = None
         self.live: Mask = geometry.threads.copy()
         self.registers: list[Array | None] = [None] * program.slots
         self.registers[FRAME_SLOT] = np.full((1, 1), FIRST_OFFSET, np.int64)
@@ -173,6 +176,13 @@ class Wave:
         if known is None:
             known = self.groups[kind] = Groups(self.height)
         return known
+
+    def register_pool(self) -> RegisterPool | None:
+        """Return who owns how many registers; None where ptxas does not know, and drops `setmaxnreg`."""
+        first = self.machine.program.registers
+        if self._pool is None and first is not None:
+            self._pool = RegisterPool(self, first)
+        return self._pool
 
     def register_order(self, watched: Mapping[int, str]) -> RegisterOrder:
         """Return who has touched the registers that products use: `watched`, their slots and names."""

@@ -20,8 +20,8 @@ _WARP_COLLECTIVES = frozenset({"shfl", "vote", "match", "redux", "elect"})
 
 
 def waits_alone(opcode: tuple[str, ...]) -> bool:
-    """Tell whether an instruction may have to be executed again, and is a block of its own for that."""
-    return opcode[0] == "mbarrier" and opcode[1] in {"test_wait", "try_wait"}
+    """Tell whether an instruction may have to wait, or to be executed again, and is a block of its own for that."""
+    return opcode[0] == "setmaxnreg" or (opcode[0] == "mbarrier" and opcode[1] in {"test_wait", "try_wait"})
 
 
 def ends_block(opcode: tuple[str, ...]) -> bool:
@@ -33,7 +33,7 @@ def ends_block(opcode: tuple[str, ...]) -> bool:
 
 def is_gate(opcode: tuple[str, ...]) -> bool:
     """Tell whether the lanes of a warp wait for each other at an instruction."""
-    if opcode[:2] == ("bar", "warp"):
+    if opcode[:2] == ("bar", "warp") or opcode[0] == "setmaxnreg":
         return True
     return not ends_block(opcode) and ("sync" in opcode[1:] or "aligned" in opcode[1:])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Alias, Block, Function, Instruction, Module, Target, Variable
@@ -23,6 +24,8 @@ from pyptx_sim.program.windows import FIRST_OFFSET, SHARED_BASE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Of a multiprocessor, from sm_75 on; a thread has them in steps. (CUDA C++ Programming Guide, "Compute Capabilities".)
+_REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 65536, 256, 8
 # What a thread gets for a stack whose depth is not known beforehand (recursion, alloca); CUDA's default is 1 KiB.
 _OPEN_STACK = 64 << 10
 
@@ -95,6 +98,7 @@ class _Lowering:
             required_cluster=_extent(self._entry, "reqnctapercluster"),
             largest_cluster=_extent(self._entry, "maxclusterrank"),
             counts_clusters=_extent(self._entry, "blocksareclusters") is not None,
+            registers=_registers(self._entry),
         )
 
     def _bind_functions(self, order: tuple[str, ...]) -> None:
@@ -194,6 +198,21 @@ def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
         if found.name.lstrip(".") == directive:
             return tuple(int(parse_literal(word.text)) for word in found.arguments if isinstance(word, Immediate))
     return None
+
+
+def _registers(entry: Function) -> int | None:
+    """Return how many registers ptxas lets each thread have; None where nothing in the header says so.
+
+    ptxas 13.0 gives a kernel that deals in registers as many as the block's directives allow, and drops `setmaxnreg`
+    (C7508) where `.maxnreg` is absent, and `.minnctapersm` with the threads of a block.
+    """
+    asked = _extent(entry, "maxnreg")
+    limits = [] if asked is None else [-(-asked[0] // _REGISTER_STEP) * _REGISTER_STEP]
+    blocks, threads = _extent(entry, "minnctapersm"), _extent(entry, "reqntid") or _extent(entry, "maxntid")
+    if blocks is not None and threads is not None:
+        share = _REGISTERS // max(blocks[0] * prod(threads), 1)
+        limits.append(min(share // _REGISTER_STEP * _REGISTER_STEP, _MOST_REGISTERS))
+    return min(limits, default=None)
 
 
 def _target(module: Module) -> str:

@@ -101,7 +101,8 @@ class Program:
     `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs
     (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`, `required_cluster` and
     `largest_cluster` its `.reqnctapercluster` and `.maxclusterrank`; `counts_clusters`: a launch's grid counts
-    clusters (`.blocksareclusters`).
+    clusters (`.blocksareclusters`). `registers` is how many each thread is launched with, as far as that is
+    known.
     """
 
     module: Module
@@ -124,6 +125,7 @@ class Program:
     required_cluster: tuple[int, ...] | None
     largest_cluster: tuple[int, ...] | None
     counts_clusters: bool
+    registers: int | None
 
     @property
     def uses_stack(self) -> bool:

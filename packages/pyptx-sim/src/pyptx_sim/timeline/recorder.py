@@ -115,8 +115,9 @@ class Recorder(Observer):
         """Hear what an item consists of."""
         self._flights.describe(work)
 
-    def follows(self, ticket: int, warps: Offsets) -> None:
+    def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
         """Hear whose arrivals an item consists of."""
+        del masks
         self._flights.follow(ticket, warps)
 
     def waited(self, kind: str, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:

@@ -1,0 +1,36 @@
+"""`setmaxnreg`. Manual: "setmaxnreg"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_sim.instructions.barriers import compile_gate
+
+if TYPE_CHECKING:
+    from pyptx_sim.instructions.operands import Operands
+    from pyptx_sim.machine.code import Group, Terminator
+    from pyptx_sim.machine.wave import Wave
+
+_FEWEST, _MOST, _STEP = 24, 256, 8
+
+
+def compile_deal(operands: Operands, following: int) -> Terminator:
+    """Give registers up, or wait for more; nothing where ptxas drops the instruction."""
+    count = int(operands.constant(operands.operands[0]))
+    if not _FEWEST <= count <= _MOST or count % _STEP:
+        operands.fail(f"setmaxnreg cannot set {count} registers: {_FEWEST} to {_MOST} in steps of {_STEP}")
+    gives = "dec" in operands.opcode
+    gate = compile_gate(operands)
+
+    def deal(wave: Wave, group: Group) -> int | None:
+        if wave.machine.observers.active:
+            for warps, masks in gate.meetings(wave, group.lanes):
+                wave.machine.observers.warp_sync(warps, masks, wave.pc)
+        pool = wave.register_pool()
+        if pool is None:
+            return following
+        wave.strands.block[group.ids] = following
+        (pool.give if gives else pool.take)(group.ids, count)
+        return None
+
+    return deal

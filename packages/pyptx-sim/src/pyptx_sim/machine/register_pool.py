@@ -1,0 +1,125 @@
+"""The registers that warps own, and those of each CTA that nobody owns. Manual: "setmaxnreg".
+
+A warp begins with as many for each thread as ptxas may use (`pyptx_sim.program.Program.registers`). What it gives up
+goes to the pool of its CTA; who asks for more waits until the pool has that many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.strands import State
+
+if TYPE_CHECKING:
+    from pyptx_sim.machine.lanes import IntArray
+    from pyptx_sim.machine.wave import Wave
+
+_WARPGROUP_HINT = "let all four warps of a warpgroup execute the same setmaxnreg"
+
+
+class RegisterPool:
+    """The registers of one wave; `first` is how many each thread begins with."""
+
+    def __init__(self, wave: Wave, first: int) -> None:
+        """Begin with empty pools: the warps own all."""
+        self._wave = wave
+        self._owned: IntArray = np.full(wave.height, first, np.int64)
+        self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
+        self._dealt: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
+
+    def give(self, ids: IntArray, count: int) -> None:
+        """Let the warps of strands `ids` keep `count` registers a thread, and hand the others to whoever waits."""
+        for warp in self._begin(ids, count):
+            if self._owned[warp] < count:
+                self._undefined(warp, f"gives up registers down to {count}", "at least")
+                continue
+            self._free[self._wave.geometry.cta[warp]] += (self._owned[warp] - count) * WARP
+            self._owned[warp] = count
+        self._serve()
+
+    def take(self, ids: IntArray, count: int) -> None:
+        """Let strands `ids` wait until their warps have `count` registers a thread."""
+        strands = self._wave.strands
+        for strand, warp in zip(ids.tolist(), self._begin(ids, count), strict=True):
+            if self._owned[warp] > count:
+                self._undefined(warp, f"asks for {count} registers", "at most")
+                continue
+            strands.state[strand] = State.REGISTERS
+            strands.site[strand] = self._wave.pc
+            strands.key[strand] = count
+        self._serve()
+
+    def _begin(self, ids: IntArray, count: int) -> list[int]:
+        """Note that the warps of strands `ids` deal; return them."""
+        warps: list[int] = self._wave.strands.warp[ids].tolist()
+        for warp in warps:
+            self._dealt[warp].append((count, self._wave.pc))
+        return warps
+
+    def _undefined(self, warp: int, does: str, most: str) -> None:
+        name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
+        self._report(
+            f"{name} {does} a thread and has {owned}: what that does is not defined",
+            self._wave.pc,
+            f"the count must be {most} what the warp has: .inc and .dec are not the same",
+        )
+
+    def _report(self, message: str, pc: int, hint: str, other_pc: int | None = None) -> None:
+        if self._wave.machine.checked:
+            self._wave.machine.log.report("register-deal", message, pc, other_pc=other_pc, hint=hint)
+
+    def _serve(self) -> None:
+        """Let go on, in the order of the warps, who waits for what the pools have."""
+        strands, cta = self._wave.strands, self._wave.geometry.cta
+        for strand in np.flatnonzero(strands.state == State.REGISTERS).tolist():
+            warp, count = int(strands.warp[strand]), int(strands.key[strand])
+            missing = self._missing(warp, count)
+            if missing > self._free[cta[warp]]:
+                continue
+            self._free[cta[warp]] -= missing
+            self._owned[warp] = count
+            strands.state[strand] = State.READY
+            strands.key[strand] = -1
+            self._wave.progress += 1
+
+    def _missing(self, warp: int, count: int) -> int:
+        return int(count - self._owned[warp]) * WARP
+
+    def describe(self, strand: int) -> str:
+        """Return what a waiting strand lacks, with what the pool of its CTA has and the warps own."""
+        strands, cta = self._wave.strands, self._wave.geometry.cta
+        warp, count = int(strands.warp[strand]), int(strands.key[strand])
+        owned = self._owned[cta == cta[warp]]
+        shares = [f"{np.count_nonzero(owned == each)} warps of {each} a thread" for each in np.unique(owned).tolist()]
+        return (
+            f"waits for {count} registers a thread and has {self._owned[warp]}: {self._missing(warp, count)} more for "
+            f"the warp, and the pool of its block holds {self._free[cta[warp]]}; "
+            f"{', '.join(shares)} have the others"
+        )
+
+    def finish(self) -> None:
+        """Report warpgroups of which not all warps have dealt alike. Manual: "setmaxnreg", all warps in a warpgroup."""
+        groups = self._wave.geometry.warpgroups
+        for warps in groups.warps.tolist():
+            dealt = [[count for count, _ in self._dealt[warp]] for warp in warps]
+            most = max(range(len(warps)), key=lambda number: len(dealt[number]))
+            odd = next((number for number in range(len(warps)) if dealt[number] != dealt[most]), None)
+            if odd is not None:
+                self._report_odd(warps[most], warps[odd])
+        for warp in np.flatnonzero(groups.of < 0).tolist():
+            if self._dealt[warp]:
+                name = self._wave.geometry.warp_name(warp)
+                message = f"{name} belongs to no whole warpgroup, and deals in registers"
+                self._report(message, self._dealt[warp][0][1], _WARPGROUP_HINT)
+
+    def _report_odd(self, warp: int, odd: int) -> None:
+        """Report the first thing that a warp has dealt and another of its warpgroup has not."""
+        mine, other = self._dealt[warp], self._dealt[odd]
+        same = next((i for i, (one, two) in enumerate(zip(mine, other, strict=False)) if one[0] != two[0]), len(other))
+        count, pc = mine[same]
+        name = self._wave.geometry.warp_name
+        message = f"{name(warp)} sets {count} registers a thread, and {name(odd)} of its warpgroup does not"
+        self._report(message, pc, _WARPGROUP_HINT, other[same][1] if same < len(other) else None)

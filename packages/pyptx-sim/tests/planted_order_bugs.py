@@ -1,0 +1,102 @@
+"""Faults of order between lanes, and of the scopes of mbarriers, each beside the same kernel without it.
+
+What stands before the bodies is said in `planted_async_bugs`.
+"""
+
+from __future__ import annotations
+
+from .planted_async_bugs import BULK, COPY, DONE, INIT, REMOTE, STORE, SYNC, swap, wait
+
+MEET = "bar.warp.sync -1;\n"
+ARRIVE = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"
+SECOND = "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra SECOND;\n"
+# The second warp learns of the first one's words at the mbarrier, and reads them.
+READS = "bra END;\nSECOND:\n" + wait() + "ld.shared.u32 %r10, [%r7]; // !\nEND:\n"
+# The first warp has read a slot and the second one fills it again; a block has one warp that does so.
+FILLED = "mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;\n"
+REFILL = (
+    "bra END;\nSECOND:\nsetp.ne.u32 %p4, %r1, 32;\n@%p4 bra END;\n" + wait() + FILLED
+    + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 256, [bar+8]; // !\n"
+    + wait(place="bar+8", label="X") + "END:\n"
+)  # fmt: skip
+TWO = INIT.replace(
+    "bar.sync", "@%p0 mbarrier.init.shared.b64 [bar+8], 1;\nfence.mbarrier_init.release.cluster;\nbar.sync"
+)
+FLAG = "bra END;\nSECOND:\nP:\nld.acquire.gpu.global.u32 %r10, [%rd2+512];\nsetp.ne.u32 %p4, %r10, 1;\n@%p4 bra P;\n"
+TAKES = FLAG + "ld.global.u32 %r11, [%rd5+-128]; // !\nEND:\n"
+RAISED = "@%p0 st.global.u32 [%rd2+512], 0;\nbar.sync 0;\n" + SECOND + "st.global.u32 [%rd5], %r1;\n"
+
+LANES = (
+    swap("a lane that arrives for others that have written", "shared-race",
+         INIT + SECOND + "st.shared.u32 [%r4], %r1;\nFAULT" + ARRIVE + READS, "", MEET),
+    swap("a lane that expects bytes for others that have written", "shared-race",
+         INIT + SECOND + "st.shared.u32 [%r4], %r1;\nFAULT"
+         "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3+512], [%rd1], 256, [bar];\n"
+         + READS, "", MEET),
+    swap("an arrival in front of the warp's meeting", "shared-race",
+         INIT + SECOND + "st.shared.u32 [%r4], %r1;\nFAULT" + READS, ARRIVE + MEET, MEET + ARRIVE),
+    swap("a lane that arrives for half a warp", "shared-race",
+         INIT + SECOND + "st.shared.u32 [%r4], %r1;\nsetp.lt.u32 %p5, %r1, 16;\n@%p5 bar.warp.sync FAULT;\n" + ARRIVE
+         + READS.replace("[%r7]", "[%r4-128]").replace("ld.", "setp.lt.u32 %p5, %r1, 48;\n@%p5 ld."),
+         "0x00007fff", "0x0000ffff"),
+    swap("a lane that frees a slot which others still read", "early-reuse",
+         TWO + "st.shared.u32 [%r4], %r1;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n" + SECOND
+         + "ld.shared.u32 %r10, [%r4];\nFAULT" + ARRIVE + REFILL, "", MEET),
+    swap("a lane that loads over what others still read", "early-reuse",
+         INIT + "st.shared.u32 [%r4], %r1;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n" + SECOND
+         + "xor.b32 %r11, %r4, 4;\nld.shared.u32 %r10, [%r11];\nFAULT"
+         "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;\n" + BULK + "[%r3], [%rd1], 128, [bar]; // !\n"
+         "bra END;\nSECOND:\nEND:\n" + wait(), "", MEET),
+    swap("a lane whose arrival follows only its own copies", "read-before-wait",
+         INIT + SECOND + COPY + "\nFAULTcp.async.wait_all;\n" + READS,
+         "@%p0 cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n", "cp.async.wait_all;\n" + MEET + ARRIVE),
+    swap("a lane that waits for others that read", "shared-race",
+         INIT + SECOND + "st.shared.u32 [%r4], %r1;\n" + MEET + ARRIVE + "bra END;\nSECOND:\n"
+         "setp.ne.u32 %p4, %r1, 32;\n@%p4 bra BEHIND;\n" + wait()
+         + "BEHIND:\nFAULTld.shared.u32 %r10, [%r7]; // !\nEND:\n", "", MEET),
+    swap("a lane that waits for others that read a copy", "read-before-wait",
+         INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar];\n"
+         + SECOND + wait(label="V") + "bra END;\nSECOND:\nsetp.ne.u32 %p4, %r1, 32;\n"
+         "@%p4 bra BEHIND;\n" + wait() + "BEHIND:\nFAULTld.shared.u32 %r10, [%r7]; // !\nEND:\n", "", MEET),
+    swap("a lane that waits for its store while others write", "early-reuse",
+         "st.shared.u32 [%r4], %r1;\nfence.proxy.async.shared::cta;\nbar.sync 0;\n" + SECOND
+         + STORE.replace("256", "128") + "\n" + DONE + "FAULTst.shared.u32 [%r4], %r1; // !\nSECOND:\n", "", MEET),
+    swap("a lane that fences for others that write", "missing-proxy-fence",
+         "st.shared.u32 [%r4], %r1;\nFAULT fence.proxy.async.shared::cta;\nbar.sync 0;\n" + STORE + " // !\n" + DONE,
+         "@%p0", ""),
+    swap("a lane that raises a flag for others", "global-race",
+         RAISED + "FAULT@%p0 st.release.gpu.global.u32 [%rd2+512], 1;\n" + TAKES, "", MEET),
+    swap("a lane that adds to a counter for others", "global-race",
+         RAISED + "FAULT@%p0 red.release.gpu.global.add.u32 [%rd2+512], 1;\n" + TAKES, "", MEET),
+    swap("a fence of each lane, and the flag of one", "global-race",
+         RAISED + "FAULT@%p0 st.relaxed.gpu.global.u32 [%rd2+512], 1;\n" + TAKES,
+         "fence.acq_rel.gpu;\n" + MEET, MEET + "fence.acq_rel.gpu;\n"),
+    swap("two halves of a warp that do not meet", "lane-race",
+         SECOND + "setp.ge.u32 %p5, %r1, 16;\nselp.b32 %r12, 0xffff0000, 0x0000ffff, %p5;\n@%p5 bra UPPER;\n"
+         "st.shared.u32 [%r4], %r1;\nbar.warp.sync FAULT;\nbra END;\n"
+         "UPPER:\nbar.warp.sync FAULT;\nSECOND:\n@%p3 bra END;\nld.shared.u32 %r10, [%r4+-64]; // !\nEND:\n",
+         "%r12", "-1"),
+    swap("a lane that polls a flag for others", "global-race",
+         RAISED + MEET + "@%p0 st.release.gpu.global.u32 [%rd2+512], 1;\nbra END;\nSECOND:\nsetp.ne.u32 %p5, %r1, 32;\n"
+         "@%p5 bra BEHIND;\nP:\nld.acquire.gpu.global.u32 %r10, [%rd2+512];\nsetp.ne.u32 %p4, %r10, 1;\n@%p4 bra P;\n"
+         "BEHIND:\nFAULTld.global.u32 %r11, [%rd5+-128]; // !\nEND:\n", "", MEET),
+)  # fmt: skip
+
+# A block writes into the other one's memory, arrives there, and the other one reads what it got.
+SENDS = REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbar.sync 0;\n"
+ASKS = "Q:\nmbarrier.try_wait.parity{}.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra Q;\nld.shared.u32 %r10, [%r4]; // !\n"
+SCOPES = (
+    swap("words sent behind an arrival for the block alone", "shared-race",
+         SENDS + "@%p0 mbarrier.arriveFAULT.shared::cluster.b64 _, [%r20];\n" + ASKS.format(".acquire.cluster") + SYNC,
+         "", ".release.cluster", blocks=2),
+    swap("words sent to a wait for the block alone", "shared-race",
+         SENDS + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + ASKS.format("FAULT") + SYNC,
+         "", ".acquire.cluster", blocks=2),
+    swap("a slot of another block written behind its arrival, too soon", "shared-race",
+         REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "FAULT" + wait()
+         + "st.shared::cluster.u32 [%r21], %r1;\n" + SYNC,
+         "@%p0 mbarrier.arrive.shared::cluster.b64 _, [%r20];\nld.shared.u32 %r10, [%r4]; // !\n",
+         "ld.shared.u32 %r10, [%r4];\nbar.sync 0;\n@%p0 mbarrier.arrive.shared::cluster.b64 _, [%r20];\n", blocks=2),
+)  # fmt: skip
+
+ORDERS = (*LANES, *SCOPES)

@@ -1,0 +1,148 @@
+"""`setmaxnreg`: registers move between the warpgroups of a block, through its pool; who can never get any is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from pyptx_sim import run
+from pyptx_sim.errors import Deadlock, ProgramError
+
+if TYPE_CHECKING:
+    from pyptx_sim.findings import Finding
+
+LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # 168 registers a thread, which is what ptxas 13.0 takes
+GROUPS = "shr.u32 %r2, %r1, 7;\nsetp.eq.u32 %p0, %r2, 0;\n"
+
+
+def kernel(body: str, header: str = LIMITED) -> str:
+    return f"""\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 a) {header}
+{{
+.reg .pred %p<4>;
+.reg .b32 %r<8>;
+.reg .b64 %rd<4>;
+ld.param.u64 %rd1, [a];
+mov.u32 %r1, %tid.x;
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd1, %rd1, %rd2;
+{GROUPS}{body}
+st.global.u32 [%rd1], %r1;
+ret;
+}}
+"""
+
+
+def found(body: str, header: str = LIMITED, threads: int = 384, **options: object) -> tuple[Finding, ...]:
+    out = np.zeros(threads, np.uint32)
+    result = run(kernel(body, header), grid=1, block=threads, args=[out], **options)  # type: ignore[arg-type] # any option
+    if not result.findings:
+        np.testing.assert_array_equal(out, np.arange(threads))
+    return result.findings
+
+
+def roles(producer: str, consumers: str, first: str = "") -> str:
+    return f"{first}@%p0 bra PRODUCE;\n{consumers}\nbra END;\nPRODUCE:\n{producer}\nEND:"
+
+
+APART = "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra OTHER;\n"
+DEC, INC = "setmaxnreg.dec.sync.aligned.u32 {};", "setmaxnreg.inc.sync.aligned.u32 {};"
+
+
+@pytest.mark.parametrize("options", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
+def test_consumers_get_what_the_producer_gives_up(options: dict[str, object]) -> None:
+    assert found(roles(DEC.format(24), INC.format(240)), **options) == ()
+
+
+def test_an_increase_waits_until_the_pool_has_as_many() -> None:
+    """The producer gives up only behind what the consumers do in front of their increase, so that they must wait."""
+    body = roles("bar.sync 1, 384;\n" + DEC.format(40), "bar.arrive 1, 384;\n" + INC.format(232))
+    assert found(body, seed=3) == ()
+
+
+def test_an_increase_that_can_never_be_served_is_a_deadlock_with_numbers() -> None:
+    (finding,) = found(roles(DEC.format(40), INC.format(240)))
+    assert finding.rule == "deadlock"
+    # 168 at first: the producers give up 4 x 32 x 128, and one warp asks for 32 x 72.
+    assert "waits for 240 registers a thread and has 168: 2304 more for the warp, and the pool of its block holds" in (
+        finding.message
+    )
+    assert "4 warps of 40 a thread" in finding.message
+    assert finding.hint is not None
+    assert "setmaxnreg.dec" in finding.hint
+
+
+def test_without_checks_it_is_an_error() -> None:
+    with pytest.raises(Deadlock, match="waits for 240 registers"):
+        found(roles(DEC.format(40), INC.format(240)), checks="none")
+
+
+def test_blocks_have_pools_of_their_own() -> None:
+    text = kernel(
+        roles("mov.u32 %r3, %ctaid.x;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra END;\n" + DEC.format(24), INC.format(240))
+    )
+    findings = run(text, grid=2, block=384, args=[np.zeros(384, np.uint32)]).findings  # both write the same words
+    (finding,) = (finding for finding in findings if finding.rule != "global-race")
+    assert finding.rule == "deadlock"
+    assert "of CTA (0, 0, 0)" in finding.message
+    assert "of CTA (1, 0, 0)" not in finding.message
+
+
+@pytest.mark.parametrize(
+    ("header", "asked", "served"),
+    [
+        (LIMITED, 240, True),
+        (LIMITED, 248, False),
+        (".maxntid 384, 1, 1 .minnctapersm 2", 104, True),  # 80 a thread
+        (".maxntid 384, 1, 1 .minnctapersm 2", 112, False),
+        (".maxnreg 96", 128, True),
+        (".maxnreg 96", 136, False),
+        (".maxnreg 200 .reqntid 384, 1, 1 .minnctapersm 1", 240, True),
+    ],
+)
+def test_warps_begin_with_what_the_directives_allow(header: str, asked: int, *, served: bool) -> None:
+    rules = {finding.rule for finding in found(roles(DEC.format(24), INC.format(asked)), header)}
+    assert rules == (set() if served else {"deadlock"})
+
+
+def test_without_directives_nothing_moves_as_ptxas_drops_the_instruction() -> None:
+    assert found(INC.format(240), header="") == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (INC.format(40), "asks for 40 registers a thread and has 168"),
+        (DEC.format(200), "gives up registers down to 200 a thread and has 168"),
+        (roles("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra END;\n" + DEC.format(40), ""), "of its warpgroup does not"),
+        (roles(APART + DEC.format(40) + "\nbra END;\nOTHER:\n" + DEC.format(48), ""),
+         "of its warpgroup does not"),
+    ],
+)  # fmt: skip
+def test_what_is_not_defined_is_found(body: str, says: str) -> None:
+    findings = found(body)
+    assert {finding.rule for finding in findings} == {"register-deal"}
+    assert says in findings[0].message
+    assert all(finding.hint for finding in findings)
+
+
+def test_a_warpgroup_may_deal_at_two_places_of_the_same_count() -> None:
+    body = APART + DEC.format(40) + "\nbra END;\nOTHER:\n" + DEC.format(40)
+    assert found(roles(body, "")) == ()
+
+
+def test_warps_without_a_whole_warpgroup_are_found() -> None:
+    (finding,) = found(roles("", DEC.format(40)), ".maxnreg 64", threads=160)
+    assert finding.rule == "register-deal"
+    assert "no whole warpgroup" in finding.message
+
+
+@pytest.mark.parametrize("count", [16, 30, 264])
+def test_a_count_that_ptxas_refuses_is_refused(count: int) -> None:
+    with pytest.raises(ProgramError, match="24 to 256 in steps of 8"):
+        found(DEC.format(count))
