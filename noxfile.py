@@ -336,7 +336,7 @@ def wild(session: nox.Session) -> None:
 @nox.session
 def demo(session: nox.Session) -> None:
     """Run rms_norm on real data on the simulator; print its error, time, PTX and registers."""
-    install(session, "numpy>=1.26", *toolchain())
+    install(session, "numpy>=1.26", "ml-dtypes>=0.5", *toolchain())
     session.run("python", "tools/demo.py", *session.posargs)
 
 
