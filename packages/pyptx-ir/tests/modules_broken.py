@@ -38,6 +38,12 @@ def entry(body: str, *, parameters: str = "", directives: str = "", above: str =
     return f"{head}{above}.visible .entry k({parameters}) {directives}\n{{\n{REGISTERS}\t{body}\n\tret;\n}}\n"
 
 
+def with_textures(body: str) -> str:
+    """Return a module in independent texture mode, with a texture and a sampler."""
+    head = ".version 9.0\n.target sm_90a, texmode_independent\n.address_size 64\n"
+    return entry(body, above=".global .texref tex0;\n.global .samplerref smp0;\n", head=head)
+
+
 def before_hopper(body: str, version: str = "7.0", target: str = "sm_80") -> str:
     return entry(body, head=f".version {version}\n.target {target}\n.address_size 64\n")
 
@@ -113,6 +119,8 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "noreturn behind another", "directive-conflict", f"{HEAD}.func f() .abi_preserve 8 «.noreturn» {{ exit; }}\n"
     ),
+    Broken("a sampler in unified mode", "directive-conflict", entry("", above=".global .samplerref «smp0»;\n")),
+    Broken("a sampler as a parameter", "directive-conflict", entry("", parameters=".param .samplerref «s»")),
     Broken("clusters without sizes", "directive-conflict", entry("", directives="«.blocksareclusters»")),
     Broken("an entry that never returns", "misplaced-directive", entry("", directives="«.noreturn»")),
     Broken("a block size for a function", "misplaced-directive", f"{HEAD}.func f() «.maxntid» 128\n{{\n\tret;\n}}\n"),
@@ -236,6 +244,11 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "a register of another size", "call-argument", entry(f"{ARGUMENTS}\tcall (z), pair, («%rd1», y);", above=PAIR)
     ),
+    Broken(
+        "a vector register as an argument",
+        "call-argument",
+        entry(f"{ARGUMENTS}\t.reg .v2 .b32 v;\n\tcall (z), pair, («v», y);", above=PAIR),
+    ),
     Broken("a result of another size", "call-argument", entry(f"{ARGUMENTS}\tcall («y»), pair, (x, y);", above=PAIR)),
     Broken(
         "a variable as an argument",
@@ -332,6 +345,19 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a float register for an integer", "operand-type", entry("add.s32 %r1, «%f2», %r3;")),
     Broken("a narrow register for a wide one", "operand-type", entry("add.s64 %rd1, %rd2, «%r3»;")),
     Broken("a float literal for an integer", "operand-type", entry("add.s32 %r1, %r2, «1.5»;")),
+    Broken("a whole vector for a scalar", "operand-kind", entry(".reg .v4 .b32 v;\n\tadd.u32 %r1, «v», 1;")),
+    Broken("a whole vector of a range", "operand-kind", entry(".reg .v2 .b32 v<3>;\n\tadd.u32 «v2», %r1, 1;")),
+    Broken("a whole vector in a vector", "operand-kind", entry(".reg .v2 .b32 v;\n\tmov.b64 %rd1, «{v, %r1}»;")),
+    Broken("a whole vector as an address", "operand-type", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v]»;")),
+    Broken("a whole vector as a guard", "guard", entry(".reg .v2 .b32 v;\n\t@«v» exit;")),
+    Broken("a whole vector of two for four", "vector-length", entry(".reg .v2 .b32 v;\n\tmov.v4.b32 «v», %tid;")),
+    Broken(
+        "a whole vector of another type",
+        "operand-type",
+        entry(".reg .v4 .f32 v;\n\tld.global.v4.u32 «v», [%rd1];"),
+    ),
+    Broken("no sampler", "operand-kind", with_textures("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, «[tex0, %r1]»;")),
+    Broken("a texture asked for a sampler's mode", "operand-kind", with_textures("txq.filter_mode.b32 %r1, «[tex0]»;")),
     Broken("a vector of two for four", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
     Broken("a bit field from bit 300", "immediate-range", entry("bfe.u32 %r1, %r2, «300», 1;")),
     Broken(

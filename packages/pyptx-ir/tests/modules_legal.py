@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .modules_broken import ARGUMENTS, HEAD, PAIR, entry
+from .modules_broken import ARGUMENTS, HEAD, PAIR, entry, with_textures
 
 LEGAL: dict[str, str] = {
     # Names
@@ -22,6 +22,20 @@ LEGAL: dict[str, str] = {
     "parameters of two entries": f"{HEAD}.entry a(.param .u32 x) {{ ret; }}\n.entry b(.param .u32 x) {{ ret; }}\n",
     "parameters in blocks side by side": entry("{ .param .b32 x; }\n\t{ .param .b32 x; }"),
     "components of a vector": entry(".reg .v4 .b32 v;\n\tmov.b32 %r1, v.x;\n\tmov.b32 v.w, 1;\n\tmov.b32 %r2, v.a;"),
+    "whole vectors, read and written": entry(
+        ".reg .v4 .b32 v;\n\tld.global.v4.u32 v, [%rd1];\n\tmov.v4.b32 v, v;\n\tst.global.v4.f32 [%rd1], v;"
+    ),
+    "whole vectors, packed": entry(
+        ".reg .v2 .b32 v<3>;\n\tmov.b64 v2, %rd1;\n\tmov.b64 %rd1, v2;\n\tmov.b32 v1.y, v2.x;"
+    ),
+    "whole vectors of coordinates": entry(
+        ".reg .v2 .f32 c;\n\t.reg .v4 .f32 v;\n\ttex.2d.v4.f32.f32 v, [t, c];", above=".global .texref t;\n"
+    ),
+    "a texture and a sampler": with_textures(
+        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [tex0, smp0, {%r1}];\n\ttxq.filter_mode.b32 %r1, [smp0];"
+    ),
+    "a texture asked for its own": with_textures("txq.width.b32 %r1, [tex0];"),
+    "a sampler in a register, in unified mode": entry("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%r1}];"),
     "a whole special register": entry(".reg .v4 .b32 v;\n\tmov.v4.u32 v, %tid;"),
     "a numbered family of variables": entry(".local .b32 v<4>;\n\tld.local.b32 %r1, [v2];"),
     "a range of labels": entry("ts: .branchtargets N<2>;\n\tbrx.idx %r1, ts;\nN0:\nN1:"),

@@ -49,9 +49,9 @@ Declared: TypeAlias = "Callable[[str], str | None]"
 def shape_of(operand: Operand, declared: Declared) -> Shape:
     """Return the shape of `operand`.
 
-    `declared(name)` is the type of a register, `"u32"` (`""` for a vector register); with a dot in front what else the
-    name stands for (`".global"`, …, `".label"`, `".func"`, `".entry"`, `".targets"`, `".texref"`, `".samplerref"`,
-    `".surfref"`); None if nobody knows it.
+    `declared(name)` is the type of a register, `"u32"`, or `"v4.u32"` for a vector register, whose shape is that of its
+    elements in braces; with a dot in front what else the name stands for (`".global"`, …, `".label"`, `".func"`,
+    `".entry"`, `".targets"`, `".texref"`, `".samplerref"`, `".surfref"`); None if nobody knows it.
     """
     return _SHAPES.get(operand.__class__, _other)(operand, declared)
 
@@ -69,7 +69,10 @@ def literal_kind(text: str) -> str:
 def _named(name: str, declared: Declared, otherwise: str) -> Shape:
     known = declared(name)
     if known is not None:
-        return ("symbol", known) if known[:1] == "." else ("register", known)
+        if known[:1] == ".":
+            return ("symbol", known)
+        length, _, element = known.partition(".")
+        return ("vector", *[("register", element)] * int(length[1:])) if element else ("register", known)
     base, point, component = name.partition(".")
     whole = declared(base) if point else None
     if whole is not None:

@@ -52,7 +52,7 @@ def _unfit_base(base: str, spaces: frozenset[str]) -> Misfit | None:
         if base[1:] in spaces or not spaces:
             return None
         return Misfit(f"an address in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
-    if is_float(base) or base == "pred" or SIZES.get(base, 32) < 32:
+    if base and (is_float(base) or SIZES.get(base, 0) < 32):
         return Misfit("an address in an integer or untyped register of 32 or 64 bits", OPERAND_TYPE)
     return None
 

@@ -164,6 +164,8 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter) -> str:
         return f"'{argument.name}' is no register and no .param variable"
     if kind == "pred":
         return ""
+    if "." in kind:
+        return "" if parameter.vector else f"'{argument.name}' is a vector register, and the parameter is not one"
     size = type_bytes(kind)
     if wanted.is_array or (size is not None and wanted.size is not None and size != wanted.size):
         return f"'{argument.name}' is a .{kind} register, and the parameter {_described(wanted)}"

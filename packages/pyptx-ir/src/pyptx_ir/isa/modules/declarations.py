@@ -24,12 +24,10 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
     if _is_misplaced(walk):
         message = "registers are declared inside functions"
         walk.report(Finding("misplaced-directive", message, "move the .reg into the function that uses it"))
-    kind = "" if node.vector else node.type
+    kind = f"{node.vector}.{node.type}" if node.vector else node.type
     for name in node.names:
         if name.count is None:
             before = walk.scope.declare(name.name, kind, walk.at)
-            if node.vector:
-                walk.scope.elements[name.name] = node.type
         else:
             before = walk.scope.declare_range(name.name, name.count, kind, walk.at)
         if before is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.texture_modes import INDEPENDENT
 from pyptx_ir.isa.targets import TargetError, find_target
 from pyptx_ir.syntax.nodes import AddressSize, Target, Version
 
@@ -20,7 +21,7 @@ VERSIONS = tuple((major, minor) for major, last in _LAST_MINOR.items() for minor
 NEWEST = VERSIONS[-1]
 # Devices from before the lattice: ptxas 13.5 still accepts their names.
 _RETIRED = frozenset(f"sm_{number}" for number in (10, 11, 12, 13, 20, 21, 30, 32, 35, 37))
-_OPTIONS = ("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32")
+_OPTIONS = ("texmode_unified", INDEPENDENT, "debug", "map_f64_to_f32")
 
 
 def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
@@ -105,6 +106,7 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
             walk.target = name
             _compare(walk, name, name, at)
     modes = [name for name in node.names if name.startswith("texmode_")]
+    walk.independent_textures |= INDEPENDENT in modes
     if len(set(modes)) > 1:
         message = "a module has one texture mode: texmode_unified or texmode_independent"
         walk.report(Finding("directive-conflict", message, "remove one of them", word=modes[1], at=at))

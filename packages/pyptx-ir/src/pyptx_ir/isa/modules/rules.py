@@ -23,6 +23,7 @@ from pyptx_ir.isa.modules import (
     parameters,
     placement,
     register_budget,
+    texture_modes,
 )
 from pyptx_ir.syntax.nodes import (
     AddressSize,
@@ -115,6 +116,7 @@ RULES: tuple[Rule, ...] = (
     _rule("declaration", (Function,), declared_types.parameters),
     _rule("declaration", (RegisterDeclaration,), declared_types.registers),
     _rule("declaration", (Variable,), declared_types.variable),
+    _rule("directive-conflict", (Function, Variable), texture_modes.declared),
     _rule("redefined-label", (Label,), declarations.label),
     _rule("undefined-label undefined-function", _LISTS, declarations.targets),
     _rule("", (Invalid,), declarations.unreadable),
@@ -124,6 +126,8 @@ RULES: tuple[Rule, ...] = (
     _rule(f"{_FORM} call-target call-arguments call-argument", (Instruction,), calls.call, "call"),
     _rule(f"{_FORM} operand-type", (Instruction,), branches.indexed, "brx"),
     _rule("parameter-write parameter-bounds parameter-alignment", (Instruction,), parameters.access, "ld", "st"),
+    _rule("operand-kind", (Instruction,), texture_modes.fetch, "tex", "tld4"),
+    _rule("operand-kind", (Instruction,), texture_modes.query, "txq"),
     _rule("", (Instruction,), cta_groups.note, "tcgen05"),
     _rule("ignored-setmaxnreg", (Instruction,), register_budget.setmaxnreg, "setmaxnreg"),
 )

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Statement
 
-# What a name stands for is a string: the type of a register (`"u32"`), `""` for a vector register, one of `.global
-# .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or one of these two.
+# What a name stands for is a string: the type of a register (`"u32"`; of a vector register `"v4.b32"`; `""` if nobody
+# knows), one of `.global .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or
+# one of these two.
 UNDECLARED = "?"
 UNKNOWN = "!"  # declared in text that could not be read, or complained about already
 
@@ -52,7 +53,7 @@ class Scope(dict[str, str | None]):
     Names of outer scopes are copied in when they are first asked for, so that most lookups are one step.
     """
 
-    __slots__ = ("at", "elements", "labels", "lists", "outer", "ranges", "storage")
+    __slots__ = ("at", "labels", "lists", "outer", "ranges", "storage")
 
     def __init__(self, outer: Scope | None = None) -> None:
         """Open a scope inside `outer`."""
@@ -61,7 +62,6 @@ class Scope(dict[str, str | None]):
         self.at: dict[str, int] = {}
         self.ranges: dict[str, list[tuple[int, str, int]]] = {}
         self.storage: dict[str, Storage] = {}
-        self.elements: dict[str, str] = {}  # the element type of each vector register
         self.lists: dict[str, TargetList] = {}
         self.labels: frozenset[str] = frozenset()
 
@@ -153,21 +153,12 @@ class Scope(dict[str, str | None]):
 
     def _component(self, name: str) -> str:
         """Return the type of a component of a vector register, `v.x`, and "" for a part of a register, `r.b0`."""
-        base = name.partition(".")[0]
-        kind = self[base]
+        kind = self[name.partition(".")[0]]
         if kind == UNKNOWN:
             return UNKNOWN
         if kind is None or kind == UNDECLARED or kind.startswith("."):
             return UNDECLARED
-        return self._element(base) if kind == "" else ""
-
-    def _element(self, base: str) -> str:
-        scope: Scope | None = self
-        while scope is not None:
-            if base in scope.at:
-                return scope.elements.get(base, "")
-            scope = scope.outer
-        return ""
+        return kind.partition(".")[2]
 
 
 def _special(name: str) -> str | None:

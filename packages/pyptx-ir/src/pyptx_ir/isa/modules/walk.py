@@ -46,6 +46,7 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
+        self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the present instruction is right by itself; what looks further asks first
         self.module_scope = self.scope = Scope()

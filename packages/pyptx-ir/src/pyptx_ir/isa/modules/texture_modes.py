@@ -1,0 +1,59 @@
+"""Whether samplers are variables of their own: the texture mode of `.target`, unified if it names none.
+
+Asked of ptxas 13.0, which takes a sampler in a register in either mode; manual: "Texturing Modes".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.syntax.nodes import Variable
+from pyptx_ir.syntax.operands import Address, Symbol, TensorAddress
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Function, Instruction
+
+INDEPENDENT = "texmode_independent"
+_PLACE_OF_SAMPLER = 3  # [texture, sampler, {coordinates}]
+
+
+def declared(walk: Walk, node: Variable | Function) -> None:
+    """Refuse samplers in unified mode, where a texture holds its own."""
+    if walk.independent_textures:
+        return
+    if isinstance(node, Variable):
+        names = [one.name for one in node.declarators] if node.type == "samplerref" else []
+    else:
+        names = [one.name for one in node.parameters or () if one.type == "samplerref"]
+    for name in names:
+        message = f"'{name}' is a sampler, and a texture of this module holds its own: the mode is texmode_unified"
+        hint = f"add {INDEPENDENT} to .target, or drop the sampler"
+        walk.report(Finding("directive-conflict", message, hint, word=name))
+
+
+def fetch(walk: Walk, node: Instruction) -> None:
+    """Ask for a sampler beside the texture in independent mode."""
+    for index, operand in enumerate(node.operands):
+        if isinstance(operand, TensorAddress) and len(operand.elements) < _PLACE_OF_SAMPLER:
+            _report(walk, f"{node.opcode[0]} names no sampler", "write [texture, sampler, {…}]", index)
+
+
+def query(walk: Walk, node: Instruction) -> None:
+    """Refuse to ask a texture for what its sampler knows in independent mode."""
+    for index, operand in enumerate(node.operands):
+        if isinstance(operand, Address) and isinstance(operand.base, Symbol) and _asks_a_sampler(node):
+            name = operand.base.name
+            if walk.scope[name] == ".texref":
+                _report(walk, f"the texture '{name}' has no .{node.opcode[1]}", "ask the sampler", index)
+
+
+def _asks_a_sampler(node: Instruction) -> bool:
+    return any(word == "filter_mode" or word.startswith("addr_mode_") for word in node.opcode)
+
+
+def _report(walk: Walk, message: str, hint: str, operand: int) -> None:
+    if walk.independent_textures:
+        message += ", and samplers are apart from textures in this module"
+        walk.report(Finding("operand-kind", message, f"{hint}, or drop {INDEPENDENT} from .target", operand=operand))
