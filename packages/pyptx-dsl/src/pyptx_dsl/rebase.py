@@ -15,19 +15,16 @@ _PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # most ope
 
 def rebase(instruction: nodes.Instruction, places: Places) -> nodes.Instruction:
     """Return the instruction with every symbol of `places` replaced; the same object when it has none."""
-    for operand in instruction.operands:
-        if operand.__class__ not in _PLAIN:
-            break
-    else:
-        return instruction
     operands = _all_moved(instruction.operands, places)
     return instruction if operands is instruction.operands else replace(instruction, operands=operands, raw=None)
 
 
 def _all_moved(operands: tuple[tree.Operand, ...], places: Places) -> tuple[tree.Operand, ...]:
     """Return the operands with every symbol replaced; the same tuple when they have none."""
-    moved = tuple([each if each.__class__ in _PLAIN else _moved(each, places) for each in operands])
-    return operands if moved == operands else moved
+    for operand in operands:
+        if operand.__class__ not in _PLAIN and _moved(operand, places) is not operand:
+            return tuple([_moved(each, places) for each in operands])
+    return operands
 
 
 def _moved(operand: tree.Operand, places: Places) -> tree.Operand:
