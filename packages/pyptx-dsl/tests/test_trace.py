@@ -357,9 +357,10 @@ def test_tracing_is_linear_in_long_functions(tmp_path: Path) -> None:
         names: dict[str, object] = {"reg": reg, "u32": u32}
         exec(compile(path.read_text(), str(path), "exec"), names)  # noqa: S102  the text is above
         build = kernel(names["k"])  # type: ignore[call-overload]  # a mistake on purpose
-        started = time.perf_counter()
+        started = time.process_time()
         assert len(build.ptx().splitlines()) > count
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     seconds(100)
-    assert seconds(8000) < 40 * max(seconds(500), 0.002)
+    short = max(min(seconds(500) for _ in range(3)), 0.002)
+    assert min(seconds(8000) for _ in range(3)) < 40 * short

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.fitting import Fault
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
 
 # What the table describes; a module of a later version may use forms that it does not have yet.
 TABLE_VERSION = (9, 5)
@@ -122,32 +123,28 @@ def judgement_on(
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
     """Return the verdict if constants keep to none of these; the form that they fit the longest was meant."""
-    verdicts: list[Verdict] = []
+    outside: list[tuple[int, Limits, int]] = []
     for limits in choices:
-        verdict = _outside(instruction, limits)
-        if verdict is None:
+        for index, limit in limits:
+            fault = _fault(instruction.operands[index], limit)
+            if fault is not None:
+                outside.append((index, *fault))
+                break
+        else:
             return None
-        verdicts.append(verdict)
-    return max(verdicts, key=lambda verdict: verdict.operand or 0)
+    index, limit, value = max(outside, key=lambda each: each[0])
+    name = ".".join(instruction.opcode)
+    message = f"operand {index + 1} of {name}, `{value}`, is out of range; it must be {limit}"
+    return Verdict(IMMEDIATE_RANGE, message, operand=index)
 
 
-def _outside(instruction: Instruction, limits: tuple[tuple[int, Limits], ...]) -> Verdict | None:
-    """Return the verdict on the first constant operand that is outside its limits."""
-    for index, limit in limits:
-        operand = instruction.operands[index]
-        parts = (
-            zip(operand.elements, limit.elements, strict=True) if isinstance(operand, Vector) else ((operand, limit),)
-        )
-        for part, own in parts:
-            value = constant_value(part)
-            if value is not None and not own.allow(value):
-                name = ".".join(instruction.opcode)
-                return Verdict(
-                    IMMEDIATE_RANGE,
-                    f"operand {index + 1} of {name}, `{value}`, is out of range; it must be {own}",
-                    operand=index,
-                )
-    return None
+def _fault(operand: Operand, limit: Limits) -> tuple[Limits, int] | None:
+    """Return what a constant, or the first of a vector's elements, does not keep to, and its value."""
+    if isinstance(operand, Vector):
+        faults = (_fault(part, own) for part, own in zip(operand.elements, limit.elements, strict=True))
+        return next((fault for fault in faults if fault is not None), None)
+    value = constant_value(operand)
+    return None if value is None or limit.allow(value) else (limit, value)
 
 
 def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
