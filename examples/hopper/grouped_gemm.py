@@ -8,8 +8,8 @@ or planned beforehand.
 
 The pipeline and the order of a group's tiles are those of `gemm_highperf_hopper.py`, without clusters. Stores are
 different: the last tile of a group reaches into the rows of the next, which are another block's to write. So each warp
-stages 16 rows in shared memory, and each lane copies one of them out by `cp.async.bulk`, as far as the columns go, if
-the row belongs to the group.
+stages 16 rows in shared memory, 128 columns at a time, and each lane copies one of them out by `cp.async.bulk`, as far
+as the columns go, if the row belongs to the group.
 
 N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for.
 
@@ -50,7 +50,6 @@ PAD = 8  # elements behind each staged row: 16 bytes, so that eight rows of stma
 class GroupedGemm(Cut):
     """How the products are cut up. The defaults are for groups of hundreds of rows and 132 multiprocessors."""
 
-    stages: int = 3
     band: int = 16  # tiles below each other that are taken before the next column: 132 of 128 x 256 are about a square
 
     def __post_init__(self) -> None:
@@ -58,6 +57,11 @@ class GroupedGemm(Cut):
         Cut.__post_init__(self)
         if self.band < 1:
             raise ValueError(f"band={self.band}: one row or more")
+
+    @property
+    def staged(self) -> int:
+        """How many columns of a tile a warp stages at a time: half of the widest leaves room for one stage more."""
+        return 64 if self.block_n % 128 else 128
 
     @property
     def x_tile(self) -> SharedTile:
@@ -136,24 +140,26 @@ class GroupedGemm(Cut):
         ptx.cp.async_.bulk.wait_group(0)
 
     def store(self, acc: RegArray, y, staged: SharedAlloc, at: tuple[Reg, Reg, Reg]) -> None:
-        """Round the accumulator, and copy those of each warp's 16 rows that belong to the group."""
+        """Round the accumulator, and copy those of each warp's 16 rows that belong to the group, columns by columns."""
         (row, end, column), N = at, y.shape[1]
         (py,) = ptx.global_ptrs(y)
         warp, lane = (ptx.special.tid.x() >> 5) - 4, reg.from_(ptx.special.laneid(), u32)
-        packed = reg.array(b32, 4)
-        ptx.cp.async_.bulk.wait_group(0, read=True)  # what was staged before is on its way
-        ptx.bar.warp.sync()
-        for block in range(0, len(acc), 8):  # 16 columns: 8 registers
-            for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
-                ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
-            ptx.stmatrix(smem=staged.address(warp, lane & 15, (lane >> 4) * 8 + block * 2), regs=packed)
-        ptx.fence.proxy_async_shared_cta()  # the copies see what was stored
-        ptx.bar.warp.sync()
-        own = row + (warp & 3) * 16 + lane
-        with ptx.if_((lane < 16) & (own < end)):
-            width = ptx.min(u32, reg.scalar(u32), N - column, self.block_n)
-            ptx.cp.async_.bulk.store(ptx.addr(py + (own * N + column) * 2), staged[warp, lane], width * 2)
-            ptx.cp.async_.bulk.commit_group()
+        own, packed = row + (warp & 3) * 16 + lane, reg.array(b32, 4)
+        for first in range(0, self.block_n, self.staged):
+            ptx.cp.async_.bulk.wait_group(0, read=True)  # what was staged before is on its way
+            ptx.bar.warp.sync()
+            for x in range(0, self.staged, 16):  # 16 columns: 8 registers
+                block = (first + x) // 2
+                for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
+                    ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
+                ptx.stmatrix(smem=staged.address(warp, lane & 15, (lane >> 4) * 8 + x), regs=packed)
+            ptx.fence.proxy_async_shared_cta()  # the copies see what was stored
+            ptx.bar.warp.sync()
+            left = column + first
+            with ptx.if_((lane < 16) & (own < end) & (left < N)):
+                width = ptx.min(u32, reg.scalar(u32), N - left, self.staged)
+                ptx.cp.async_.bulk.store(ptx.addr(py + (own * N + left) * 2), staged[warp, lane], width * 2)
+                ptx.cp.async_.bulk.commit_group()
 
     def kernel(self):
         """Put the parts together."""
@@ -184,7 +190,7 @@ class Shared:
     def __init__(self, plan: GroupedGemm) -> None:
         """Allocate the tiles, the barriers of their stages, and 16 rows of Y for each warp."""
         self.x, self.w = smem.tile(plan.x_tile), smem.tile(plan.w_tile)
-        self.y = smem.alloc(bf16, (plan.block_m // 16, 16, plan.block_n + PAD))
+        self.y = smem.alloc(bf16, (plan.block_m // 16, 16, plan.staged + PAD))
         self.stages = Stages(plan.stages, plan.block_m // 16)
 
     def begin(self, *tensors: TensorSpec) -> None:
