@@ -157,8 +157,9 @@ class Warp:
         ring, depth = self.rings[1], self.rings[1].layout.k
         place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
         row, column = self.row + place.row(self.lane, 0), self.column + place.column(self.lane, 0)
+        stage, row = row // depth, row % depth
         for block in range(WARP_TILE // 8):
-            target = ring.address(row % depth, column + 8 * block, row // depth)
+            target = ring.address(row, column + 8 * block, stage)
             for index, sums in enumerate(self.sums):
                 for first in (0, 2):  # a lane holds two neighbours of one row, and the same of a row below
                     below = 16 * index + place.row(0, first)
