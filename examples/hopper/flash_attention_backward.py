@@ -106,7 +106,7 @@ def prepare_of(head_dim: int) -> Kernel[tuple[Tile]]:
         _, present, heads, _ = OUT.shape
         thread = reg.from_(ptx.special.tid.x(), u32)
         row, part = thread >> 2, thread & (QUAD - 1)
-        step, head, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), TOLD.shape[2], heads)
+        head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads lie side by side
         query = step * STEP + row
         there = query.min(present - 1)
         line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
