@@ -18,6 +18,8 @@ from tools.sass_loops import main_loop
 
 from pyptx_dsl.errors import AlignmentError
 
+from .bank_conflicts import conflicts
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -233,6 +235,16 @@ if EVERY:
         for actual, right in zip(found, doubles, strict=True):
             error = torch.from_numpy(np.asarray(actual, dtype=np.float64)) - right.grad
             assert error.abs().max() <= 2**-6 * right.grad.abs().max()
+
+
+@pytest.mark.parametrize("splits", [1, 2, 4, 8] if EVERY else [1, 4])
+@pytest.mark.parametrize("head_dim", [64, 128] if EVERY else [64])
+def test_results_leave_through_shared_memory_without_a_bank_conflict(
+    monkeypatch: pytest.MonkeyPatch, head_dim: int, splits: int
+) -> None:
+    arrays = Sizes(head_dim, 1, 100, 300, 1, 1).inputs()[:3]
+    found = conflicts(monkeypatch, forward().kernel_for(head_dim, splits), *arrays)
+    assert found == dict.fromkeys(("stmatrix.sync",) if splits == 1 else ("st.shared", "ld.shared::cluster"), 0)
 
 
 def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> None:
