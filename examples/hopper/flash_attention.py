@@ -12,6 +12,9 @@ Arrays are dense, [batch, sequence, heads, head_dim], as a projection leaves the
 those of Q (grouped queries). With `causal=True` query i sees the keys up to i + Skv - Sq: the last query sees all. A
 query that sees no key gets O = 0 and LSE = -inf.
 
+Where tiles of queries are too few for a whole GPU, each has a cluster, whose blocks split its keys and merge what they
+find (`attention_splits.py`).
+
     python examples/hopper/flash_attention.py
 """
 
