@@ -18,11 +18,12 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 OUT=$(realpath -m "${OUT:-gpu_results}")
-export OUT PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+export OUT PYTHONUNBUFFERED=1
 python=${PYTHON:-python3}
 ends=${GPU_CHECK_SECONDS:-570}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export PYTHONPYCACHEPREFIX=$work/pycache # compiled once for all stages, and nothing of it in the sources
 mkdir -p "$OUT"
 rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,summary.json,results.tar.gz} "$OUT"/truth_*.json "$OUT"/kernels/*
 
@@ -71,7 +72,8 @@ run_tests() {
 
 stage machine 60 "$python" tools/gpu_summary.py --machine
 stage build 120 "$python" -m pip install --quiet --no-index --no-build-isolation --no-deps --no-cache-dir \
-  --disable-pip-version-check --root-user-action=ignore --config-settings=build-dir="$work/build" --target "$work/site" ./packages/pyptx-launch
+  --disable-pip-version-check --root-user-action=ignore --config-settings=build-dir="$work/build" --target "$work/site" \
+  ./packages/pyptx-launch
 
 run_listed() {
   for each in "$@"; do

@@ -37,7 +37,7 @@ class Number:
 
     @property
     def schema(self) -> str:
-        """The argument as the schema has it. A Scalar stays symbolic in a graph, where a float would be fixed."""
+        """The argument as the schema has it. Dynamo keeps a Scalar symbolic, where it would fix a float."""
         kind = "Scalar" if self.raw is not None and self.raw.type.is_float else "SymInt"
         return f"{kind}? {self.name}=None"
 
