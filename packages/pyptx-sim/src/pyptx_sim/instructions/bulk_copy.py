@@ -16,7 +16,7 @@ from pyptx_sim.instructions.transfers import compile_hint
 from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.bulk import Elements
 from pyptx_sim.machine.lanes import WARP
-from pyptx_sim.types import dtype_of
+from pyptx_sim.types import SIXTEEN, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 _CHUNK = 16  # bytes: what sizes and addresses are multiples of
-_UNIT = np.dtype(np.complex128)  # sixteen bytes whose bits are only ever copied
 
 
 class _Given(NamedTuple):
@@ -76,7 +75,7 @@ def _compile(operands: Operands) -> Step:
 def _element(operands: Operands) -> tuple[Update | None, DType]:
     """Return how a reduction combines, and the dtype of what it combines."""
     if operands.opcode[1] != "reduce":
-        return None, _UNIT
+        return None, SIXTEEN
     ptx_type = operands.opcode[-1]
     # As for atomics: f32 in global memory is flushed, unless the instruction says otherwise.
     space = "global" if "bulk_group" in operands.opcode and "noftz" not in operands.opcode else "shared"

@@ -17,6 +17,7 @@ from pyptx_sim.machine.access import Access
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.semantics.numerics.elements import packing, split, unpacking
 from pyptx_sim.semantics.sparse_factors import meaningless
+from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments import Move
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 # A row of a matrix is 16 bytes, from the address that a lane of its own gives.
 _ROW = 16
-# A 16-byte scalar that NumPy gathers and scatters at full speed.
-_ROW_TYPE = np.dtype(np.complex128)
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 _SHAPES = frozenset({"m8n8", "m16n16", "m8n16", "m16n8"})
 _TYPES = frozenset({"b16", "b8", "b8x16", "b6x16_p32", "b4x16_p64", "s8", "s4"})
@@ -70,7 +69,7 @@ def compile_ldmatrix(operands: Operands) -> Step:
     pack = packing(move.fragment)
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        rows = np.zeros((lanes.height, WARP), _ROW_TYPE)
+        rows = np.zeros((lanes.height, WARP), SIXTEEN)
         named = lanes if naming is None else lanes.narrowed(naming)
         for memory, part, addresses in find(wave, named) if named else ():
             places = access.places(wave, part, memory, addresses)
@@ -78,7 +77,7 @@ def compile_ldmatrix(operands: Operands) -> Step:
                 continue
             if wave.machine.checked:
                 access.before(wave, part, memory, places)
-            read = memory.arena.gather(places.offsets, _ROW_TYPE, 1)[0]
+            read = memory.arena.gather(places.offsets, SIXTEEN, 1)[0]
             if places.positions is None:
                 rows[:] = read
             else:
@@ -117,11 +116,11 @@ def compile_stmatrix(operands: Operands) -> Step:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         shape = (lanes.height, WARP)
-        rows = np.zeros(shape, _ROW_TYPE)
+        rows = np.zeros(shape, SIXTEEN)
         for matrix, read in enumerate(readers):
             elements = unpack([np.ascontiguousarray(np.broadcast_to(read(wave, lanes), shape))])
             share = slice(matrix * move.addresses, (matrix + 1) * move.addresses)
-            rows[:, share] = np.ascontiguousarray(elements).reshape(lanes.height, -1).view(_ROW_TYPE)
+            rows[:, share] = np.ascontiguousarray(elements).reshape(lanes.height, -1).view(SIXTEEN)
         named = lanes if naming is None else lanes.narrowed(naming)
         for memory, part, addresses in find(wave, named) if named else ():
             places = access.places(wave, part, memory, addresses)

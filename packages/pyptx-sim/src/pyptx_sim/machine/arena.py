@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.types import SIXTEEN
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
 # Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
 _UNIT = 16
-# A 16-byte scalar that NumPy gathers and scatters at full speed; its bits are only ever copied.
-_WORD16 = np.dtype(np.complex128)
 
 
 class Arena:
@@ -44,7 +44,7 @@ class Arena:
     def _units(self, size: int) -> Array:
         view = self._views.get(size)
         if view is None:
-            view = self._views[size] = self.data.view(_WORD16 if size == _UNIT else np.dtype(f"<u{size}"))
+            view = self._views[size] = self.data.view(SIXTEEN if size == _UNIT else np.dtype(f"<u{size}"))
         return view
 
     def units(self, size: int) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from pyptx_sim.machine.tensor_maps import FILLS, Record, unpack
 from pyptx_sim.semantics.numerics.nan import OUT_OF_BOUNDS
 from pyptx_sim.semantics.numerics.subnormals import flushed
+from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
@@ -194,8 +195,8 @@ class Descriptor:
 
 
 def dtype_of_unit(size: int) -> DType:
-    """Return the dtype that moves `size` bytes as they are; `complex128` is merely a name for sixteen."""
-    return np.dtype(np.complex128 if size == _CHUNK else f"<u{size}")
+    """Return the dtype that moves `size` bytes as they are."""
+    return SIXTEEN if size == _CHUNK else np.dtype(f"<u{size}")
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_ir.isa.targets import find_target
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.windows import SHARED_BASE
@@ -133,7 +134,7 @@ class Specials:
         """Return the bytes of shared memory of a block, in whole units."""
         machine = self._wave.machine
         first, unit, before = _UNITS
-        number = int("".join(filter(str.isdigit, machine.program.target)) or 0)
+        number = find_target(machine.program.target).number
         return aligned(machine.shared_end - SHARED_BASE, unit if number >= first else before)
 
     def _clock(self, base: str) -> int:

@@ -148,12 +148,20 @@ class Record:
             yield needs, f"swizzle {self.swizzle_name} with interleave 32B", "use swizzle 32B"
             # The manual does not say how several slices of one box lie in shared memory.
             one = inner == self.slice_bytes
-            yield not one, f"{inner} bytes of channels in a box of slices", f"copy one slice: {self.slice_bytes} bytes"
+            yield (
+                not one,
+                f"{inner} bytes of channels in a box of slices",
+                f"not simulated; copy one slice: {self.slice_bytes} bytes",
+            )
             return
         span = _SWIZZLE_BYTES[self.swizzle]
         yield inner > span > 0, f"{inner} bytes along a box with swizzle {self.swizzle_name}", f"at most {span} fit"
         # Nor how rows lie that are narrower than the swizzle.
-        yield inner < span, f"{inner} bytes along a box with swizzle {self.swizzle_name}", f"fill its {span} bytes"
+        yield (
+            inner < span,
+            f"{inner} bytes along a box with swizzle {self.swizzle_name}",
+            f"not simulated; fill its {span} bytes",
+        )
 
 
 def unpack(data: bytes) -> Record | None:

@@ -12,7 +12,7 @@ from pyptx_sim.types import dtype_of
 
 U32, U64 = np.uint32, np.uint64
 _ALL_ONES = U32(0xFFFFFFFF)
-_LANE_BITS = np.arange(32, dtype=np.int64)
+_PLACES = np.arange(32, dtype=np.int64)
 
 # Swapping neighbours, pairs and nibbles within each byte, byte order aside, reverses the bits.
 _REVERSE_STEPS = ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F))
@@ -50,7 +50,7 @@ def _find(match: Match) -> Operation:
 
 def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
     """Find the offset-th set bit from `base`, upwards or downwards; 0 asks for `base` itself."""
-    places = _LANE_BITS
+    places = _PLACES
     ones = ((mask[..., None] >> places.astype(U32)) & U32(1)).astype(bool)
     start, steps = base.astype(np.int64)[..., None], offset.astype(np.int64)[..., None]
     reached = np.where(steps > 0, places >= start, np.where(steps < 0, places <= start, places == start))

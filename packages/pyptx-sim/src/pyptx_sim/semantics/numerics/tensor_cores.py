@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_ir.isa.targets import find_target
 from pyptx_sim.semantics.numerics.formats import HALVES
 from pyptx_sim.semantics.numerics.nan import canonical
 
@@ -62,7 +63,7 @@ def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
     """Return how the tensor cores of a target (`sm_90a`) sum products of `element`, for a warp or for a warpgroup."""
     if warpgroup and _BYTES[element] == 1:
         return _WARPGROUP_FP8
-    number = int("".join(filter(str.isdigit, target)))
+    number = find_target(target).number
     if number == _ADA and _BYTES[element] == 1:
         return _ADA_FP8
     core = max((core for core in _CORES if core.since <= number), key=lambda core: core.since)
