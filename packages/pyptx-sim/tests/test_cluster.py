@@ -151,6 +151,12 @@ def test_an_instruction_for_the_own_block_finds_no_other(text: str) -> None:
     assert all("shared::cta" in finding.message for finding in result.findings)
 
 
+def test_a_generic_address_is_taken_for_one() -> None:
+    body = "mov.u64 %rd2, box;\ncvta.shared.u64 %rd2, %rd2;\nst.shared.u32 [%rd2], %r0;"
+    (finding,) = execute(body, np.zeros(64, np.uint32), block=1, before=BEFORE).findings
+    assert "a generic address?" in finding.message
+
+
 def test_a_block_that_the_cluster_does_not_have_is_named() -> None:
     body = HEAD + "mapa.shared::cluster.u32 %r3, %r4, 5;\nst.shared::cluster.u32 [%r3], %r0;\n" + SYNC
     (finding,) = execute(body, np.zeros(64, np.uint32), grid=2, cluster=2, before=BEFORE).findings

@@ -81,7 +81,7 @@ def statements(lines: list[Line]) -> Iterator[str]:
         elif line.kind in COMPARE:
             yield f"and.b32 %r11, {a}, 255; setp.{line.kind}.u32 %p1, %r11, {line.number & 255};"
         elif line.kind == "call":
-            yield f"call ({d}), mix, ({a}, {b});"
+            yield f"{line.guard}call ({d}), mix, ({a}, {b});"
         elif line.kind == "local":
             yield f"and.b32 %r11, {a}, {4 * WORDS - 4}; mov.u32 %r12, words; add.u32 %r12, %r12, %r11;"
             yield f"ld.local.u32 %r11, [%r12]; st.local.u32 [%r12], {b}; mov.u32 {d}, %r11;"
@@ -124,7 +124,7 @@ def interpreted(lines: list[Line], thread: int) -> list[int]:
             truth = COMPARE[line.kind](r[line.a] & 255, line.number & 255)
         elif line.kind == "call":
             a, b = r[line.a], r[line.b]
-            r[line.d] = (a * 3 + b if a > b else (a + 7 & MASK) ^ b) & MASK
+            r[line.d] = (a * 3 + b if a > b else (a + 7 & MASK) ^ b) & MASK if holds else r[line.d]
         elif line.kind == "local":
             place = r[line.a] // 4 % WORDS
             words[place], r[line.d] = r[line.b], words[place]

@@ -28,6 +28,7 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArr
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
+_RANKS = 0xFF  # what of a rank `mapa` puts into an address
 
 
 def space_of(opcode: tuple[str, ...]) -> str:
@@ -68,16 +69,20 @@ def _of_own_block(find: Target) -> Target:
     """Return a target that faults for an address in another block of the cluster. Manual: "Shared State Space"."""
 
     def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
-        for memory, part, addresses in find(wave, lanes):
-            size = wave.machine.launch.cluster_size
-            if size > 1:
-                ranks = addresses >> RANK_SHIFT
-                foreign = part.narrowed((ranks != part.select(wave.rank)[:, None]) & (ranks >= 0) & (ranks < size))
-                if foreign is not None:
-                    _report_foreign(wave, foreign, addresses)
-            yield memory, part, addresses
+        found = find(wave, lanes)
+        return found if wave.rank_base.size == 1 else _judged(wave, found)  # one rank for all: there are no clusters
 
     return own
+
+
+def _judged(wave: Wave, found: Iterator[tuple[Memory, Lanes, IntArray]]) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+    size = wave.machine.launch.cluster_size
+    for memory, lanes, addresses in found:
+        ranks = addresses >> RANK_SHIFT
+        foreign = lanes.narrowed((ranks != lanes.select(wave.rank)[:, None]) & (ranks >= 0) & (ranks < size))
+        if foreign is not None:
+            _report_foreign(wave, foreign, addresses)
+        yield memory, lanes, addresses
 
 
 def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
@@ -265,7 +270,8 @@ def compile_mapa(operands: Operands) -> Step:
     )
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        write(wave, lanes, (read(wave, lanes) & keep) | (read_rank(wave, lanes).astype(dtype) << shift))
+        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas puts a byte in (PRMT)
+        write(wave, lanes, (read(wave, lanes) & keep) | (ranks << shift))
 
     return step
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT, SHARED_BASE
+from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT, SHARED_BASE, SHARED_WINDOW
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.arena import Arena
@@ -130,6 +130,8 @@ class SharedMemory:
     def describe(self, address: int) -> str:
         """Return the variable that an address lies in, or how far behind the end it is."""
         offset, rank = address & _OFFSET_MASK, address >> RANK_SHIFT
+        if address >= SHARED_WINDOW:
+            return f"{address:#x}: a generic address? cvta.to.shared makes it one of shared memory"
         if rank >= self._cluster_size:
             return f"{address:#x}: block {rank} of a cluster of {self._cluster_size}"
         if address < 0 or offset < SHARED_BASE:
