@@ -201,6 +201,8 @@ def test_a_column_that_begins_outside_of_its_bounding_box_is_a_finding() -> None
         {"im2col": Im2col((0, 0), (0, 0), 512, 8)},
         {"im2col": Im2col((0, 0), (0, 0), 4, 2000)},
         {"im2col": Im2col((2, 0), (-2, 0), 4, 8)},
+        {"im2col": Im2col((-200, 0), (0, 0), 4, 8)},
+        {"im2col": Im2col((0, -100_000), (0, 0), 4, 8)},
         {"im2col": Im2col((0, 0), (0, 0), 2, 8)},
         {"swizzle": "128B"},
     ],

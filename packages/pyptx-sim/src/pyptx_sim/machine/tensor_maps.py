@@ -27,6 +27,7 @@ _MOST_CHANNELS = 256
 _MOST_PIXELS = 1024
 _MOST_STEP = 8
 _STRIDES_END = 1 << 40
+_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: offsets of corners have 16, 8 or 5 signed bits
 # Magic; seven modes; address; extents, strides, box and element strides; two corners; channels and pixels.
 _LAYOUT = struct.Struct(f"<4s7Bq{_RANKS}I{_RANKS}Q{_RANKS}I{_RANKS}H{_SPATIAL}h{_SPATIAL}h2H")
 _GROUPS = (_RANKS, _RANKS, _RANKS, _RANKS, _SPATIAL, _SPATIAL, 1, 1)
@@ -135,6 +136,10 @@ class Record:
     def _column_rules(self) -> Iterator[tuple[bool, str, str]]:
         yield not 1 <= self.channels <= _MOST_CHANNELS, f"{self.channels} channels", f"at most {_MOST_CHANNELS}"
         yield not 1 <= self.pixels <= _MOST_PIXELS, f"{self.pixels} pixels", f"at most {_MOST_PIXELS}"
+        corners = (*self.lower[: self.rank - 2], *self.upper[: self.rank - 2])
+        bound = _CORNERS_END.get(self.rank, 0)
+        beyond = not all(-bound <= offset < bound for offset in corners)
+        yield beyond, f"corners {corners[::-1]}", f"offsets from {-bound} to {bound - 1} for rank {self.rank}"
         spatial = range(self.rank - 2)
         empty = any(self.extents[axis + 1] + self.upper[axis] <= self.lower[axis] for axis in spatial)
         yield empty, "corners that leave no pixel", "lower may not lie behind the extent plus upper"
