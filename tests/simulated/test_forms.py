@@ -13,6 +13,7 @@ import pytest
 from tests.oracle.ptxas import Judge
 
 from pyptx_ir.isa.check import TABLE_VERSION
+from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.syntax import parse, parse_instruction
 from pyptx_ir.toolchain.finder import find_tool
 from pyptx_sim import run
@@ -69,6 +70,17 @@ def test_the_page_on_the_simulator_names_what_is_not_simulated() -> None:
     page = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
     part = page.partition("## What is not simulated")[2]
     assert [name for name in NOT_SIMULATED if f"`{name}`" not in part and f"`.{name}`" not in part] == []
+
+
+def test_every_special_register_of_hopper_can_be_read() -> None:
+    rows = {name: row for name, row in special_register_rows().items() if row.name == name}
+    moves = "\n".join(
+        f".reg .{row.type} %r{number};\nmov.{row.type} %r{number}, {name};"
+        for number, (name, row) in enumerate(rows.items())
+    )
+    head = f".version 9.0\n.target {TARGET}\n.address_size 64\n"
+    assert len(rows) > 100
+    assert run(f"{head}.visible .entry k()\n{{\n{moves}\nret;\n}}", grid=2, block=2, cluster=2).findings == ()
 
 
 def drawn(version: tuple[int, int]) -> list[str]:

@@ -325,6 +325,17 @@ def test_a_recursion_has_its_own_arguments_at_each_level(depth: int, found: int)
     assert [finding.rule for finding in findings] == ["uninitialised-register"] * found
 
 
+def test_a_parameter_in_a_register_is_packed_beside_others() -> None:
+    before = """
+    .func (.reg .b64 y) pair(.reg .u32 x) { .reg .b32 %q; mov.u32 %q, 3; mov.b64 y, {x, %q}; ret; }
+    .func write(.reg .u64 p, .reg .u32 x) { .reg .b32 %q; mov.u32 %q, 4; st.global.v2.u32 [p], {x, %q}; ret; }
+    """
+    body = "call (%rd2), pair, (77); st.global.u64 [%rd0], %rd2; add.u64 %rd3, %rd0, 8; call write, (%rd3, 78);"
+    out = np.zeros(4, np.uint32)
+    assert execute(body, out, block=1, before=before).findings == ()
+    assert out.tolist() == [77, 3, 78, 4]
+
+
 WIDE = """
 .func (.param .b128 result) bump(.param .b128 given)
 {

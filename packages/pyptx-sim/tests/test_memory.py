@@ -141,6 +141,29 @@ def test_sizes_of_shared_memory_come_in_units_of_the_device(target: str, static:
     assert out[1] == 1024  # what CUDA keeps for itself
 
 
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        ("mov.v4.u32 %v, %ntid;", [7, 3, 1, 0]),
+        ("ld.global.v4.u32 %v, [%rd0+16];", [7, 20, 21, 23]),
+        ("mov.u32 %v.x, 4; mov.u32 %v.y, 5; mov.u32 %v.w, 6;", [7, 4, 5, 6]),
+        ("vadd.u32.u32.u32 %v.x, %r2, %r2; mov.u32 %v.y, %tid.w; mov.u32 %v.w, %ctaid.w;", [7, 14, 0, 0]),
+    ],
+)
+def test_parts_of_a_vector_register_are_stored_beside_others(write: str, expected: list[int]) -> None:
+    body = f".reg .v4 .u32 %v; mov.u32 %r2, 7; {write} st.global.v4.u32 [%rd0], {{%r2, %v.x, %v.y, %v.w}};"
+    out = np.array([0, 0, 0, 0, 20, 21, 22, 23], np.uint32)
+    execute(body, out, block=3, checks="none")
+    assert out[:4].tolist() == expected
+
+
+def test_a_register_that_video_instructions_write_in_parts_is_stored() -> None:
+    body = "mov.u32 %r2, 7; vadd.u32.u32.u32 %r3.h1, %r2, %r2, %r2; st.global.v2.u32 [%rd0], {%r2, %r3};"
+    out = np.zeros(2, np.uint32)
+    assert execute(body, out, block=1).findings == ()
+    assert out.tolist() == [7, 14 << 16 | 7]
+
+
 def test_a_structure_is_passed_by_value_and_indexed_by_a_register() -> None:
     body = """
     mov.b64 %rd2, s; cvta.param.u64 %rd3, %rd2;

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 _AXES = {"x": 0, "y": 1, "z": 2}
+_UNUSED = "w"  # the fourth component of every vector, which is zero
 _LANE = np.arange(WARP, dtype=np.uint64)[None]
 _ONE = np.uint64(1)
 
@@ -90,7 +91,7 @@ def is_special(name: str) -> bool:
     """Tell whether `name` (with its `%`) is a special register of the machine."""
     base, _, axis = name[1:].partition(".")
     if axis:
-        return base in _VECTORS and axis in _AXES
+        return base in _VECTORS and (axis in _AXES or axis == _UNUSED)
     return base in _SCALARS or base in _CLOCKS or base in _OWN or base[:3] == "env" or base[:2] == "pm"
 
 
@@ -122,6 +123,8 @@ class Specials:
 
     def _value(self, base: str, axis: str) -> Array:
         geometry = self._wave.geometry
+        if axis == _UNUSED:
+            return _one(0)
         if base in _VECTORS:
             return _VECTORS[base](geometry, _AXES[axis])
         if base in _SCALARS:

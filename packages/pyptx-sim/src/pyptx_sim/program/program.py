@@ -10,7 +10,7 @@ from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
 from pyptx_sim.errors import ProgramError
-from pyptx_sim.program.scopes import RegisterBinding
+from pyptx_sim.program.scopes import RegisterBinding, VectorBinding
 from pyptx_sim.program.windows import FIRST_OFFSET
 
 if TYPE_CHECKING:
@@ -139,15 +139,20 @@ class Program:
 
     @cached_property
     def written(self) -> frozenset[int]:
-        """The slots of the registers that any instruction may write: what it names first, or a call anywhere."""
-        slots: set[int] = set()
+        """The slots of the registers that any instruction may write: what it names first, or a call anywhere.
+
+        Calls also write the parameters of functions.
+        """
+        formal = (each for layout in self.functions.values() for each in layout.parameters)
+        slots = {each.slot for each in formal if isinstance(each, RegisterBinding)}
         for site in self.sites:
             operands = site.instruction.operands
             targets = operands if site.instruction.opcode[0] == "call" else operands[:1]
             for name in (name for operand in targets for name in _names(operand)):
-                found = site.scope.find(name)
-                if isinstance(found, RegisterBinding):
-                    slots.add(found.slot)
+                # A video instruction may write a part, `%r1.b0`; any other one a vector as a whole.
+                found = site.scope.find(name) or site.scope.find(name.rpartition(".")[0])
+                parts = found.components if isinstance(found, VectorBinding) else (found,)
+                slots.update(part.slot for part in parts if isinstance(part, RegisterBinding))
         return frozenset(slots)
 
     @cached_property
