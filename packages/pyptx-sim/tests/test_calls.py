@@ -325,6 +325,16 @@ def test_a_recursion_has_its_own_arguments_at_each_level(depth: int, found: int)
     assert [finding.rule for finding in findings] == ["uninitialised-register"] * found
 
 
+def test_a_constant_is_passed_to_a_parameter_that_is_read_in_parts() -> None:
+    before = """
+    .func (.param .b32 y) sum(.param .b64 x)
+    { .reg .b32 %q<3>; ld.param.v2.b32 {%q1, %q2}, [x]; add.u32 %q1, %q1, %q2; st.param.b32 [y], %q1; ret; }
+    """
+    out = np.zeros(1, np.uint32)
+    assert execute("call (%r1), sum, (0x500000007); st.global.u32 [%rd0], %r1;", out, block=1, before=before).clean
+    assert out.tolist() == [12]
+
+
 def test_a_parameter_in_a_register_is_packed_beside_others() -> None:
     before = """
     .func (.reg .b64 y) pair(.reg .u32 x) { .reg .b32 %q; mov.u32 %q, 3; mov.b64 y, {x, %q}; ret; }

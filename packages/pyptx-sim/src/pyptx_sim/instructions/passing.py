@@ -19,7 +19,7 @@ from pyptx_sim.machine.wave import Wave
 from pyptx_sim.operation import Array
 from pyptx_sim.program.program import FRAME_SLOT
 from pyptx_sim.program.scopes import ParameterBinding, Placement, RegisterBinding, UnsizedParameter
-from pyptx_sim.types import bits_dtype
+from pyptx_sim.types import bits_dtype, byte_size
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
@@ -183,7 +183,10 @@ def _constant_transfer(operands: Operands, operand: Operand, destination: Bindin
     """Pass an immediate or an address."""
     wanted = _scalar(destination)
     if wanted is None:
-        operands.fail("a constant cannot be passed to a parameter in memory")
+        if not isinstance(destination, Placement) or destination.size != byte_size(destination.type):
+            operands.fail("a constant cannot be passed to an array")
+        given = operands.read(operand, destination.type)
+        return Transfer(_as_bytes(lambda wave, lanes, _base: given(wave, lanes)), _deliver(operands, destination, "b8"))
     read = operands.read(operand, wanted[0])
     return Transfer(lambda wave, lanes, _base: read(wave, lanes), _deliver(operands, destination, wanted[0]))
 
