@@ -60,6 +60,7 @@ PLANTED = (
         ("drop a retry", "wait-full", "unchecked-wait", "wait-full"),
         ("take the next mbarrier", "wait-full", "read-before-wait", "read copy"),
         ("shrink a lane mask", "gather", "warp-divergence", "gather"),
+        ("drop a warp barrier", "gather", "early-reuse", "copy read"),
         ("drop an arrival", "free", "deadlock", "wait-empty"),
         ("let every thread", "free", "mbarrier-phase", "free free"),
         ("store far off", "store", "out-of-bounds", "store"),
@@ -83,6 +84,7 @@ PLANTED = (
         ("count the copies' arrival", "arrive", "deadlock", "wait-full"),
         ("arrive too soon", "arrive", "read-before-wait", "read copy"),
         ("drop a group wait", "drain", "unfinished-copy", "copy"),
+        ("drop a warp barrier", "gather", "early-reuse", "copy read"),
         ("take the next mbarrier", "free", "deadlock", "wait-empty"),
     ),
     *planted(
@@ -111,6 +113,14 @@ PLANTED = (
         ("relax a cluster arrival", "leave", "exited-block", "read read"),
     ),
     *planted(
+        "cluster_words",
+        ("drop a warp barrier", "gather", "shared-race", "read write"),
+        ("narrow a scope to the block", "tell", "shared-race", "read write"),
+        ("narrow a scope to the block", "wait", "shared-race", "read write"),
+        ("relax a release", "tell", "shared-race", "read write"),
+        ("relax an acquire", "wait", "shared-race", "read write"),
+    ),
+    *planted(
         "cluster_messages",
         ("drop an mbarrier fence", "fence-init", "mbarrier-unsynchronised", "send init-arrived"),
         ("drop a cluster barrier", "ready", "mbarrier-unsynchronised", "send init-arrived"),
@@ -137,6 +147,7 @@ PLANTED = (
         ("copy half", "cast", "deadlock", "wait-full"),
         ("drop a wait", "wait-empty", "read-before-wait", "cast cast"),
         ("stay at home", "map", "early-reuse", "cast read"),
+        ("drop a warp barrier", "gather", "early-reuse", "cast read"),
         ("drop a cluster barrier", "leave", "exited-block", "free free"),
         ("drop a cluster wait", "left", "exited-block", "free free"),
     ),
@@ -194,6 +205,14 @@ PLANTED = (
         "edited_map",
         ("drop a proxy fence", "release", "missing-tensormap-fence", "copy edit"),
         ("drop a proxy fence", "acquire", "missing-tensormap-fence", "copy edit"),
+    ),
+    *planted(
+        "registers",
+        ("drop a deal of registers", "give", "deadlock", "take"),
+        ("deal in more registers", "give", "deadlock", "take"),
+        ("deal in more registers", "take", "deadlock", "take"),
+        ("give registers for taking", "take", "register-deal", "take"),
+        ("take registers for giving", "give", "register-deal", "give"),
     ),
     *planted(
         "warpgroup_product",

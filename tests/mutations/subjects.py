@@ -128,6 +128,11 @@ def _cluster_exchange() -> Case:
     return [a, out], [(out, np.broadcast_to(_folded(a[:, ::-1]), (4, 64)))]
 
 
+def _cluster_words() -> Case:
+    a, out = words(2, 64), np.zeros((2, 64), np.uint32)
+    return [a, out], [(out, a[::-1, ::-1])]
+
+
 def _cluster_messages() -> Case:
     a, out = words(2, 2, 64), np.zeros((2, 2, 64), np.uint32)
     rounds = np.arange(2, dtype=np.uint32)[:, None, None]
@@ -202,6 +207,11 @@ def _edited_map() -> Case:
     return [_described(a, (8, 8)), other, out], [(out, other[8:])]
 
 
+def _registers() -> Case:
+    out = np.zeros(256, np.uint32)
+    return [out], [(out, np.arange(256, dtype=np.uint32))]
+
+
 def _warpgroup_product() -> Case:
     (a, left), (b, right) = _factor(3, 64, 16), _factor(3, 8, 16)
     out = np.zeros((128, 4), np.float32)
@@ -224,6 +234,7 @@ SUBJECTS = {
         Subject("copy_signal", _copy_signal, block=64),
         Subject("bulk_store", _bulk_store, block=64),
         Subject("cluster_exchange", _cluster_exchange, block=64, grid=4, cluster=4),
+        Subject("cluster_words", _cluster_words, block=64, grid=2, cluster=2),
         Subject("cluster_messages", _cluster_messages, block=64, grid=2, cluster=2),
         Subject("cluster_copy", _cluster_copy, block=64, grid=2, cluster=2),
         Subject("multicast", _multicast, block=64, grid=2, cluster=2),
@@ -234,6 +245,7 @@ SUBJECTS = {
         Subject("matrices", _matrices, block=64),
         Subject("tokens", _tokens, block=64),
         Subject("edited_map", _edited_map, block=64),
+        Subject("registers", _registers, block=256),
         Subject("warpgroup_product", _warpgroup_product, block=128),
         Subject("warpgroup_pipeline", _warpgroup_pipeline, block=160),
     )

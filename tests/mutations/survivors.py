@@ -45,7 +45,8 @@ def gap(operator: str, code: str, reason: str, *subjects: str) -> Survivor:
 
 ANOTHER = "another thread does what one must do"
 TRADED = "the two halves trade places"
-UNSCOPED = "libraries leave operations on mbarriers at the block's scope, and hardware makes no difference"
+OVER = "reads before an arrival are over for whoever waits, whatever the scopes of the two"
+COMPLETED = "asynchronous work of other blocks is waited for with the block's scope, as NVIDIA's own code does"
 ACQUIRING = "NVIDIA's own code leaves out what acquires on the side of the reader"
 
 SURVIVORS = (
@@ -55,6 +56,7 @@ SURVIVORS = (
     same("move a bound", "setp.eq.u32 %p6, %r4, 0", ANOTHER, "tile_pipeline"),
     same("move a bound", "setp.eq.u32 %p4, %r2, 0", ANOTHER, "copy_signal"),
     same("move a bound", "setp.ne.u32 %p2, %r3, 0", ANOTHER, "multicast"),
+    same("move a bound", "setp.eq.u32 %p1, %r12, 0", ANOTHER, "cluster_words"),
     same("move a bound", "setp.ne.u32 %p1, %r1, 0", "thread 1 has the sum too", "last_block"),
     same("move a bound", "setp.ne.u32 %p0, %r1, 0", TRADED, "flags"),
     same("move a bound", "setp.eq.u32 %p1, %r1, 32", ANOTHER, "edited_map"),
@@ -62,7 +64,7 @@ SURVIVORS = (
     same("move a bound", "setp.eq.u32 %p5, %r2, 0", ANOTHER, "warpgroup_pipeline"),
     same("move a bound", "setp.lt.u32 %p2, %r6, 2", "the last arrivals are nobody's business", "named_barriers"),
     same("let the other threads", "@%p1 bra CONSUME", TRADED, "copy_signal", "multicast"),
-    same("let the other threads", "@%p0 bra TAKE", TRADED, "named_barriers"),
+    same("let the other threads", "@%p0 bra TAKE", TRADED, "named_barriers", "registers"),
     same("let the other threads", "@%p0 bra RECEIVE", TRADED, "flags"),
     same("let the other threads", "@%p1 bra SKIP", TRADED, "matrices"),
     same("let every thread", "@%p0 cp.async.bulk.commit_group", "the groups of the others are empty"),
@@ -79,13 +81,13 @@ SURVIVORS = (
     same("narrow a device scope", "@%p1 fence.proxy.tensormap", "both sides are in one block", "edited_map"),
     same("stride otherwise", "wgmma.mma_async", "eight columns make one core matrix: nothing is a stride away"),
     same("drop a move", "mov.u32 %r20, %r5", "the first round does not use it", "warpgroup_pipeline"),
-    lenient("narrow a scope to the block", "mbarrier.try_wait", UNSCOPED),
-    lenient("narrow a scope to the block", "mbarrier.arrive.release.cluster", UNSCOPED, "cluster_messages"),
-    lenient("narrow a scope to the block", "@%p5 mbarrier.arrive.release.cluster", UNSCOPED, "multicast"),
+    same("narrow a scope to the block", "mbarrier.arrive.release.cluster", OVER, "cluster_messages"),
+    same("narrow a scope to the block", "@%p5 mbarrier.arrive.release.cluster", OVER, "multicast"),
+    same("drop a deal of registers", "setmaxnreg.inc", "what it holds would fit into fewer too", "registers"),
+    lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy"),
+    same("narrow a scope to the block", "mbarrier.try_wait", OVER, "multicast"),
     lenient("drop a fence", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
     lenient("narrow a device scope", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
     lenient("fence too late", "fence.acq_rel.gpu", ACQUIRING, "last_block"),
     lenient("relax an acquire", "ld.acquire.gpu", ACQUIRING, "flags"),
-    gap("drop a warp barrier", "bar.warp.sync -1", "one lane's arrival is taken for its warp's",
-        "tile_pipeline", "copy_signal", "multicast"),
 )  # fmt: skip

@@ -108,8 +108,7 @@ class Wave:
         self.pc = 0
         self.steps = 0
         self.version = 0
-        self.watching = False
-        self.exited = False
+        self.watching = self.exited = False
         self.progress = 0
 
     def check_register(self, slot: int, name: str, lanes: Lanes) -> None:

@@ -97,6 +97,7 @@ NUMBERS = (
     Operator("move a bound", ("setp",), edits.add(2, 1, -1), "one time too often, or too rarely"),
     Operator("copy half", ("cp.async.bulk.shared::cluster|shared::cta|global",), edits.scale(2, 1, 2), "bytes missing"),
     Operator("shrink a lane mask", ("bar.warp", "elect"), edits.shrink_mask(-1), "lanes are left out"),
+    Operator("deal in more registers", ("setmaxnreg",), edits.add(0, 8), "the pool lacks what is asked for"),
     Operator("change a multicast", _COPIES, edits.another_block, "a block gets no tile", having="multicast::cluster"),
 )
 
@@ -145,6 +146,8 @@ WORDS = (
     Operator("narrow a device scope", ("fence|ld|st|atom|red",), edits.word("gpu", "cta"), "other blocks are left out"),
     Operator("fence another space", ("fence.proxy",), edits.word("shared::cta", "global"), "shared memory is left out"),
     Operator("wait for reads only", ("cp.async.bulk.wait_group",), edits.more_words("read"), "the writes are not done"),
+    Operator("give registers for taking", ("setmaxnreg",), edits.word("inc", "dec"), "what it has is fewer already"),
+    Operator("take registers for giving", ("setmaxnreg",), edits.word("dec", "inc"), "what it has is more already"),
     Operator("count the copies' arrival", ("cp.async.mbarrier",), edits.word("noinc", ""), "the arrival adds to what"),
     Operator("count no copies' arrival", ("cp.async.mbarrier",), edits.more_words("noinc"), "the arrival is expected"),
 )
