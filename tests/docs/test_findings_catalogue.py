@@ -20,7 +20,7 @@ AROUND = """\
 .version 8.6
 .target sm_90a
 .address_size 64
-.visible .entry k(.param .u64 a, .param .u64 b, .param .align 64 .b8 m[128], .param .u64 edited)
+.visible .entry k(.param .u64 a, .param .u64 b, .param .align 64 .b8 m[128], .param .u64 edited) .maxnreg 128
 {
 .reg .pred %p<4>;
 .reg .b32 %r<20>;

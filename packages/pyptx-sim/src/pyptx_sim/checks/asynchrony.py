@@ -227,7 +227,8 @@ def _enter(
         marks.write.fill(at, rows, owners)
         return
     slots = (rows[:, WARP] % READERS)[owners]
-    for slot in np.unique(slots).tolist():
+    used: list[int] = np.unique(slots).tolist()
+    for slot in used:
         here = slots == slot
         marks.reads[slot].fill(at[here], rows, owners[here])
 

@@ -42,10 +42,7 @@ class Swizzles:
             written = self._panels.get(writer)
             if written is None or written == panel:
                 continue
-            if (
-                shadow is not None
-                and shadow.write.touched(shadow.granules(touch.offsets, touch.size).ravel()) is not None
-            ):
+            if shadow is not None and _written(shadow, touch):
                 return  # a warp may have written it anew since
             where = self._view.describe("shared", offset)
             told = f"a product reads {where} by {_named(panel)}, and a tensor copy wrote it by {_named(written)}"

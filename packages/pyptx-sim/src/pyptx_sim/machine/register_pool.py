@@ -103,7 +103,8 @@ class RegisterPool:
     def finish(self) -> None:
         """Report warpgroups of which not all warps have dealt alike. Manual: "setmaxnreg", all warps in a warpgroup."""
         groups = self._wave.geometry.warpgroups
-        for warps in groups.warps.tolist():
+        members: list[list[int]] = groups.warps.tolist()
+        for warps in members:
             dealt = [[count for count, _ in self._dealt[warp]] for warp in warps]
             most = max(range(len(warps)), key=lambda number: len(dealt[number]))
             odd = next((number for number in range(len(warps)) if dealt[number] != dealt[most]), None)
