@@ -84,7 +84,8 @@ class Ring:
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
         self.step, self.pitch = threads // across, shape[1] * 2
-        row, column = thread // across, thread % across * CHUNK
+        row, chunk = split(thread, across)
+        column = chunk * CHUNK
         self.target = self.address(row, column)
         row, column = origin[0] + row, origin[1] + column
         self.source = pointer + (row * shape[1] + column) * 2
@@ -94,8 +95,8 @@ class Ring:
         """Return the address of an element: in its panel, if rows are wider than the swizzle, and swizzled."""
         place = (stage, row, column)
         if self.layout.panels > 1:
-            width = self.layout.panel_columns
-            place = (stage, column // width, row, column % width)
+            panel, inside = split(column, self.layout.panel_columns)
+            place = (stage, panel, row, inside)
         return reg.from_(self.tile.address(*place), u32)
 
     def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
@@ -122,10 +123,11 @@ class Warp:
         its quarters as mma.sync takes them: of A one fragment; of B, transposed on the way, those of two neighbours of
         eight columns.
         """
-        self.rings, self.dtype, self.lane = (a, b), dtype, thread % 32
-        across = b.layout.mn // WARP_TILE
-        self.row, self.column = thread // 32 // across * WARP_TILE, thread // 32 % across * WARP_TILE
-        row, chunk = self.lane % 16, self.lane // 16 * CHUNK
+        self.rings, self.dtype = (a, b), dtype
+        warp, self.lane = split(thread, 32)
+        self.row, self.column = (place * WARP_TILE for place in split(warp, b.layout.mn // WARP_TILE))
+        half, row = split(self.lane, 16)
+        chunk = half * CHUNK
         self.a_rows = [a.address(self.row + row, k + chunk) for k in range(0, a.layout.k, 16)]
         self.b_rows = [b.address(row, self.column + (n + chunk)) for n in range(0, WARP_TILE, 16)]
         blocks = range(WARP_TILE // 16)
@@ -157,7 +159,7 @@ class Warp:
         ring, depth = self.rings[1], self.rings[1].layout.k
         place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
         row, column = self.row + place.row(self.lane, 0), self.column + place.column(self.lane, 0)
-        stage, row = row // depth, row % depth
+        stage, row = split(row, depth)
         for block in range(WARP_TILE // 8):
             target = ring.address(row, column + 8 * block, stage)
             for index, sums in enumerate(self.sums):
@@ -167,6 +169,13 @@ class Warp:
                     low, high = sums[block][first : first + 2]
                     pair = ptx.cvt(PACKED[self.dtype], f32, reg.scalar(b32), high, low, rounding="rn")
                     ptx.st(b32, ptx.addr(target, at), pair, space="shared")
+
+
+def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]:
+    """Return quotient and remainder, one instruction each; ptxas divides at length, even by powers of two."""
+    if size & (size - 1):
+        return value // size, value % size
+    return value >> size.bit_length() - 1, value & size - 1
 
 
 def choose_tile(block: Reg, rows: int, columns: int) -> tuple[Reg, Reg]:
@@ -183,15 +192,16 @@ def store_tile(
     layout = ring.layout
     across = layout.mn // CHUNK
     step = threads // across
-    row, column = thread // across, thread % across * CHUNK
+    row, chunk = split(thread, across)
+    column = chunk * CHUNK
     source = ring.address(row, column)
     row, column = origin[0] + row, origin[1] + column
     target, left = pointer + (row * shape[1] + column) * 2, shape[0] - reg.from_(row, s32)
-    inside, chunk = column < shape[1], reg.array(b32, 4)
+    inside, values = column < shape[1], reg.array(b32, 4)
     for first in range(0, rows, step):
         at = first // layout.k * layout.stage_bytes + layout.offset(k=first % layout.k)
-        ptx.ld(b32, chunk, ptx.addr(source, at), space="shared")
-        ptx.st(b32, ptx.addr(target, first * shape[1] * 2), chunk, pred=inside & (left > first))
+        ptx.ld(b32, values, ptx.addr(source, at), space="shared")
+        ptx.st(b32, ptx.addr(target, first * shape[1] * 2), values, pred=inside & (left > first))
 
 
 @cache
