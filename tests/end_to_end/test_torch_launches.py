@@ -206,6 +206,16 @@ def test_what_does_not_look_the_same_goes_the_long_way_and_is_checked_there(null
 
 
 @pytest.mark.usefixtures("null")
+def test_where_torch_sees_no_device_no_call_asks_one():
+    def asked():
+        raise RuntimeError("the driver is too old for this torch")
+
+    blind = replace(HOST, visible=lambda: False, capturing=asked)
+    call = eager.launcher_of(kernels.build_double(), lambda x: x + x, blind)
+    assert torch.equal(call(torch.ones(32)), torch.full((32,), 2.0))
+
+
+@pytest.mark.usefixtures("null")
 def test_a_single_element_whose_negation_is_pending_is_never_read_without_its_sign():
     call, _ = caller(kernels.negate_one)
     call(torch.ones(1))

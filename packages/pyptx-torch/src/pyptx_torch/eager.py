@@ -40,7 +40,7 @@ def launcher_of(
     operator = operator_of(kernel)
     if not operator.signature.inputs or len(operator.scalars) > MAX_SCALARS:
         return miss
-    if not place.built() or not driver.available():
+    if not place.built() or not driver.available() or not place.visible():
         return miss
     plans = operator.plans(place)
     if not exchange:

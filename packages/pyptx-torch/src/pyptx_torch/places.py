@@ -19,7 +19,8 @@ class Place:
 
     `built` tells whether this torch knows such devices; `stream` returns the handle of the current stream, `ordinal`
     which device is current; `capturing` tells whether the current stream records a graph; `wait` waits for all work of
-    a device.
+    a device. `visible` tells whether torch sees any of them: its driver may be older than it can use, and then the other
+    questions raise.
     """
 
     type: str
@@ -29,6 +30,7 @@ class Place:
     ordinal: Callable[[], int]
     capturing: Callable[[], bool]
     wait: Callable[[torch.device], None]
+    visible: Callable[[], bool] = lambda: True
 
     def device(self, device: torch.device) -> torch.device:
         """Return the device with its ordinal: that of the current one where none is given."""
@@ -49,4 +51,5 @@ CUDA: Final = Place(
     ordinal=torch.cuda.current_device,
     capturing=is_capturing,
     wait=torch.cuda.synchronize,
+    visible=torch.cuda.is_available,
 )
