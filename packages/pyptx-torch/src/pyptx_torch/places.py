@@ -19,7 +19,7 @@ class Place:
 
     `built` tells whether this torch knows such devices; `stream` returns the handle of the current stream, `ordinal`
     which device is current; `capturing` tells whether the current stream records a graph; `wait` waits for all work of
-    a device. `visible` tells whether torch sees any of them: its driver may be older than it can use, and then the other
+    a device. `visible` tells whether torch sees any of them: where the driver is too old for this build, the other
     questions raise.
     """
 
