@@ -77,7 +77,7 @@ _RANK: Final = re.compile(r"\.(\d)d\.")
 
 def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
     """Return the rows that a target has in a version of PTX."""
-    every = (row for row in manager().instructions() if row.opcode not in FOREIGN and row.targets != ("target",))
+    every = (row for row in manager().instructions() if row.opcode not in FOREIGN)
     return [row for row in every if unavailable(row, (row.opcode,), target, version) is None]
 
 
