@@ -308,7 +308,7 @@ class Directive(Node):
     """A statement-level directive with no node of its own (`.maxnreg` in a body, `@@DWARF .byte 0x2b, 0`, …).
 
     `name` is without its dot, `@@DWARF` for the old debugging lines (then the first argument is the kind of line).
-    `terminated` tells whether it ends in `;`.
+    `terminated` tells whether it ends in `;`. Behind one that does not, an `Empty` would be taken for its `;`.
     """
 
     name: str
