@@ -115,6 +115,7 @@ PLANTED = (
     *planted(
         "cluster_words",
         ("drop a warp barrier", "gather", "shared-race", "read write"),
+        ("access one word off", "write", "mbarrier-as-data", "write init"),
         ("narrow a scope to the block", "tell", "shared-race", "read write"),
         ("narrow a scope to the block", "wait", "shared-race", "read write"),
         ("relax a release", "tell", "shared-race", "read write"),
@@ -144,6 +145,7 @@ PLANTED = (
         ("drop a cluster barrier", "ready", "mbarrier-unsynchronised", "cast init-full"),
         ("change an arrival count", "init-empty", "deadlock", "wait-empty"),
         ("change a multicast", "cast", "deadlock", "wait-full"),
+        ("copy to a place behind", "cast", "mbarrier-as-data", "cast init-full"),
         ("copy half", "cast", "deadlock", "wait-full"),
         ("drop a wait", "wait-empty", "read-before-wait", "cast cast"),
         ("stay at home", "map", "early-reuse", "cast read"),
@@ -198,6 +200,7 @@ PLANTED = (
         ("change an arrival count", "init", "mbarrier-phase", "arrive arrive", 1),
         ("drop an arrival", "arrive", "uninitialised-register", "wait"),
         ("drop a wait", "wait", "shared-race", "read write"),
+        ("access one word off", "write", "mbarrier-as-data", "write init"),
         ("drop a retry", "wait-again", "unchecked-wait", "wait-again"),
         ("drop a barrier", "done", "mbarrier-inval", "end wait-again"),
     ),

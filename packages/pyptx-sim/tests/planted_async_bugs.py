@@ -229,6 +229,20 @@ BARRIERS = (
          "setp.lt.u32 %p4, %r30, 40;\n@%p4 bra SPIN;\nFAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar];\nbra END;\n"
          "WAITS:\n" + wait() + "END:\n", "@%p0 mbarrier.inval.shared.b64 [bar]; // !\n@%p0 mbarrier.init.shared.b64 "
          "[bar], 1;", ""),
+    swap("a word stored over an mbarrier", "mbarrier-as-data",
+         INIT + "@%p0 st.shared.u32 [FAULT], %r1; // !\nbar.sync 0;\n", "bar+4", "bar+8"),
+    swap("an mbarrier loaded as a word", "mbarrier-as-data",
+         "@%p0 st.shared.v2.b64 [bar], {%rd1, %rd2};\nbar.sync 0;\n" + INIT
+         + "ld.shared.b64 %rd10, [FAULT]; // !\n", "bar", "bar+8"),
+    swap("a vector that reaches into an mbarrier", "mbarrier-as-data",
+         INIT.replace("[bar]", "[bar+8]") + "@%p0 st.shared.vFAULT; // !\nbar.sync 0;\n",
+         "4.u32 [bar], {%r1, %r1, %r1, %r1}", "2.u32 [bar], {%r1, %r1}"),
+    swap("words stored where an mbarrier has not ended", "mbarrier-as-data",
+         INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait() + "bar.sync 0;\n"
+         "FAULT@%p0 st.shared.u64 [bar], %rd1; // !\n", "", "@%p0 mbarrier.inval.shared.b64 [bar];\n"),
+    swap("a copy that lands on its own mbarrier", "mbarrier-as-data",
+         INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 32;\n"
+         + BULK + "[FAULT], [%rd1], 32, [bar]; // !\n" + wait(), "s+4080", "s+4064"),
 )  # fmt: skip
 
 CLUSTERS = (

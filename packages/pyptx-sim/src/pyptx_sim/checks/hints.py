@@ -16,6 +16,8 @@ HINTS: Final = {
     "missing-tensormap-fence": "behind the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), "
     "an order between the threads, and before the copy fence.proxy.tensormap::generic.acquire of the map's 128 bytes",
     "matrix-descriptor": "describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
+    "mbarrier-as-data": "give data and mbarriers places of their own, or end the mbarrier first: mbarrier.inval, and a "
+    "barrier of the block",
     "mbarrier-unsynchronised": "let everybody see the initialisation: a barrier of the block; across blocks "
     "fence.mbarrier_init and a barrier of the cluster",
     "exited-block": "end with a barrier of the cluster, so that no block ends while others use its shared memory",

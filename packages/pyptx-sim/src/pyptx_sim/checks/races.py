@@ -21,6 +21,7 @@ from pyptx_sim.checks.clocks import WarpClocks
 from pyptx_sim.checks.crossings import Crossings
 from pyptx_sim.checks.hints import HINTS
 from pyptx_sim.checks.map_fences import MapFences
+from pyptx_sim.checks.mbarrier_bytes import MbarrierBytes
 from pyptx_sim.checks.messages import WIDEST, Messages, level_of
 from pyptx_sim.checks.phases import Phases
 from pyptx_sim.checks.readers import Readers
@@ -58,13 +59,15 @@ class RaceChecker(Observer):
         self._swizzles = Swizzles(view, self._work, self._reports.work)
         self._crossings = Crossings(view, self._clocks, self._work, self._reports.work)
         self._maps = MapFences(view, self._clocks, self._reports.work)
+        self._objects = MbarrierBytes(view, self._reports.work)
 
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
         """Forget shared memory and the old warps; global memory stays, written by warps of an earlier wave."""
         self._first_warp += self._view.warps
-        for part in (self._clocks, self._messages, self._phases, self._work, self._crossings, self._maps):
+        parts = (self._clocks, self._messages, self._phases, self._work, self._crossings, self._maps, self._objects)
+        for part in parts:
             part.next_wave()
         shared = self._shadows.get("shared")
         if shared is not None:
@@ -99,10 +102,12 @@ class RaceChecker(Observer):
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier."""
         self._crossings.made(place, warp, lane, pc)
+        self._objects.made(place, pc)
 
     def barrier_ended(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Judge the end of an mbarrier."""
         self._crossings.ended(place, warp, lane, pc)
+        self._objects.ended(place)
 
     def barrier_used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Judge the use of an mbarrier."""
@@ -127,6 +132,8 @@ class RaceChecker(Observer):
     def issued(self, work: Work) -> None:
         """Judge work against accesses of warps and against other work, then enter it."""
         for touch in work.touches:
+            if touch.space == "shared":
+                self._objects.issued(work, touch)
             shadow = self._shadows.get(touch.space)
             if touch.maps:
                 self._maps.judge(work, touch, shadow, self._first_warp)
@@ -162,6 +169,8 @@ class RaceChecker(Observer):
         """Judge one instruction's accesses against the shadow, then enter them."""
         if space not in {"shared", "global"} or not len(offsets):
             return
+        if space == "shared":
+            self._objects.accessed(kind, offsets, size, warps, pc)
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
         self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
