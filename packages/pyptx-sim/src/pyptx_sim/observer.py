@@ -149,10 +149,11 @@ class Observer:
     ) -> None:
         """See `size` bytes accessed at each of `offsets`, all in bounds; entry i by lane `lanes[i]` of `warps[i]`."""
 
-    def barrier(self, warps: Offsets, masks: Masks, pc: int) -> None:
-        """See that lanes of all of `warps` have met at one barrier: what each did before is visible to each of them.
+    def barrier(self, warps: Offsets, masks: Masks, meetings: Offsets, pc: int) -> None:
+        """See that lanes of `warps` have met at barriers: what each did before is visible to all of its meeting.
 
-        Those that only arrive (`bar.arrive`) `signal` instead. Many CTAs may pass at once; each is told by itself.
+        Those have met whose numbers in `meetings` are equal; many CTAs may pass at once. Those that only arrive
+        (`bar.arrive`) `signal` instead.
         """
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:

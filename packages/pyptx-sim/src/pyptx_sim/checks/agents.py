@@ -9,6 +9,8 @@ learn of it as of everything else that the warp knows. So the agents' clocks are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -28,11 +30,16 @@ Owner: TypeAlias = 'Literal["copy", "bulk", "bulk-read", "wgmma"]'
 
 @dataclass(frozen=True, slots=True)
 class _Outstanding:
-    """Work of a warp that no wait has covered: its clock, and the threads with their groups."""
+    """Work of a warp that no wait has covered: its clock, the threads with their groups, and the last of these."""
 
     clock: int
     lanes: NDArray[np.int64]
     groups: NDArray[np.int64]
+    last: int
+
+    def over(self, below: NDArray[np.int64], least: int, most: int) -> bool:
+        """Tell whether all groups are below those of the lanes, which lie between `least` and `most`."""
+        return self.last < most and (self.last < least or not bool((self.groups >= below[self.lanes]).any()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +75,10 @@ class Agents:
         self._warps = warps
         self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
         self._of_barriers: dict[int, int] = {}
-        self._now: dict[int, int] = {}  # by column
+        self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
+        self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last ticket, and what it got
         self._groups: dict[int, list[_Outstanding]] = {}  # by column
-        self._issuers: dict[int, NDArray[np.bool_]] = {}  # by column: lanes that have issued any such work
+        self._copied: NDArray[np.bool_] = np.zeros((warps, WARP), np.bool_)  # lanes that have copied by cp.async
         self._landing: dict[int, list[tuple[int, int]]] = {}  # by column: tickets and clocks
         self._following: dict[int, list[_Followed]] = {}  # by ticket
         # By place and phase, and column: which lanes have let arrivals follow the copies of each clock.
@@ -81,21 +89,28 @@ class Agents:
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
         self._covered.clear()
-        self._issuers.clear()
-        for known in (self._now, self._groups, self._landing, self._following, self._seen, self._latest):
+        self._entered.clear()
+        self._copied[:] = False
+        self._now[:] = 0
+        for known in (self._groups, self._landing, self._following, self._seen, self._latest):
             known.clear()
 
     def _column(self, owner: Owner, warp: int) -> int:
         first = self._of_warps.get(owner)
         if first is None:
-            first = self._of_warps[owner] = self._clocks.columns(self._warps, agents=True)
+            first = self._of_warps[owner] = self._columns(self._warps)
         return first + warp
 
     def _barrier(self, place: int) -> int:
         column = self._of_barriers.get(place)
         if column is None:
-            column = self._of_barriers[place] = self._clocks.columns(1, agents=True)
+            column = self._of_barriers[place] = self._columns(1)
         return column
+
+    def _columns(self, count: int) -> int:
+        first = self._clocks.columns(count, agents=True)
+        self._now = np.concatenate([self._now, np.zeros(first + count - len(self._now), np.int32)])
+        return first
 
     def barriers(self) -> dict[int, int]:
         """Return the places of the mbarriers that any work has told, by their columns."""
@@ -103,35 +118,43 @@ class Agents:
 
     def enter(self, work: Work, touch: Touch) -> tuple[Offsets, NDArray[np.int32]]:
         """Return the column and the clock of the agent of each operation, for work that is issued now."""
-        agents = np.empty(len(work.warps), np.int64)
         if touch.barriers is not None:
+            agents = np.empty(len(work.warps), np.int64)
             for place in np.unique(touch.barriers).tolist():
                 agents[touch.barriers == place] = self._told(work, self._barrier(place))
-        else:
-            owner: Owner = work.kind or "bulk"
-            if owner == "bulk" and not touch.writes:
-                owner = "bulk-read"
-            for warp in np.unique(work.warps).tolist():
-                here = work.warps == warp
-                column = self._column(owner, warp)
-                agents[here] = column
-                self._grouped(work, column, here)
-        times = np.array([self._now[column] for column in agents.tolist()], np.int32)
+            return agents, self._now[agents]
+        owner: Owner = work.kind or "bulk"
+        if owner == "bulk" and not touch.writes:
+            owner = "bulk-read"
+        ticket, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
+        if ticket != work.ticket:  # else it has: reads and writes of one cp.async are one agent's
+            agents, times = self._grouped(work, owner)
+            self._entered[owner] = work.ticket, agents, times
         return agents, times
 
     def _told(self, work: Work, column: int) -> int:
         waiting = self._landing.setdefault(column, [])
         if not any(ticket == work.ticket for ticket, _ in waiting):
-            self._now[column] = self._now.get(column, 0) + 1
-            waiting.append((work.ticket, self._now[column]))
+            self._now[column] += 1
+            waiting.append((work.ticket, int(self._now[column])))
         return column
 
-    def _grouped(self, work: Work, column: int, here: NDArray[np.bool_]) -> None:
-        # Reads and writes of one cp.async are one agent's, and each takes a tick: no harm.
-        self._now[column] = self._now.get(column, 0) + 1
-        entry = _Outstanding(self._now[column], work.lanes[here], work.groups[here])
-        self._groups.setdefault(column, []).append(entry)
-        self._issuers.setdefault(column, np.zeros(WARP, np.bool_))[entry.lanes] = True
+    def _grouped(self, work: Work, owner: Owner) -> tuple[Offsets, NDArray[np.int32]]:
+        agents = self._column(owner, 0) + work.warps
+        order = np.argsort(work.warps, kind="stable")
+        lanes, groups, columns = work.lanes[order], work.groups[order], agents[order]
+        first = np.flatnonzero(np.diff(columns, prepend=-1))
+        self._now[columns[first]] += 1
+        bounds, last = [*first.tolist(), len(order)], np.maximum.reduceat(groups, first).tolist()
+        for number, (column, clock) in enumerate(
+            zip(columns[first].tolist(), self._now[columns[first]].tolist(), strict=True)
+        ):
+            own = slice(bounds[number], bounds[number + 1])
+            entry = _Outstanding(clock, lanes[own], groups[own], last[number])
+            self._groups.setdefault(column, []).append(entry)
+        if owner == "copy":
+            self._copied[work.warps, work.lanes] = True
+        return agents, self._now[agents]
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes of warps know the groups that they have waited for."""
@@ -140,10 +163,8 @@ class Agents:
             owners = (("bulk", done), ("bulk-read", read))
         issuers = self._first_of_warpgroup(warps) if kind == "wgmma" else warps
         for owner, below in owners:
-            if owner not in self._of_warps:
-                continue
-            for row, (warp, issuer) in enumerate(zip(warps.tolist(), issuers.tolist(), strict=True)):
-                self._know(warp, masks[row], self._column(owner, issuer), below[row], alone=kind == "bulk")
+            if owner in self._of_warps:
+                self._know(warps, masks, self._column(owner, 0) + issuers, below, alone=kind == "bulk")
 
     def _first_of_warpgroup(self, warps: Offsets) -> Offsets:
         """Return the warps under which products of the warpgroups of `warps` are entered."""
@@ -151,33 +172,32 @@ class Agents:
         first: Offsets = warps - inside + inside // WARPGROUP * WARPGROUP
         return first
 
-    def _know(self, warp: int, mask: NDArray[np.bool_], column: int, below: NDArray[np.int64], *, alone: bool) -> None:
+    def _know(self, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets, *, alone: bool) -> None:
         """Let lanes that wait know what is over; `alone`: only those that had issued it, whose groups these are."""
-        outstanding = self._groups.get(column)
-        if not outstanding:
-            return
-        pending = [bool((entry.groups >= below[entry.lanes]).any()) for entry in outstanding]
-        over = [entry for entry, later in zip(outstanding, pending, strict=True) if not later]
-        left = [entry for entry, later in zip(outstanding, pending, strict=True) if later]
-        self._groups[column] = left
-        clock = left[0].clock - 1 if left else self._now[column]
-        learns = mask
-        if alone and over:
-            learns = np.zeros_like(mask)
-            learns[np.concatenate([entry.lanes for entry in over])] = True
-        told = np.zeros(self._clocks.known.shape[1], np.int32)
-        told[column] = clock
-        self._clocks.learn(np.array([warp]), learns[None], told)
+        clocks, learns = np.zeros(len(warps), np.int32), masks.copy() if alone else masks
+        least, most = below.min(axis=1).tolist(), below.max(axis=1).tolist()
+        for row, column in enumerate(columns.tolist()):
+            outstanding = self._groups.get(column)
+            if not outstanding:
+                continue
+            ends = [entry.over(below[row], least[row], most[row]) for entry in outstanding]
+            left = list(compress(outstanding, map(not_, ends)))
+            self._groups[column] = left
+            clocks[row] = left[0].clock - 1 if left else self._now[column]
+            if alone and any(ends):
+                learns[row] = False
+                learns[row, np.concatenate([entry.lanes for entry in compress(outstanding, ends)])] = True
+        self._clocks.learn_of(warps, learns, columns, clocks)
 
     def follows(self, ticket: int, warps: Offsets, masks: Masks) -> None:
         """Note that arrivals will tell of all copies that these lanes have issued so far."""
         following = self._following[ticket] = []
         for warp, mask in zip(warps.tolist(), masks, strict=True):
             column = self._column("copy", warp)
-            others = (self._issuers.get(column, mask) & ~mask).any()
+            others = (self._copied[warp] & ~mask).any()
             outstanding = self._groups.get(column, []) if others else []
             entries = tuple((entry.clock, entry.lanes) for entry in outstanding)
-            following.append(_Followed(column, self._now.get(column, 0), mask.copy(), entries))
+            following.append(_Followed(column, int(self._now[column]), mask.copy(), entries))
 
     def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
@@ -203,7 +223,7 @@ class Agents:
             waiting = self._landing.get(column, [])
             self._landing[column] = waiting = [entry for entry in waiting if entry[0] != ticket]
             # Of work on one barrier, what landed out of order counts once all before it has landed.
-            told = [(column, waiting[0][1] - 1 if waiting else self._now.get(column, 0))]
+            told = [(column, waiting[0][1] - 1 if waiting else int(self._now[column]))]
         else:
             told = [(followed.column, self._followed(followed, place, phase)) for followed in following]
         left = self._phases.at(place, phase)

@@ -222,16 +222,33 @@ class WarpClocks:
             for row in self._alone(warp, mask):
                 np.maximum(self.known[row, :count], told, out=self.known[row, :count])
 
-    def meet(self, warps: Offsets, masks: Masks) -> None:
-        """Let lanes of all of `warps` know what each of them knows and has done."""
+    def learn_of(self, warps: Offsets, masks: Masks, columns: Offsets, times: NDArray[np.int32]) -> None:
+        """Let lanes of each of `warps` know the work of one column up to a time."""
+        plain = self.whole(warps, masks) & ~self._parted[warps]
+        at = warps[plain], columns[plain]
+        self.known[at] = np.maximum(self.known[at], times[plain])
+        for warp, mask, column, time in zip(warps[~plain], masks[~plain], columns[~plain], times[~plain], strict=True):
+            told = np.zeros(self.known.shape[1], np.int32)
+            told[column] = time
+            self.learn(np.array([warp]), mask[None], told)
+
+    def meet(self, warps: Offsets, masks: Masks, meetings: Offsets) -> None:
+        """Let lanes of `warps` with the same number in `meetings` know what each of them knows and has done."""
+        order = np.argsort(meetings, kind="stable")
+        warps, masks, meetings = warps[order], masks[order], meetings[order]
+        first = np.flatnonzero(np.diff(meetings, prepend=meetings[0] - 1))
+        sizes = np.diff(first, append=len(warps))
         whole = self.whole(warps, masks)
         self._unite(warps[whole])
-        self.knows_earlier_waves[warps] = self.knows_earlier_waves[warps].any()
+        knows = np.logical_or.reduceat(self.knows_earlier_waves[warps], first)
+        self.knows_earlier_waves[warps] = np.repeat(knows, sizes)
         if not whole.all():
-            self.learn(warps, masks, self.told(warps, masks))
+            for start, size in zip(first.tolist(), sizes.tolist(), strict=True):
+                here = slice(start, start + size)
+                self.learn(warps[here], masks[here], self.told(warps[here], masks[here]))
             return
         self.known[warps, warps] = self.now[warps]
-        self.known[warps] = self.known[warps].max(axis=0)
+        self.known[warps] = np.repeat(np.maximum.reduceat(self.known[warps], first, axis=0), sizes, axis=0)
         self.now[warps] += 1
 
     def meet_lanes(self, warps: Offsets, masks: Masks) -> None:

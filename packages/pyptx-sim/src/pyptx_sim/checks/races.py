@@ -73,9 +73,9 @@ class RaceChecker(Observer):
         if shared is not None:
             shared.clear()
 
-    def barrier(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
-        """Order everything before the barrier before everything behind it."""
-        self._clocks.meet(warps, masks)
+    def barrier(self, warps: Offsets, masks: Masks, meetings: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's
+        """Order everything before each barrier before everything behind it."""
+        self._clocks.meet(warps, masks, meetings)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order the lanes of each mask."""

@@ -46,11 +46,17 @@ class Observers:
         """Tell of barriers, one for each distinct key, that lanes of the warps with that key have met at."""
         if not self.active:
             return
+        if bool((warps[1:] > warps[:-1]).all()):
+            self._meet(warps, masks, keys, pc)
+            return
         for key in np.unique(keys).tolist():
             here = keys == key
             met, lanes = united(warps[here], masks[here])
-            for observer in self._observers:
-                observer.barrier(met, lanes, pc)
+            self._meet(met, lanes, keys[here][: len(met)], pc)
+
+    def _meet(self, warps: IntArray, masks: Masks, meetings: IntArray, pc: int) -> None:
+        for observer in self._observers:
+            observer.barrier(warps, masks, meetings, pc)
 
     def warp_sync(self, warps: IntArray, masks: Masks, pc: int) -> None:
         """Tell which lanes of each warp have synchronised."""
