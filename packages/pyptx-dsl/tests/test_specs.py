@@ -18,7 +18,7 @@ from pyptx_dsl.errors import (
     UnboundDimensionsError,
 )
 from pyptx_dsl.specs import Layout, Tile, unify_envs
-from pyptx_dsl.types import b16, bf16, e4m3, f16, f32, tf32
+from pyptx_dsl.types import b16, bf16, e4m3, f16, f32, tf32, u32
 from pyptx_ir.plugins.rows import Argument
 
 
@@ -56,6 +56,10 @@ def test_a_tile_takes_dtype_and_layout_by_position_or_keyword() -> None:
         lambda: Tile("M", f32, tma_box=(1, 2)),
         lambda: Tile("M", f32, tma_rank=9),
         lambda: Tile("M", f32, align=12),
+        lambda: Tile("M", f32, tma_promotion="512B"),
+        lambda: Tile("M", f32, tma_fill="ones"),
+        lambda: Tile("M", u32, tma_fill="nan"),
+        lambda: Tile("M", e4m3, tma_fill="nan"),
         lambda: Tile("M", f32, align=0),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyptx_dsl.errors import SpecError
+from pyptx_dsl.shared_tiles import SharedTile
 from pyptx_dsl.specs import Layout, Tile
 from pyptx_dsl.tensor_maps import tensor_map
 from pyptx_dsl.types import bf16, f32
@@ -19,6 +20,14 @@ SIZES = {"M": 512, "K": 256}
         (
             Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(128, 64)),
             TensorMap("bf16", (512, 256), (512, 2), (128, 64), (1, 1), "128B"),
+        ),
+        (
+            Tile("M", "K", bf16, tma_box=(128, 64), tma_promotion="256B", tma_fill="nan"),
+            TensorMap("bf16", (512, 256), (512, 2), (128, 64), (1, 1), l2_promotion="256B", fill="nan"),
+        ),
+        (
+            SharedTile(bf16, (128, 64)).tma_tile("M", "K", promotion="128B", fill="nan"),
+            TensorMap("bf16", (512, 256), (512, 2), (128, 64), (1, 1), "128B", l2_promotion="128B", fill="nan"),
         ),
         (
             Tile("M", "K", f32, Layout.COL, tma_box=(64, 32)),

@@ -161,11 +161,12 @@ class SharedTile:
             )
         return self.shape[0], self.panel_columns
 
-    def tma_tile(self, *dims: Dim) -> Tile:
+    def tma_tile(self, *dims: Dim, promotion: str = "none", fill: str = "zeros") -> Tile:
         """Return the Tile of an array `[…, rows, columns]` whose TMA copies fill this tile, panel by panel.
 
-        Dimensions in front of the rows count matrices; a copy is of one of them. Raise SpecError for fewer than two
-        dimensions, and for bits, which TMA does not count.
+        Dimensions in front of the rows count matrices; a copy is of one of them. `promotion` and `fill` are a Tile's
+        `tma_promotion` and `tma_fill`. Raise SpecError for fewer than two dimensions, and for bits, which TMA does not
+        count.
         """
         if len(dims) < 2:
             raise self._wrong(f"an array of tiles has rows and columns, not {dims!r}", 'tma_tile("M", "K")')
@@ -175,7 +176,7 @@ class SharedTile:
                 f"declare the array as b8, with a box of {self.shape[0]} x {self.panel_width} bytes",
             )
         box = (*(1 for _ in dims[2:]), *self.tma_box)
-        return Tile(*dims, self.dtype, layout=self.tma_layout, tma_box=box)
+        return Tile(*dims, self.dtype, layout=self.tma_layout, tma_box=box, tma_promotion=promotion, tma_fill=fill)
 
     def im2col_tile(
         self,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
 from pyptx_dsl.operands import as_count
 from pyptx_dsl.types import PtxType
+from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -64,8 +65,10 @@ class Tile:
 
     `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the
     whole rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
-    `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch. With `im2col`, copies take
-    columns of pixels in place of boxes. `align` is what the address must be a multiple of, in bytes, where a kernel's
+    `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch. `tma_promotion` (`"none"`,
+    `"64B"`, `"128B"`, `"256B"`) lets the L2 cache fetch that much where a copy needs a part of it, `tma_fill`
+    (`"zeros"`, `"nan"`) is what copies bring of places outside of the tensor. With `im2col`, copies take columns of
+    pixels in place of boxes. `align` is what the address must be a multiple of, in bytes, where a kernel's
     accesses are wider than an element: 16 for `ld.v4.f32`.
     """
 
@@ -75,6 +78,8 @@ class Tile:
     tma_box: tuple[Dim, ...] | None
     tma_rank: int
     tma_padding: bool
+    tma_promotion: str
+    tma_fill: str
     im2col: Im2col | None
     align: int
 
@@ -86,6 +91,8 @@ class Tile:
         tma_box: Sequence[Dim] | None = None,
         tma_rank: int = 2,
         tma_padding: bool = False,
+        tma_promotion: str = "none",
+        tma_fill: str = "zeros",
         im2col: Im2col | None = None,
         align: int = 1,
     ) -> None:
@@ -108,7 +115,8 @@ class Tile:
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
         values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
         modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col, "align": align}
-        for name, value in (*values.items(), *modes.items()):
+        words = {"tma_promotion": tma_promotion, "tma_fill": tma_fill}
+        for name, value in (*values.items(), *modes.items(), *words.items()):
             object.__setattr__(self, name, value)
         self._check()
 
@@ -120,6 +128,16 @@ class Tile:
         if align is None or not 0 < align <= MAX_ALIGN or align & (align - 1):
             raise SpecError(
                 f"align={self.align!r} is no alignment", hint=f"a power of two up to {MAX_ALIGN}, in bytes: align=16"
+            )
+        for name, word, known in (
+            ("tma_promotion", self.tma_promotion, L2_PROMOTIONS),
+            ("tma_fill", self.tma_fill, FILLS),
+        ):
+            if word not in known:
+                raise SpecError(f"{name}={word!r} is no such word", hint=f"one of {', '.join(map(repr, known))}")
+        if self.tma_fill == "nan" and not (self.dtype.is_float and self.dtype.bits >= 16):
+            raise SpecError(
+                f"tma_fill='nan': TMA knows no NaN of {self.dtype}", hint="it fills so for f16, bf16, tf32, f32 and f64"
             )
         if self.tma_box is not None and len(self.tma_box) != self.rank:
             raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")

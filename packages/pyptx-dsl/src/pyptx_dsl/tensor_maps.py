@@ -54,6 +54,8 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
         (1, *window.strides, 1) if window else (1,) * len(shape),
         tile.swizzle or "none",
         interleave=interleave,
+        l2_promotion=tile.tma_promotion,
+        fill=tile.tma_fill,
         im2col=_im2col(window) if window else None,
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.errors import BundleError
 from pyptx_dsl.types import from_name
+from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,10 +49,6 @@ _ELEMENTS: Final = {
     "bf16": 9,
     "tf32": 11,
 }
-_INTERLEAVES: Final = ("none", "16B", "32B")
-_SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
-_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
-_FILLS: Final = ("zeros", "nan")
 _CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
 _MAP_BYTES: Final = 128
 _MAP_ALIGNMENT: Final = 64
@@ -330,10 +327,10 @@ def _encoded(row: EntryParameter, names: dict[str, str], special: Specialization
 def _modes(described: TensorMap) -> str:
     return _listed(
         (
-            _INTERLEAVES.index(described.interleave),
-            _SWIZZLES.index(described.swizzle),
-            _PROMOTIONS.index(described.l2_promotion),
-            _FILLS.index(described.fill),
+            INTERLEAVES.index(described.interleave),
+            SWIZZLES.index(described.swizzle),
+            L2_PROMOTIONS.index(described.l2_promotion),
+            FILLS.index(described.fill),
         )
     )
 

@@ -18,7 +18,18 @@ from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid
 from pyptx_dsl.specs import Layout
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.targets import TargetError, find_target
-from pyptx_ir.plugins.rows import EntryParameter, Im2col, Input, Output, Specialization, TensorMap
+from pyptx_ir.plugins.rows import (
+    FILLS,
+    INTERLEAVES,
+    L2_PROMOTIONS,
+    SWIZZLES,
+    EntryParameter,
+    Im2col,
+    Input,
+    Output,
+    Specialization,
+    TensorMap,
+)
 from pyptx_ir.syntax import PtxSyntaxError, parse
 
 if TYPE_CHECKING:
@@ -59,11 +70,6 @@ _MOST_SIZE: Final = 2**31 - 1
 _ATTRIBUTE_BYTES: Final = 64
 _MOST_ATTRIBUTE: Final = 255
 _ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # as a Tile's
-
-_SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
-_INTERLEAVES: Final = ("none", "16B", "32B")
-_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
-_FILLS: Final = ("zeros", "nan")
 
 
 def record(specialization: Specialization) -> dict[str, object]:
@@ -218,10 +224,10 @@ def _tensor_map(field: Field) -> TensorMap:
         strides,
         box,
         steps,
-        found["swizzle"].choice(_SWIZZLES),
-        found["interleave"].choice(_INTERLEAVES),
-        found["l2_promotion"].choice(_PROMOTIONS),
-        found["fill"].choice(_FILLS),
+        found["swizzle"].choice(SWIZZLES),
+        found["interleave"].choice(INTERLEAVES),
+        found["l2_promotion"].choice(L2_PROMOTIONS),
+        found["fill"].choice(FILLS),
         im2col,
     )
 

@@ -7,7 +7,7 @@ before (and often without) the framework that it serves.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,15 +62,21 @@ class Im2col:
     pixels: int
 
 
+# The words of a TensorMap, each in the order of the driver's enumeration.
+SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
+INTERLEAVES: Final = ("none", "16B", "32B")
+L2_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
+FILLS: Final = ("zeros", "nan")
+
+
 @dataclass(frozen=True, slots=True)
 class TensorMap:
     """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
 
     Dimensions stand as in the array's shape, the innermost last; the driver wants them the other way round. `strides`
-    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `swizzle` is `"none"`, `"32B"`,
-    `"64B"`, `"128B"`, `"128B_atom_32B"`, `"128B_atom_32B_flip_8B"` or `"128B_atom_64B"`; `interleave` `"none"`, `"16B"`
-    or `"32B"`; `l2_promotion` `"none"`, `"64B"`, `"128B"` or `"256B"`; `fill` `"zeros"` or `"nan"`, for what lies out
-    of bounds. With `im2col`, `box` is empty.
+    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `swizzle` is one of `SWIZZLES`,
+    `interleave` of `INTERLEAVES`; `l2_promotion`, of `L2_PROMOTIONS`, is how much of a line the L2 cache fetches for a
+    part of it; `fill`, of `FILLS`, is for what lies out of bounds. With `im2col`, `box` is empty.
     """
 
     dtype: str
