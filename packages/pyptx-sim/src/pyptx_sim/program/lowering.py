@@ -55,13 +55,20 @@ def lower(module: Module, entry: str | None = None) -> Program:
 
 @lru_cache(maxsize=64)
 def _lower(key: _Key, entry: str | None) -> Program:
-    return _Lowering(key.module, entry).program()
+    return _Lowering(key, entry).program()
+
+
+@lru_cache(maxsize=64)
+def _calls(key: _Key) -> CallGraph:
+    """Return who calls whom; cached, since every entry of a module asks for the calls of all its functions."""
+    return CallGraph(key.module, _definitions(key.module))
 
 
 class _Lowering:
-    def __init__(self, module: Module, entry: str | None) -> None:
-        self._module = module
-        self._functions = _definitions(module)
+    def __init__(self, key: _Key, entry: str | None) -> None:
+        self._key = key
+        self._module = key.module
+        self._functions = _definitions(key.module)
         self._entry = _pick_entry(self._functions, entry)
         self._scope = Scope()
         self._numbers = Numbers(FIRST_SLOT)
@@ -69,7 +76,7 @@ class _Lowering:
         self._images = ImageBuilder()
 
     def program(self) -> Program:
-        graph = CallGraph(self._module, self._functions)
+        graph = _calls(self._key)
         order = graph.reachable_from(self._entry.name)
         self._bind_functions(order)
         self._bind_variables()

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.syntax.nodes import Block, Instruction
-from pyptx_ir.syntax.operands import Address, CallList, Immediate, Symbol
+from pyptx_ir.syntax.operands import Address, CallList, Immediate, Register, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.syntax.nodes import Function
     from pyptx_ir.syntax.operands import Operand
+
+
+# Most of all operands and of their parts: they name no symbol, and nothing is inside.
+_NAMELESS = (Register, Immediate, str)
 
 
 def instructions_of(block: Block) -> Iterator[Instruction]:
@@ -28,7 +32,7 @@ def symbols_of(operand: Operand | str | None) -> Iterator[str]:
     if isinstance(operand, Symbol):
         yield operand.name
         return
-    if operand is None or isinstance(operand, str):
+    if operand is None or isinstance(operand, _NAMELESS):
         return
     for name in operand.__dataclass_fields__:
         value = getattr(operand, name)
