@@ -11,6 +11,7 @@ import os
 import random
 import struct
 from fractions import Fraction
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -164,6 +165,7 @@ FORMATS = {"f16": (16, 10), "bf16": (16, 7), "f32": (32, 23), "f64": (64, 52)}
 NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
 
 
+@lru_cache(maxsize=1 << 16)  # many tests ask for the same numbers
 def decode(bits: int, kind: str) -> Fraction | str:
     """Return the number as a fraction, or `"nan"`, `"inf"`, `"-inf"`, `"-0"`."""
     total, mantissa_bits = FORMATS[kind]
@@ -175,12 +177,18 @@ def decode(bits: int, kind: str) -> Fraction | str:
     if exponent == (1 << exponent_bits) - 1:
         return "nan" if mantissa else ("-inf" if sign else "inf")
     if exponent == 0:
-        value = Fraction(mantissa) * Fraction(2) ** (1 - bias - mantissa_bits)
+        value = mantissa * power(1 - bias - mantissa_bits)
     else:
-        value = Fraction((1 << mantissa_bits) + mantissa) * Fraction(2) ** (exponent - bias - mantissa_bits)
+        value = ((1 << mantissa_bits) + mantissa) * power(exponent - bias - mantissa_bits)
     if value == 0 and sign:
         return "-0"
     return -value if sign else value
+
+
+@cache
+def power(exponent: int) -> Fraction:
+    """Return a power of two."""
+    return Fraction(2) ** exponent
 
 
 def encode(value: Fraction | str, kind: str, mode: str = "rn") -> int | str:
@@ -195,42 +203,38 @@ def encode(value: Fraction | str, kind: str, mode: str = "rn") -> int | str:
     if size == 0:
         return 0
     bias = (1 << (exponent_bits - 1)) - 1
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    if Fraction(2) ** exponent > size:
-        exponent -= 1
-    unit = Fraction(2) ** (max(exponent, 1 - bias) - mantissa_bits)
-    count, rest = divmod(size, unit)
-    if round_up(count, rest / unit, mode, negative=negative):
-        count += 1
-    greatest = Fraction((2 << mantissa_bits) - 1) * Fraction(2) ** (bias - mantissa_bits)
-    rounded = count * unit
-    if rounded > greatest:
+    exponent = max(exponent_of(size), 1 - bias)
+    count = units(size, exponent - mantissa_bits, mode, negative=negative)
+    # A carry out of the mantissa is one into the exponent; of a normal number, `count` holds the hidden bit.
+    magnitude = ((exponent + bias - 1) << mantissa_bits) + count
+    if magnitude >= top:
         to_infinity = mode in {"rn", "rna"} or (mode == "rp" and not negative) or (mode == "rm" and negative)
         magnitude = top if to_infinity else top - 1
-    else:
-        magnitude = _magnitude(rounded, mantissa_bits, bias)
     return magnitude | (sign_bit if negative else 0)
 
 
-def round_up(count: int, rest: Fraction, mode: str, *, negative: bool) -> bool:
-    """Tell whether a magnitude of `count` units and a `rest` of a unit is rounded away from zero."""
+def exponent_of(size: Fraction) -> int:
+    """Return the exponent of the greatest power of two that is not above a positive number."""
+    above, below = size.numerator, size.denominator
+    exponent = above.bit_length() - below.bit_length()
+    fits = below << exponent <= above if exponent >= 0 else below <= above << -exponent
+    return exponent if fits else exponent - 1
+
+
+def units(size: Fraction, exponent: int, mode: str, *, negative: bool) -> int:
+    """Return how many units of `2 ** exponent` a magnitude is rounded to; in integers, since this runs most of all."""
+    above, below = size.numerator << max(-exponent, 0), size.denominator << max(exponent, 0)
+    count, rest = divmod(above, below)
+    return count + round_up(count, rest, mode, negative=negative, of=below)
+
+
+def round_up(count: int, rest: Fraction | int, mode: str, *, negative: bool, of: int = 1) -> bool:
+    """Tell whether a magnitude of `count` units and a `rest` `of` a unit is rounded away from zero."""
     if mode == "rn":
-        return rest > Fraction(1, 2) or (rest == Fraction(1, 2) and count % 2 == 1)
+        return 2 * rest > of or (2 * rest == of and count % 2 == 1)
     if mode == "rna":
-        return rest >= Fraction(1, 2)
+        return 2 * rest >= of
     return rest > 0 and mode == ("rm" if negative else "rp")
-
-
-def _magnitude(value: Fraction, mantissa_bits: int, bias: int) -> int:
-    if value == 0:
-        return 0
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    if Fraction(2) ** exponent > value:
-        exponent -= 1
-    if exponent < 1 - bias:
-        return int(value / Fraction(2) ** (1 - bias - mantissa_bits))
-    mantissa = int(value / Fraction(2) ** (exponent - mantissa_bits)) - (1 << mantissa_bits)
-    return ((exponent + bias) << mantissa_bits) | mantissa
 
 
 def is_subnormal(bits: int, kind: str) -> bool:
@@ -244,16 +248,12 @@ def is_tiny(value: Fraction | str, kind: str, mode: str) -> bool:
     if isinstance(value, str) or value == 0:
         return False
     total, mantissa_bits = FORMATS[kind]
-    least = Fraction(2) ** (2 - (1 << (total - 2 - mantissa_bits)))
+    smallest = 2 - (1 << (total - 2 - mantissa_bits))  # the exponent of the least normal number
     size = abs(value)
-    if size >= least:
+    if size >= power(smallest):
         return False
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    if Fraction(2) ** exponent > size:
-        exponent -= 1
-    unit = Fraction(2) ** (exponent - mantissa_bits)
-    count, rest = divmod(size, unit)
-    return (count + round_up(count, rest / unit, mode, negative=value < 0)) * unit < least
+    unit = exponent_of(size) - mantissa_bits
+    return units(size, unit, mode, negative=value < 0) * power(unit) < power(smallest)
 
 
 def flush(bits: int, kind: str) -> int:
@@ -324,10 +324,10 @@ def root(a: Fraction | str) -> Fraction | str:
         return a
     if _negative(a):
         return "nan"
-    scaled = a * Fraction(4) ** 1400
+    scaled = a * power(2800)
     floor = math.isqrt(int(scaled))
     exact = scaled.denominator == 1 and floor * floor == int(scaled)
-    return Fraction(2 * floor + (not exact)) / Fraction(2) ** 1401
+    return Fraction(2 * floor + (not exact), 1 << 1401)
 
 
 def operate(name: str, kind: str, mode: str, *bits: int) -> Fraction | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -247,12 +248,13 @@ SMALL = {
 }
 
 
+@cache
 def small_value(code, name):
     _, mantissa_bits, bias, _, _ = SMALL[name]
     exponent, mantissa = code >> mantissa_bits, code & ((1 << mantissa_bits) - 1)
     if exponent == 0:
-        return Fraction(mantissa) * Fraction(2) ** (1 - bias - mantissa_bits)
-    return Fraction((1 << mantissa_bits) + mantissa) * Fraction(2) ** (exponent - bias - mantissa_bits)
+        return mantissa * ref.power(1 - bias - mantissa_bits)
+    return ((1 << mantissa_bits) + mantissa) * ref.power(exponent - bias - mantissa_bits)
 
 
 def small_code(value, name, *, relu=False):
@@ -343,7 +345,7 @@ def exponent_code(bits, *, up, satfinite):
     if bits >= 0x7F800000:
         return 0xFE if satfinite and bits == 0x7F800000 else 0xFF
     value = ref.decode(bits, "f32")
-    powers = [Fraction(2) ** (code - 127) for code in range(255)]
+    powers = [ref.power(code - 127) for code in range(255)]
     fitting = [code for code, power in enumerate(powers) if (power >= value if up else power <= value)]
     if up:
         return fitting[0] if fitting else 0xFE if satfinite else 0xFF
