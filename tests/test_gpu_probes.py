@@ -59,7 +59,7 @@ def test_every_product_of_a_warp_assembles_and_the_simulator_is_within_its_bound
 
 
 def test_products_of_warps_and_warpgroups_are_all_those_of_the_simulators_tests() -> None:
-    names = [product.name for product in (*products.dense_products(), *products.sparse_products())]
+    names = [product.name for product in products.every_product()]
     assert len(set(names)) == len(names)
     left_out = set(names) - {product.name for product in products.warp_products(HOPPER)}
     assert all("f8f6f4" in name or ".aligned" not in name for name in left_out), left_out

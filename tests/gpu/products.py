@@ -97,6 +97,12 @@ def module(parameters: int, body: Sequence[str], target: str) -> str:
     return f"{header}{listed}\n)\n{{\n{lines}\n}}\n"
 
 
+@cache
+def every_product() -> tuple[WarpProduct, ...]:
+    """Return every form of mma.sync, wmma.mma and mma.sp."""
+    return (*dense_products(), *sparse_products())
+
+
 def dense_products() -> Iterator[WarpProduct]:
     """Yield every form of mma.sync and of wmma.mma."""
     for opcode, shape, types, layouts in warp_tests.DENSE:
@@ -134,8 +140,9 @@ def sparse_products() -> Iterator[WarpProduct]:
 @cache
 def warp_products(target: str) -> tuple[WarpProduct, ...]:
     """Return the products of a warp that a target has."""
-    every = (*dense_products(), *sparse_products())
-    return tuple(each for each in every if not any(found.is_error for found in check_text(each.probe(target))))
+    return tuple(
+        each for each in every_product() if not any(found.is_error for found in check_text(each.probe(target)))
+    )
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -50,16 +51,28 @@ def small_float(bits, exponent_bits, mantissa_bits):
     return sign * (1 + mantissa / (1 << mantissa_bits)) * 2.0 ** (exponent - bias)
 
 
+@cache
+def layout(fragment):
+    """What each lane's elements are: lane, register, the element's shift in it, and (product, row, column)."""
+    return tuple(
+        (
+            lane,
+            index // fragment.packed,
+            index % fragment.packed * fragment.bits,
+            (fragment.product(lane, index), fragment.row(lane, index), fragment.column(lane, index)),
+        )
+        for lane in range(32)
+        for index in range(fragment.count)
+    )
+
+
 def matrix(fragment, registers, element):
     """The numbers of a matrix, by (product, row, column), from one warp's registers `[register][lane]`."""
     found = {}
-    for lane in range(32):
-        for index in range(fragment.count):
-            register, position = divmod(index, fragment.packed)
-            bits = int(registers[register][lane]) >> (position * fragment.bits) & ((1 << fragment.bits) - 1)
-            place = fragment.product(lane, index), fragment.row(lane, index), fragment.column(lane, index)
-            number = value(bits, element)
-            assert found.setdefault(place, number) == number or number != number
+    words = [register.tolist() for register in registers]
+    for lane, register, shift, place in layout(fragment):
+        number = value(words[register][lane] >> shift & ((1 << fragment.bits) - 1), element)
+        assert found.setdefault(place, number) == number or number != number
     return found
 
 
@@ -94,11 +107,8 @@ def random_registers(random, fragment, element, warps):
     registers = np.zeros((fragment.registers, warps, 32), np.uint64)
     shape = (warps, fragment.products, fragment.rows, fragment.columns)
     bits = random_bits(random, element, shape)
-    for lane in range(32):
-        for index in range(fragment.count):
-            register, position = divmod(index, fragment.packed)
-            place = fragment.product(lane, index), fragment.row(lane, index), fragment.column(lane, index)
-            registers[register, :, lane] |= bits[(slice(None), *place)] << np.uint64(position * fragment.bits)
+    for lane, register, shift, place in layout(fragment):
+        registers[register, :, lane] |= bits[(slice(None), *place)] << np.uint64(shift)
     return registers.astype(np.uint64 if fragment.width == 64 else np.uint32)
 
 
@@ -112,8 +122,13 @@ def exponent(number, element):
     return max(math.frexp(number)[1] - 1, LEAST[element])
 
 
+@cache
+def power(exponent):
+    return Fraction(2) ** exponent
+
+
 def cut(number, exponent_of_unit):
-    unit = Fraction(2) ** exponent_of_unit
+    unit = power(exponent_of_unit)
     return int(number / unit) * unit
 
 

@@ -142,12 +142,18 @@ def integer_edges(ptx_type: str) -> list[int]:
 
 
 def integer_columns(kinds: Sequence[str], count: int = 600 // SHARE, seed: int = 7) -> list[list[int]]:
-    """Return columns of edge values, all pairs of them for the first two sources, and random values."""
-    source = random.Random(f"{kinds}{seed}")
+    """Return columns of edge values, of two sources all pairs of them or a share, and random values."""
+    return [list(column) for column in _integer_columns(tuple(kinds), count, seed)]
+
+
+@cache
+def _integer_columns(kinds: tuple[str, ...], count: int, seed: int) -> list[tuple[int, ...]]:
+    source = random.Random(f"{list(kinds)}{seed}")
     edges = [integer_edges(kind) if kind != "pred" else [False, True] for kind in kinds]
     rows: list[tuple[int, ...]] = []
     if len(kinds) <= 2:
         rows += itertools.product(*edges)
+        rows = source.sample(rows, min(len(rows), max(len(rows) // SHARE, 100)))
     rows += [
         tuple(
             source.choice(edge) if kind == "pred" or source.random() < 0.4 else source.randint(*limits(kind))
@@ -155,7 +161,7 @@ def integer_columns(kinds: Sequence[str], count: int = 600 // SHARE, seed: int =
         )
         for _ in range(count)
     ]
-    return [list(column) for column in zip(*rows, strict=True)]
+    return list(zip(*rows, strict=True))
 
 
 # --- floats -------------------------------------------------------------------------------------
@@ -376,6 +382,11 @@ def float_edges(kind: str) -> list[int]:
 
 def float_columns(kind: str, arity: int, count: int = 250 // SHARE, seed: int = 3) -> list[list[int]]:
     """Return columns of bits: pairs of edges, random bits, and operands close to each other or cancelling."""
+    return [list(column) for column in _float_columns(kind, arity, count, seed)]
+
+
+@cache
+def _float_columns(kind: str, arity: int, count: int, seed: int) -> list[tuple[int, ...]]:
     source = random.Random(f"{kind}{arity}{seed}")
     total, mantissa_bits = FORMATS[kind]
     edges = float_edges(kind)
@@ -399,7 +410,7 @@ def float_columns(kind: str, arity: int, count: int = 250 // SHARE, seed: int = 
             else:
                 others.append(source.getrandbits(total))
         rows.append((first, *others))
-    return [list(column) for column in zip(*rows, strict=True)]
+    return list(zip(*rows, strict=True))
 
 
 def from_f64(value: float, kind: str) -> int | str:
