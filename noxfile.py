@@ -53,6 +53,10 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "packages/pyptx-arch-hopper/tests",
     "packages/pyptx-sim/tests",
     "tests/simulated",
+    "tests/end_to_end/test_compiled_kernels.py",
+    "tests/end_to_end/test_simulated_instructions.py",
+    "tests/end_to_end/test_simulated_columns.py",
+    "tests/test_gpu_probes.py",
 )
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
