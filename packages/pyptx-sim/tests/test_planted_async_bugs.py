@@ -31,8 +31,8 @@ def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Finding, ...
     return run(case.text(body), grid=case.blocks, cluster=case.blocks, block=64, args=arguments, **schedule).findings
 
 
+@each_schedule  # varies fastest, so that a kernel is compiled once
 @each_case
-@each_schedule
 def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, Any]) -> None:
     found = findings_of(case, case.faulty, **schedule)
     right = [finding for finding in found if finding.rule in {case.rule, INSTEAD.get(case.rule)}]
@@ -43,8 +43,8 @@ def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, A
         assert case.marked_line() in {line for finding in right for line in (finding.line, finding.other_line)}
 
 
+@each_schedule  # varies fastest, so that a kernel is compiled once
 @each_case
-@each_schedule
 def test_the_mended_kernel_gives_no_finding(case: Planted, schedule: dict[str, Any]) -> None:
     assert [str(finding) for finding in findings_of(case, case.mended, **schedule)] == []
 
