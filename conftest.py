@@ -33,6 +33,8 @@ UNMEASURED = (
     "tests/example_kernels/",
     "tests/mutations/",
     "tests/oracle/",
+    "tests/simulated/",
+    "tests/test_gpu_probes.py",
     "tests/test_instruction_table.py",
     "tests/wild/",
 )

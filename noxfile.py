@@ -54,6 +54,8 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "packages/pyptx-sim/tests",
     "tests/simulated",
     "tests/end_to_end/test_compiled_kernels.py",
+    "tests/end_to_end/test_matrix_kernels.py",
+    "tests/end_to_end/test_published_examples.py",
     "tests/end_to_end/test_simulated_instructions.py",
     "tests/end_to_end/test_simulated_columns.py",
     "tests/test_gpu_probes.py",

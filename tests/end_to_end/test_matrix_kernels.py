@@ -1,6 +1,12 @@
-"""Layouts end to end: a kernel that loads, multiplies and stores fragments is right for every size, and clean."""
+"""Layouts end to end: a kernel that loads, multiplies and stores fragments is right for every size, and clean.
+
+`PYPTX_KERNELS=all` runs every size with both numerics; without it, each size with one of them, in turn.
+"""
 
 from __future__ import annotations
+
+import os
+from itertools import cycle, product
 
 import ml_dtypes
 import numpy as np
@@ -9,6 +15,11 @@ import pytest
 from .matrix_kernels import gemm
 
 SIZES = [(64, 64, 16), (16, 8, 16), (1, 1, 1), (65, 63, 17), (33, 130, 50), (130, 7, 95)]
+NUMERICS = ("fast", "exact")
+if os.environ.get("PYPTX_KERNELS") == "all":
+    CASES = list(product(SIZES, NUMERICS))
+else:
+    CASES = list(zip(SIZES, cycle(NUMERICS), strict=False))
 
 
 def inputs(m, n, k):
@@ -23,9 +34,9 @@ def bound(a, b):
     return steps * 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), SIZES)
-@pytest.mark.parametrize("numerics", ["fast", "exact"])
-def test_a_product_of_any_size_is_right_and_clean(m, n, k, numerics):
+@pytest.mark.parametrize(("size", "numerics"), CASES, ids=str)
+def test_a_product_of_any_size_is_right_and_clean(size, numerics):
+    m, n, k = size
     a, b = inputs(m, n, k)
     result = gemm.simulate(a, b, numerics=numerics, seed=m)
     assert result.findings == ()

@@ -1,12 +1,14 @@
 """The examples inside the wheel of the older release trace unchanged against this one, and assemble.
 
 The wheel is fetched at run time; its `examples` folder alone is unpacked, beside, so that `import pyptx` in it finds
-this repository. Nothing of it is kept.
+this repository. Nothing of it is kept. `PYPTX_KERNELS=all` simulates every product in order and late; without it,
+one of the two in turn.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import re
 import subprocess
@@ -109,16 +111,20 @@ def test_a_published_example_traces_unchanged_and_assembles(module: str, builder
 
 
 AMPERE_PRODUCTS = [case for case in CASES if case[0].startswith("ampere.gemm")]
+MODES = ({}, {"late": True})
+if os.environ.get("PYPTX_KERNELS") == "all":
+    SIMULATED = list(itertools.product(AMPERE_PRODUCTS, MODES))
+else:
+    SIMULATED = list(zip(AMPERE_PRODUCTS, itertools.cycle(MODES), strict=False))
 
 
 @pytest.mark.usefixtures("examples")
-@pytest.mark.parametrize("mode", [{}, {"late": True}], ids=["in order", "late"])
-@pytest.mark.parametrize(("module", "builder", "shape"), AMPERE_PRODUCTS, ids=[case[0] for case in AMPERE_PRODUCTS])
+@pytest.mark.parametrize(("case", "mode"), SIMULATED, ids=[f"{case[0]}-{mode}" for case, mode in SIMULATED])
 def test_a_published_product_is_right_and_clean_on_the_simulator(
-    module: str, builder: str, shape: tuple[int, ...], mode: dict[str, Any]
+    case: tuple[str, str, tuple[int, ...]], mode: dict[str, Any]
 ) -> None:
     """They were written for hardware: their ldmatrix, mma.sync and cp.async hold our layouts against it."""
-    kernel = build(module, builder, shape)
+    kernel = build(*case)
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs)
     result = kernel.simulate(a, b, **mode)

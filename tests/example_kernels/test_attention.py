@@ -82,7 +82,7 @@ SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 4
 SPLIT = (
     list(zip(problems(*SPLIT_SHAPES), itertools.cycle((2, 4, 8)), strict=False))
     if EVERY
-    else [(Sizes(64, 1, 150, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)]
+    else [(Sizes(64, 1, 50, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)]
 )
 BACKWARD = problems(*SHAPES) if EVERY else [Sizes(64, 1, 140, 72, 2, 1, causal=True)]
 LARGE = problems((2, 4096, 4096, 16, 16), (2, 4096, 4096, 16, 4))
