@@ -317,7 +317,7 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def kernels(session: nox.Session) -> None:
-    """Run every example kernel over all its sizes and schedules, and hold its costs against one release of ptxas."""
+    """Run all of what the tests take a share of, example kernels first, and hold their costs against one ptxas."""
     install_for_tests(session, frameworks=True)
     folder = temporary(session, "ptxas")
     wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
