@@ -1,7 +1,11 @@
-"""What compilers write is legal: every instruction of the corpus passes the instruction table."""
+"""What compilers write is legal: every instruction of the corpus passes the instruction table.
+
+Every third module of each compiler is read by default, and each with `PYPTX_KERNELS=all`.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 CORPUS = Path(__file__).parents[1] / "corpus"
 # Texts that people made for the parser's sake; ptxas refuses some of them, and so does the table.
 BY_HAND = "handmade"
+SHARE = 1 if os.environ.get("PYPTX_KERNELS") == "all" else 3
 PRODUCERS = sorted({path.parent for path in CORPUS.glob("*/*.ptx") if path.parent.name != BY_HAND})
 
 
@@ -65,7 +70,7 @@ def refusals(path: Path) -> list[str]:
 def test_every_instruction_that_a_compiler_wrote_passes_the_table(producer: Path) -> None:
     paths = sorted(producer.glob("*.ptx"))
     assert paths
-    assert [refusal for path in paths for refusal in refusals(path)] == []
+    assert [refusal for path in paths[1 % SHARE :: SHARE] for refusal in refusals(path)] == []
 
 
 def test_the_corpus_has_producers() -> None:

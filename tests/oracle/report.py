@@ -47,9 +47,13 @@ def declared(name: str) -> str | None:
     return None if name in special_registers() else SYMBOLS.get(name) or register_type(name)
 
 
+# What is asked about one instruction is asked on target after target.
+parsed = functools.lru_cache(maxsize=20_000)(parse_instruction)
+
+
 def opinion(text: str, target: str, version: tuple[int, int]) -> str | None:
     """Return what the table has against an instruction, or None."""
-    verdict = verdict_on(parse_instruction(text), declared, target, version)
+    verdict = verdict_on(parsed(text), declared, target, version)
     return None if verdict is None else f"{verdict.code}: {verdict.message}"
 
 

@@ -1,7 +1,11 @@
-"""What examples and wrappers write is legal on every target that the table allows, and on no other."""
+"""What examples and wrappers write is legal on every target that the table allows, and on no other.
+
+By default each form is asked about on every fourth target in turn; `PYPTX_ORACLE=all` asks on all.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ptxas
 
 WRITTEN = row("written", manual="examples and wrappers")
+SHARE = 1 if os.environ.get("PYPTX_ORACLE") == "all" else 4  # one target in so many
 SIZES = {"B": 64, "N": 4096, "M": 4096, "F": 4096}
 
 
@@ -38,13 +43,15 @@ def test_ptxas_accepts_what_we_write_on_exactly_the_targets_that_the_table_allow
 ) -> None:
     monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path))
     texts = written_by_examples() + written_by_wrappers(monkeypatch)
-    forms = dict.fromkeys(form for text in texts for form in forms_in(text))
+    forms = list(dict.fromkeys(form for text in texts for form in forms_in(text)))
     assert len(forms) > 1000, len(forms)
     ptxas, report = find_tool("ptxas"), Report()
-    for target in targets_of(ptxas.newest_ptx):
+    for turn, target in enumerate(targets_of(ptxas.newest_ptx)):
         judge = Judge(ptxas, target.name, ptxas.newest_ptx)
-        report.ask(judge, {WRITTEN.name: "written"}, [Case(form, WRITTEN, "written") for form in forms])
+        report.ask(
+            judge, {WRITTEN.name: "written"}, [Case(form, WRITTEN, "written") for form in forms[turn % SHARE :: SHARE]]
+        )
     (cell,) = report.cells.values()
-    assert cell.accepted > 10_000
-    assert cell.refused > 1_000
+    assert cell.accepted > 10_000 / SHARE
+    assert cell.refused > 1_000 / SHARE
     assert [str(difference) for difference in cell.unexplained] == []
