@@ -310,7 +310,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
-OFTEN = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+OFTEN = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def loads_or_says_why(bundle: Path) -> None:

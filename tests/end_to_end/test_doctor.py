@@ -19,13 +19,15 @@ from pyptx_ir.plugins.rows import Diagnosis
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+Report = tuple[int, dict[str, dict[str, Any]]]  # the status, and each line by its subject
+
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 QUICK = ("jax", "torch")  # the frameworks' plugins, whose import takes seconds
 
 
 def report(
     tmp_path: Path, environment: Mapping[str, str], *, before: str = "", leave_out: tuple[str, ...] = QUICK
-) -> tuple[int, dict[str, dict[str, Any]]]:
+) -> Report:
     """Run the command in a process of its own; return its status, and each line by its subject."""
     program = (
         f"import sys; {before or 'pass'}\n"
@@ -40,6 +42,12 @@ def report(
     return done.returncode, {row["subject"]: row for row in json.loads(done.stdout)}
 
 
+@pytest.fixture(scope="module")
+def as_it_is(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Run the command once with nothing changed but that there is no driver."""
+    return report(tmp_path_factory.mktemp("as_it_is"), {})
+
+
 def plugin(folder: Path, name: str, body: str) -> dict[str, str]:
     """Write a plugin, and return the environment in which it is one."""
     folder.mkdir(exist_ok=True)
@@ -51,8 +59,8 @@ def plugin(folder: Path, name: str, body: str) -> dict[str, str]:
 VERSION = "@hookimpl\ndef pyptx_api_version(): return API_VERSION\n@hookimpl\n"
 
 
-def test_what_is_here_is_told_with_its_version(tmp_path: Path) -> None:
-    status, lines = report(tmp_path, {})
+def test_what_is_here_is_told_with_its_version(as_it_is: Report) -> None:
+    status, lines = as_it_is
     assert status == 0
     assert lines["python"]["found"].startswith(f"CPython {sys.version_info[0]}.{sys.version_info[1]}")
     assert "pyptx-dsl 0." in lines["pyptx"]["found"]
@@ -63,8 +71,8 @@ def test_what_is_here_is_told_with_its_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.ptxas
-def test_tools_are_told_with_the_newest_ptx_that_they_read(tmp_path: Path) -> None:
-    _, lines = report(tmp_path, {})
+def test_tools_are_told_with_the_newest_ptx_that_they_read(as_it_is: Report) -> None:
+    _, lines = as_it_is
     for name in ("ptxas", "nvJitLink"):
         assert lines[name]["state"] == "ok"
         assert "reads PTX up to " in lines[name]["found"]
@@ -80,8 +88,8 @@ def test_frameworks_say_whether_they_see_a_gpu(tmp_path: Path) -> None:
         assert "sees no GPU" in lines[name]["found"]
 
 
-def test_without_a_driver_it_is_missing_and_nothing_is_broken(tmp_path: Path) -> None:
-    status, lines = report(tmp_path, {})
+def test_without_a_driver_it_is_missing_and_nothing_is_broken(as_it_is: Report) -> None:
+    status, lines = as_it_is
     assert (status, lines["driver"]["state"]) == (0, "missing")
     assert "no CUDA driver" in lines["driver"]["found"]
     assert "driver" in lines["driver"]["hint"]
