@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # hold on all the others.
 UNMEASURED = (
     "packages/pyptx-arch-hopper/tests/",
+    "packages/pyptx-ir/tests/test_syntax_errors.py::test_hostile",
     "packages/pyptx-ir/tests/test_syntax_random.py",
     "packages/pyptx-jax/tests/",
     "packages/pyptx-launch/tests/",
@@ -34,6 +35,7 @@ UNMEASURED = (
     "tests/mutations/",
     "tests/oracle/",
     "tests/simulated/",
+    "tests/test_highlighting.py::test_nothing",
     "tests/test_gpu_probes.py",
     "tests/test_instruction_table.py",
     "tests/wild/",

@@ -23,6 +23,9 @@ nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["lint", "types", "arrows", "tests"]
 
+# Where it is set, every process that a test starts compiles all that it imports once more: jax in seconds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 ROOT = Path(__file__).parent
 PACKAGES = (  # lowest first
     "pyptx-ir",
@@ -54,11 +57,15 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "packages/pyptx-sim/tests",
     "tests/simulated",
     "tests/end_to_end/test_compiled_kernels.py",
+    "tests/end_to_end/test_corpus_checks.py",
+    "tests/end_to_end/test_corpus_laws.py",
     "tests/end_to_end/test_matrix_kernels.py",
     "tests/end_to_end/test_published_examples.py",
     "tests/end_to_end/test_simulated_instructions.py",
     "tests/end_to_end/test_simulated_columns.py",
     "tests/test_gpu_probes.py",
+    "tests/test_instruction_table.py",
+    "tests/wild/test_corpus.py",
 )
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
@@ -312,7 +319,8 @@ def oracle(session: nox.Session) -> None:
         )
         found += map(str, folder.glob("nvidia/*/bin/ptxas"))
     session.run("python", "-m", "tests.oracle", "--ptxas", *found, *session.posargs)
-    session.run("pytest", "-q", "tests/oracle/test_by_hand.py", env={"PYPTX_ORACLE": "all"})
+    whole = ("tests/oracle/test_by_hand.py", "tests/oracle/test_written.py")
+    session.run("pytest", "-q", *whole, env={"PYPTX_ORACLE": "all"})
 
 
 @nox.session

@@ -235,6 +235,21 @@ def test_skips_are_listed() -> None:
     assert skipping == SKIPS.keys()
 
 
+def test_what_takes_a_share_runs_whole_in_a_session() -> None:
+    sessions = {"PYPTX_KERNELS": "kernels", "PYPTX_ORACLE": "oracle"}
+    nox = ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8"))
+    words = {node.name: ast.unparse(node) for node in nox.body if isinstance(node, ast.FunctionDef)}
+    (scaled,) = (node.value for node in nox.body if isinstance(node, ast.Assign) and "SCALED" in ast.unparse(node))
+    whole = tuple(ast.literal_eval(scaled))
+    for variable, session in sessions.items():
+        assert f"'{variable}': 'all'" in words[session]
+        asked = f'os.environ.get("{variable}")'
+        sharing = {name for name, text in texts(".py") if asked in text} - {"tests/test_repository.py"}
+        run = {name for name in sharing if name.startswith(whole) or name in words[session]}
+        assert sharing
+        assert sharing == run
+
+
 def test_generated_files_are_fresh() -> None:
     marked = {name for name, text in texts(".py", ".pyi", ".md") if MARKER.search(text[:400])}
     generated: set[str] = set()

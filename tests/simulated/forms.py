@@ -9,8 +9,7 @@ import numpy as np
 
 from pyptx_ir.isa.check import check_instruction
 from pyptx_ir.isa.errors import InstructionError
-from pyptx_ir.isa.forms import _instructions, _spellings, forms, register_type
-from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.isa.forms import forms, register_type, some_forms
 from pyptx_ir.isa.refusals import unavailable
 from pyptx_ir.isa.scalar_types import SIZES
 from pyptx_ir.plugins.manager import manager
@@ -86,20 +85,8 @@ def legal_forms(
     row: InstructionRow, target: str, version: tuple[int, int], chance: random.Random, most: int | None
 ) -> Iterator[str]:
     """Yield forms of a row that are legal on `target`: the first and some more, `most` in all, or every one."""
-    chosen = forms(row) if most is None else _some_forms(row, chance, most)
+    chosen = forms(row) if most is None else some_forms(row, chance, most)
     return (form for form in chosen if _is_legal(form, target, version))
-
-
-def _some_forms(row: InstructionRow, chance: random.Random, most: int) -> Iterator[str]:
-    """Yield the first form of a row, and random ones of random spellings; to spell all of them out takes long."""
-    pattern = compile_row(row)
-    spellings = list(_spellings(pattern))
-    first = next(forms(row))
-    yield first
-    for _ in range(most - 1):
-        others = [form for form in _instructions(pattern, chance.choice(spellings)) if form != first]
-        if others:
-            yield chance.choice(others)
 
 
 def _is_legal(form: str, target: str, version: tuple[int, int]) -> bool:

@@ -16,6 +16,7 @@ from pyptx_ir.isa.scalar_types import TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from random import Random
 
     from pyptx_ir.isa.rows import InstructionRow
 
@@ -31,6 +32,18 @@ def forms(row: InstructionRow) -> Iterator[str]:
     pattern = compile_row(row)
     for words in _spellings(pattern):
         yield from _instructions(pattern, words)
+
+
+def some_forms(row: InstructionRow, chance: Random, most: int) -> Iterator[str]:
+    """Yield at most so many of `forms`: the first, and others that are drawn; to spell all of them out takes long."""
+    pattern = compile_row(row)
+    spellings = list(_spellings(pattern))
+    first = next(_instructions(pattern, spellings[0]))
+    yield first
+    for _ in range(most - 1):
+        others = [form for form in _instructions(pattern, chance.choice(spellings)) if form != first]
+        if others:
+            yield chance.choice(others)
 
 
 def _spellings(pattern: Pattern) -> Iterator[tuple[str, ...]]:
