@@ -325,7 +325,7 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def kernels(session: nox.Session) -> None:
-    """Run all of what the tests take a share of, example kernels first, and hold their costs against one ptxas."""
+    """Run all of what tests take a share of, and hold the example kernels' costs against one release of ptxas."""
     install_for_tests(session, frameworks=True)
     folder = temporary(session, "ptxas")
     wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
