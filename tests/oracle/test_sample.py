@@ -22,11 +22,11 @@ pytestmark = pytest.mark.ptxas
 def test_table_and_ptxas_agree_but_for_the_reviewed_list() -> None:
     report = Report()
     known = chapters()
-    share = set(sorted(known)[::10])  # of every chapter some
+    share = set(sorted(known)[::20])  # of every chapter some
     for judge, cases in plan(find_tool("ptxas"), share, random.Random(1), valid=6, broken=1):
         report.ask(judge, known, cases)
-    assert sum(cell.accepted for cell in report.cells.values()) > 2400
-    assert sum(cell.refused for cell in report.cells.values()) > 2000
+    assert sum(cell.accepted for cell in report.cells.values()) > 1200
+    assert sum(cell.refused for cell in report.cells.values()) > 1000
     assert [str(difference) for difference in report.differences()] == []
 
 
