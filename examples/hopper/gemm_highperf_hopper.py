@@ -74,6 +74,11 @@ class Cut:
         return 128 * (1 + self.block_m // ROWS)
 
     @property
+    def deals(self) -> bool:
+        """Whether consumers need what a producer gives up: two do, one begins with all that a thread can have."""
+        return self.block_m > ROWS
+
+    @property
     def launch(self) -> dict[str, Any]:
         """What `kernel` has to know; `setmaxnreg` needs both directives."""
         directives = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
@@ -220,6 +225,7 @@ class Gemm(Cut):
             divide(
                 lambda: shared.begin(a, b, c),
                 meet,
+                deals=self.deals,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume(c, shared, group, steps),
             )
@@ -251,12 +257,14 @@ def divide(
     begin: Callable[[], None],
     gather: Callable[[], None],
     *,
+    deals: bool,
     produce: Callable[[], None],
     consume: Callable[[Reg], None],
 ) -> None:
     """Divide the work: one thread begins, all gather, then it produces, and all warpgroups but its own consume.
 
-    A consumer is told its number, from 0. Beside what the four emit, these are 14 instructions.
+    A consumer is told its number, from 0; if it `deals`, the producer's registers go to the consumers. Beside what the
+    four emit, these are 12 instructions, and 14 with that.
     """
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()
@@ -265,11 +273,13 @@ def divide(
         begin()
     gather()
     with ptx.if_(warpgroup == 0):
-        ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
+        if deals:
+            ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
         with ptx.if_(leader):
             produce()
     with ptx.else_():
-        ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
+        if deals:
+            ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
         consume(warpgroup - 1)
 
 

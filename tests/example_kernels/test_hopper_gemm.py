@@ -88,7 +88,7 @@ PRODUCTS = (
     Product(FP8, {}, ((300, 136, 272), (1, 8, 16), (256, 128, 128)), copies=2, opcode="QGMMA"),
     Product(FP8, {"cluster": 1, "stages": 2, "blocks": 2}, ((300, 264, 656),), copies=2, opcode="QGMMA"),
 )
-DEFAULT = (*PRODUCTS[:4], PRODUCTS[9])
+DEFAULT = (*PRODUCTS[:4], PRODUCTS[6], PRODUCTS[9])
 RUNS = [
     (product, shape, schedule)
     for product in (PRODUCTS if EVERY else DEFAULT)
