@@ -36,7 +36,9 @@ RUNS = (
     ((0, 0, 64, 65, 63), 264, 200, {**SMALL, "block_m": 64, "block_n": 128}),
     ((70, 3), 72, 456, {"block_m": 64, "block_n": 192, "blocks": 2}),
 )
-CASES = [(*run, schedule) for run in (RUNS if EVERY else (RUNS[0], RUNS[-1])) for schedule in (SCHEDULES if EVERY else ({},))]
+CASES = [
+    (*run, schedule) for run in (RUNS if EVERY else (RUNS[0], RUNS[-1])) for schedule in (SCHEDULES if EVERY else ({},))
+]
 SIZES = {"T": 4096, "K": 2048, "G": 8, "N": 2048}
 
 
