@@ -17,14 +17,13 @@ from typing import Any
 import nox
 import nox.command
 
+# Where it is set, every process that a test starts compiles all that it imports once more: jax in seconds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 nox.needs_version = ">=2026.2"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["lint", "types", "arrows", "tests"]
-
-# Where it is set, every process that a test starts compiles all that it imports once more: jax in seconds.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).parent
 PACKAGES = (  # lowest first
@@ -51,22 +50,13 @@ TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", 
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
 SCALED = (  # tests that take a share by default, and everything in the session `kernels`
-    "tests/example_kernels",
-    "tests/mutations",
-    "packages/pyptx-arch-hopper/tests",
-    "packages/pyptx-sim/tests",
-    "tests/simulated",
-    "tests/end_to_end/test_compiled_kernels.py",
-    "tests/end_to_end/test_corpus_checks.py",
-    "tests/end_to_end/test_corpus_laws.py",
-    "tests/end_to_end/test_matrix_kernels.py",
-    "tests/end_to_end/test_published_examples.py",
+    "tests/example_kernels", "tests/mutations", "tests/simulated", "tests/test_gpu_probes.py",
+    "packages/pyptx-arch-hopper/tests", "packages/pyptx-sim/tests", "tests/test_instruction_table.py",
+    "tests/end_to_end/test_compiled_kernels.py", "tests/end_to_end/test_matrix_kernels.py",
+    "tests/end_to_end/test_corpus_checks.py", "tests/end_to_end/test_corpus_laws.py", "tests/wild/test_corpus.py",
+    "tests/end_to_end/test_published_examples.py", "tests/end_to_end/test_simulated_columns.py",
     "tests/end_to_end/test_simulated_instructions.py",
-    "tests/end_to_end/test_simulated_columns.py",
-    "tests/test_gpu_probes.py",
-    "tests/test_instruction_table.py",
-    "tests/wild/test_corpus.py",
-)
+)  # fmt: skip
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
 
@@ -319,8 +309,7 @@ def oracle(session: nox.Session) -> None:
         )
         found += map(str, folder.glob("nvidia/*/bin/ptxas"))
     session.run("python", "-m", "tests.oracle", "--ptxas", *found, *session.posargs)
-    whole = ("tests/oracle/test_by_hand.py", "tests/oracle/test_written.py")
-    session.run("pytest", "-q", *whole, env={"PYPTX_ORACLE": "all"})
+    session.run("pytest", "-q", "tests/oracle", env={"PYPTX_ORACLE": "all"})
 
 
 @nox.session

@@ -57,7 +57,7 @@ class Fp8Gemm(Gemm):
             divide(
                 lambda: shared.begin(a, b, c),
                 meet,
-                deals=self.deals,
+                deals=self.block_m > ROWS,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume_scaled(c, (scale_a, scale_b), shared, group, steps),
             )

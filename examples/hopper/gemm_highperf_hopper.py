@@ -74,11 +74,6 @@ class Cut:
         return 128 * (1 + self.block_m // ROWS)
 
     @property
-    def deals(self) -> bool:
-        """Whether consumers need what a producer gives up: two do, one begins with all that a thread can have."""
-        return self.block_m > ROWS
-
-    @property
     def launch(self) -> dict[str, Any]:
         """What `kernel` has to know; `setmaxnreg` needs both directives."""
         directives = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
@@ -225,7 +220,7 @@ class Gemm(Cut):
             divide(
                 lambda: shared.begin(a, b, c),
                 meet,
-                deals=self.deals,
+                deals=self.block_m > ROWS,
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume(c, shared, group, steps),
             )
@@ -263,8 +258,8 @@ def divide(
 ) -> None:
     """Divide the work: one thread begins, all gather, then it produces, and all warpgroups but its own consume.
 
-    A consumer is told its number, from 0; if it `deals`, the producer's registers go to the consumers. Beside what the
-    four emit, these are 12 instructions, and 14 with that.
+    A consumer is told its number, from 0. If it `deals`, the producer's registers go to the consumers: two need them,
+    one begins with all that a thread can have. Beside what the four emit, these are 12 instructions, or 14 if it deals.
     """
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()

@@ -176,7 +176,7 @@ class GroupedGemm(Cut):
             divide(
                 lambda: shared.begin(x, w),
                 ptx.bar.sync,
-                deals=self.deals,
+                deals=self.block_m > ROWS,
                 produce=lambda: self.produce(x, w, ends, shared),
                 consume=lambda warpgroup: self.consume(w, ends, y, shared, warpgroup, steps),
             )
