@@ -17,7 +17,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500, INVALID_IMAGE = 200, INV
 
 static struct { const char *name; long value; } settings[] = {
     {"devices", 2},         {"capability", 90},    {"shared_optin", 232448}, {"static_shared", 0}, {"max_threads", 1024},
-    {"cluster_launch", 1},  {"version", 13000},    {"registers", 32},        {"init", 0},
+    {"cluster_launch", 1},  {"version", 13000},    {"registers", 32},        {"init", 0}, {"capturing", 0},
 };
 #define SETTINGS (sizeof settings / sizeof *settings)
 
@@ -580,3 +580,30 @@ CUresult cuStreamDestroy_v2(void *stream) {
   free(stream);
   return SUCCESS;
 }
+
+CUresult cuStreamGetCtx(void *stream, void **context) {
+  (void)stream;
+  return *context = contexts, SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(void *stream, int *status) {
+  (void)stream;
+  return *status = (int)setting("capturing"), SUCCESS;
+}
+
+CUresult cuEventCreate(void **event, unsigned flags) {
+  (void)flags;
+  return *event = malloc(1), SUCCESS;
+}
+
+CUresult cuEventRecord(void *event, void *stream) {
+  RECORD(say("{\"call\": \"cuEventRecord\", \"event\": %lu, \"stream\": %lu}", (uintptr_t)event, (uintptr_t)stream));
+  return SUCCESS;
+}
+
+CUresult cuEventSynchronize(void *event) {
+  RECORD(say("{\"call\": \"cuEventSynchronize\", \"event\": %lu}", (uintptr_t)event));
+  return SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(void *event) { return free(event), SUCCESS; }

@@ -27,6 +27,7 @@ DEFAULTS = {
     "version": 13000,
     "registers": 32,
     "init": 0,
+    "capturing": 0,
 }
 
 

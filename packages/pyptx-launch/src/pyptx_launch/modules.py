@@ -9,7 +9,7 @@ from ctypes import c_int, c_size_t, c_void_p
 from dataclasses import dataclass, fields
 from typing import Final
 
-from pyptx_launch import libcuda
+from pyptx_launch import _shim, libcuda
 from pyptx_launch.errors import CompileError, DriverError, LaunchError
 
 _LOG_BYTES: Final = 16384
@@ -51,6 +51,7 @@ class Module:
             values = self._values = (c_void_p * 4)(errors, _LOG_BYTES - 1, information, _LOG_BYTES - 1)
             options = (c_int * 4)(*_JIT_LOGS)
         self._library = c_void_p()
+        self.pools: Final = _shim.MapPools()  # of its plans' tensor maps that kernels take by address
         try:
             with libcuda.relaxed_capture():
                 libcuda.call(
