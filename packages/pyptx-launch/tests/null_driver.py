@@ -42,8 +42,11 @@ def build() -> Path:
     library = folder / f"{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
+        # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
+        named = ("-Wl,-soname,libcuda.so.1", "-ldl")
         subprocess.run(
-            [compiler(), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE], check=True
+            [compiler(), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE, *named],
+            check=True,
         )
         fresh.replace(library)
     return library
