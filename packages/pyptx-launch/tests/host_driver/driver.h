@@ -22,6 +22,8 @@ enum {
   CAPTURE_IMPLICIT = 906, CAPTURED_EVENT = 907, CAPTURE_WRONG_THREAD = 908, INVALID_CLUSTER_SIZE = 912,
 };
 
+#pragma GCC visibility push(hidden) /* what is declared here is reached without the linker's tables */
+
 /* record.c: settings, the record of calls, failures on request --------------------------------------------------- */
 
 long setting(const char *name);
@@ -213,3 +215,5 @@ struct graph *new_graph(void);
 API cuGraphDestroy(struct graph *graph);
 CUresult add_node(struct stream *stream, const struct work *work);
 void invalidate(struct capture *capture);
+
+#pragma GCC visibility pop

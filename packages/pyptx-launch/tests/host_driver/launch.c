@@ -65,15 +65,18 @@ static CUresult check_cluster(const struct config *config, const struct kernel *
   return SUCCESS;
 }
 
+/* The device's own limit of threads is what plans ask for, before they launch. */
 static CUresult check(const struct config *config, const struct kernel *kernel, const struct context *context) {
-  unsigned long threads = volume(config->block), most = kernel->threads ? kernel->threads : setting("max_threads");
-  if (volume(config->grid) == 0 || threads == 0 || threads > most) return INVALID_VALUE;
+  unsigned long threads = volume(config->block), most = kernel->threads;
+  if (volume(config->grid) == 0 || threads == 0 || (most && threads > most)) return INVALID_VALUE;
   for (unsigned i = 0; i < config->count; ++i)
     if (config->attributes[i].id > LAST_ATTRIBUTE) return INVALID_VALUE;
-  const unsigned *cluster = find(config, CLUSTER), *cooperative = find(config, COOPERATIVE);
+  const unsigned *cluster = config->count ? find(config, CLUSTER) : NULL;
+  const unsigned *cooperative = config->count ? find(config, COOPERATIVE) : NULL;
   if (cluster) PASS_ON(check_cluster(config, kernel, cluster));
+  if (!cooperative || !*cooperative) return SUCCESS;
   unsigned long resident = context->multiprocessors * resident_blocks(kernel, threads, config->shared);
-  return cooperative && *cooperative && volume(config->grid) > resident ? COOPERATIVE_TOO_LARGE : SUCCESS;
+  return volume(config->grid) > resident ? COOPERATIVE_TOO_LARGE : SUCCESS;
 }
 
 /* A kernel's local memory is there for every thread that could be resident. */
@@ -119,6 +122,14 @@ static CUresult placed(void *handle, struct context *bound, struct stream **stre
   return bound && *stream && bound != *context ? INVALID_HANDLE : usable(*context);
 }
 
+/* Not inline: a launch that is only written down must not pay for the stack. */
+__attribute__((noinline)) static CUresult hand_on(const struct config *config, struct kernel *kernel, void **parameters,
+                                                  struct stream *stream, struct context *context) {
+  unsigned char bank[32768];
+  PASS_ON(give_local(kernel, context));
+  return enqueue(stream, &(struct work){.kind = LAUNCH, .launch = packed(config, kernel, parameters, bank)});
+}
+
 API cuLaunchKernelEx(const struct config *config, void *handle, void **parameters, void **extra) {
   MAY_FAIL();
   if (extra || !current) return current ? INVALID_VALUE : INVALID_CONTEXT;
@@ -130,11 +141,7 @@ API cuLaunchKernelEx(const struct config *config, void *handle, void **parameter
   COUNT(launches, 1);
   if (config->shared > 49152 && (int)config->shared > kernel->attributes[DYNAMIC_SHARED]) return INVALID_VALUE;
   PASS_ON(check(config, kernel, context));
-  if (stream || on_launch) {
-    unsigned char bank[32768];
-    PASS_ON(give_local(kernel, context));
-    PASS_ON(enqueue(stream, &(struct work){.kind = LAUNCH, .launch = packed(config, kernel, parameters, bank)}));
-  }
+  if (stream || on_launch) PASS_ON(hand_on(config, kernel, parameters, stream, context));
   RECORD(say_launch(config, kernel, parameters, context->device));
   return SUCCESS;
 }
