@@ -100,7 +100,7 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_function_stack,  # set_default_device, modes of users
     torch._C._are_functorch_transforms_active,  # vmap, grad, jvp, functionalize
     torch._C._is_tracing,  # torch.jit.trace
-    torch.autograd._profiler_enabled,  # which would show no name for what passes by the dispatcher
+    torch._C._autograd._profiler_enabled,  # which would show no name for what passes by the dispatcher
     forward_mode,
 )
 """What must answer false, or 0, for a call to be launched past torch's dispatcher."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import torch
 
@@ -60,10 +60,10 @@ def native() -> Native | None:
 
 def _offset() -> int | None:
     """Return where a tensor's Python object holds the pointer to its implementation; None if that cannot be told."""
-    size: int = torch._C.TensorBase.__basicsize__  # type: ignore[attr-defined] # as every class has one
+    size: int = torch._C.TensorBase.__basicsize__
     places = set(range(0, size, _WORD))
     for tensor in (torch.ones(3), torch.nn.Parameter(torch.ones(2)), torch.ones(4)[1:]):
-        implementation: int = tensor._cdata  # type: ignore[attr-defined] # all that tells the pointer
+        implementation: int = tensor._cdata
         places = {at for at in places if ctypes.c_size_t.from_address(id(tensor) + at).value == implementation}
     return places.pop() if len(places) == 1 else None
 
@@ -71,7 +71,7 @@ def _offset() -> int | None:
 def _key(name: str) -> int:
     """Return the number of a dispatch key; -1 where this torch has none of that name."""
     try:
-        return int(torch._C._parse_dispatch_key(name))  # type: ignore[attr-defined,arg-type] # no other way to it
+        return int(cast("Any", torch._C)._parse_dispatch_key(name))
     except (RuntimeError, TypeError, ValueError, AttributeError):
         return -1
 
