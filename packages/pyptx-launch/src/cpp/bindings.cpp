@@ -46,7 +46,8 @@ void make_plan(Plan* plan, std::uintptr_t kernel, std::uintptr_t log, std::strin
     put(slots.back().type, value, slots.back().value);
   }
   std::vector<cu::LaunchAttribute> copied(attributes.size() / sizeof(cu::LaunchAttribute));
-  std::memcpy(static_cast<void*>(copied.data()), attributes.c_str(), copied.size() * sizeof(cu::LaunchAttribute));
+  for (std::size_t i = 0; i < copied.size(); ++i)
+    std::memcpy(static_cast<void*>(&copied[i]), attributes.c_str() + i * sizeof copied[i], sizeof copied[i]);
   new (plan) Plan(reinterpret_cast<cu::Kernel>(kernel), reinterpret_cast<const char*>(log), std::move(entry), shape,
                   std::move(slots), std::move(copied), std::move(pools));
 }
