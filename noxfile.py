@@ -319,9 +319,7 @@ def sanitize(session: nox.Session) -> None:
     session.install("--force-reinstall", "--no-deps", *map(str, wheels.glob("*.whl")))
     # Python is not built with them, so their runtime comes first; and what Python never frees is no leak of ours.
     names = ("libasan.so", "libubsan.so", "libstdc++.so")
-    runtimes = [
-        str(session.run("g++", f"-print-file-name={name}", external=True, silent=True)).strip() for name in names
-    ]
+    found = (session.run("g++", f"-print-file-name={name}", external=True, silent=True) for name in names)
     settings = {
         "LD_PRELOAD": " ".join(str(path).strip() for path in found),
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:detect_odr_violation=0",
