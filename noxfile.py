@@ -305,7 +305,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """Build the shim and the null driver with sanitizers, and run under them what launches: alone, from torch, from jax."""
+    """Build the shim and the null driver with sanitizers, and run what launches: by itself, from torch, from jax."""
     install_for_tests(session, frameworks=True)
     wheels, flags = temporary(session, "wheels"), " ".join(SANITIZERS)
     options = (f"build-dir={temporary(session, 'build')}", "install.strip=false", "cmake.build-type=RelWithDebInfo")

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.launch.first_call import first, one_call
 from benchmarks.launch.jax_calls import jax_calls
+from benchmarks.launch.null_calls import null_calls
 from benchmarks.launch.shim import shim
 from benchmarks.launch.torch_calls import torch_calls
 
@@ -36,6 +37,7 @@ class Part:
 
 PARTS = (
     Part("shim", "shim", shim, "any", 40),
+    Part("torch on the null driver", "null", null_calls, "any", 60),
     Part("torch on the GPU", "torch", torch_calls, "cuda", 100),
     Part("jax on the GPU", "jax", jax_calls, "cuda", 60),
     Part("torch on the CPU", "torch", torch_calls, "cpu", 120),
