@@ -40,6 +40,11 @@ def dtype(name: str) -> np.dtype[Any]:
     return cast("np.dtype[Any]", _JAX.numpy.dtype(name))
 
 
+def has_dtype(name: str) -> bool:
+    """Tell whether jax has an element type of this name; NumPy's for truth values is `bool`, jax's `bool_`."""
+    return name == "bool" or hasattr(_JAX.numpy, name)
+
+
 def shape_and_dtype(value: object) -> tuple[tuple[object, ...], np.dtype[Any] | None]:
     """Return them of an array of jax or NumPy, which jax takes alike; no dtype for anything else."""
     if not isinstance(value, jax.Array | np.ndarray):
