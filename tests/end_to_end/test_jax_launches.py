@@ -1,16 +1,13 @@
 """What a kernel's call in jax asks of the driver: XLA's own runtime and the handler for GPUs, on the null driver.
 
-The handler for GPUs is registered for the CPU, where it gets everything from XLA but a stream, which a wrapper makes up
-(`xla_with_a_stream.c`). So addresses are those of arrays in memory, and the null driver writes them down.
+The handler for GPUs is registered for the CPU (`xla_with_a_stream.py`). So addresses are those of arrays in memory, and
+the null driver writes them down.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
-import shutil
 import struct
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +19,14 @@ from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
 from pyptx_launch import xla
 
+from .xla_with_a_stream import NAME, STREAM, register
+
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.jax, pytest.mark.ptxas]
 
-NAME = "pyptx_launch_with_a_stream"
-STREAM = 0x5EED
 NULL_DRIVER = Path(__file__).parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 VECTOR = Tile("N", f32)
 
@@ -82,26 +80,7 @@ def jax() -> Any:
 @pytest.fixture(scope="module")
 def wrapper(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Build the handler that has a stream, and register it with XLA for the CPU."""
-    import jax
-
-    from pyptx_jax import register
-
-    library = tmp_path_factory.mktemp("xla") / "with_a_stream.so"
-    compiler = shutil.which("cc") or shutil.which("gcc") or "clang"
-    source = Path(__file__).with_name("xla_with_a_stream.c")
-    words = [compiler, "-Wall", "-Wextra", "-shared", "-fPIC", f"-I{jax.ffi.include_dir()}", "-o", library, source]
-    subprocess.run(words, check=True)
-    made = ctypes.CDLL(str(library))
-    (cuda,) = (target for target in xla.targets() if target.platform == "CUDA")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    made.wrap.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    made.wrap(pointer(cuda.stages["execute"], None), STREAM)
-    register()
-    jax.ffi.register_ffi_type("pyptx_launch_state_of_gpus", dict(cuda.type), "cpu")
-    stages = {**cuda.stages, "execute": jax.ffi.pycapsule(made.execute)}
-    jax.ffi.register_ffi_target(NAME, stages, "cpu")
-    return made
+    return register(tmp_path_factory.mktemp("xla"))
 
 
 @pytest.fixture
@@ -154,6 +133,23 @@ def test_a_program_is_loaded_once_and_launched_each_time(null: Any, jax: Any) ->
     for _ in range(5):
         function(x)
     assert {call["call"] for call in null.take()} <= {"cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxSetCurrent"}
+
+
+def test_later_calls_of_a_program_launch_for_their_own_arrays(null: Any, jax: Any) -> None:
+    function = jax.jit(lambda x, total: accumulate(x, total, factor=1.0, count=1))
+    kept = []  # so that each call has memory of its own
+    for _ in range(4):  # after the first, only addresses are read
+        x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
+        old, new = function(x, total)
+        assert addresses(null.launches()[-1], 3) == [address(x), address(new), address(old)]
+        kept.append((x, total, old, new))
+    assert len({address(array) for row in kept for array in row}) == 16
+    batched = jax.jit(jax.vmap(lambda x: clustered(x)))  # noqa: PLW0108  a plain function
+    for _ in range(3):
+        x = jax.numpy.ones((2, 64))
+        y = batched(x)
+        found = [addresses(launch, 2) for launch in null.launches()]
+        assert found == [[address(x) + 256 * row, address(y) + 256 * row] for row in range(2)]
 
 
 def test_vmap_launches_once_for_each_item_without_copies(null: Any, jax: Any) -> None:
