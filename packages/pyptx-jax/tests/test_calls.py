@@ -237,7 +237,18 @@ def test_the_short_way_is_short_whoever_was_first(x: jax.Array, w: jax.Array) ->
     for launch in (*launchers, made()):
         np.testing.assert_array_equal(launch(x, w), X * W)
         assert not missed
-        for arrays, keywords in (((x, W), {}), ((), {}), ((x, w), {"factor": 2.0}), ((x, w), {"scale": jnp.ones(())})):
+        np.testing.assert_array_equal(launch(x, W), X * W)  # NumPy's may stand beside jax's
+        assert not missed
+        wide, swapped = W.astype(np.float64), W.astype(">f4")
+        for arrays, keywords in (
+            ((X, W), {}),
+            ((x, wide), {}),
+            ((x, swapped), {}),
+            ((x, [1.0]), {}),
+            ((), {}),
+            ((x, w), {"factor": 2.0}),
+            ((x, w), {"scale": jnp.ones(())}),
+        ):
             launch(*arrays, **keywords)
             assert missed.pop() == (arrays, keywords)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from pyptx_dsl.arrays import JAX, foreign, unknown_elements
 from pyptx_dsl.contract import dense_strides
 from pyptx_dsl.errors import DtypeError, ShapeError
 from pyptx_dsl.specs import Layout
@@ -49,15 +50,10 @@ def _described(kernel: str, name: str, array: object) -> tuple[tuple[int, ...], 
     """Return the shape and the PTX name of the element type."""
     shape, held = shape_and_dtype(array)
     if held is None:
-        raise DtypeError(
-            f"{kernel}: {name} is of type {type(array).__name__}, in a call with jax arrays",
-            hint=f"convert it: jnp.asarray({name})",
-        )
+        raise foreign(kernel, name, array, JAX)
     element = NAMES.get(held.name)
     if element is None:
-        raise DtypeError(
-            f"{kernel}: {name} holds {held.name}, which no kernel reads", hint=f"convert {name} to a PTX type"
-        )
+        raise unknown_elements(kernel, name, array)
     if held.itemsize == 8 and not wide_types():
         raise DtypeError(f"{kernel}: {name} holds {held.name}", hint=_WIDE)
     return tuple(_size(kernel, name, size) for size in shape), element

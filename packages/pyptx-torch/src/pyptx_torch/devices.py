@@ -6,6 +6,7 @@ from typing import Final
 
 import torch
 
+from pyptx_dsl.arrays import unknown_elements
 from pyptx_dsl.errors import DeviceError, DtypeError, LayoutError
 from pyptx_ir.element_types import ELEMENT_TYPES, UNTYPED
 from pyptx_ir.plugins.rows import Argument
@@ -34,9 +35,7 @@ def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
     check_storage(kernel, name, tensor)
     known = NAMES.get(tensor.dtype)
     if known is None:
-        raise DtypeError(
-            f"{kernel}: {name} holds {tensor.dtype}, which PTX has no type for", hint=f"convert {name} before the call"
-        )
+        raise unknown_elements(kernel, name, tensor)
     return Argument(tuple(tensor.shape), known, tuple(tensor.stride()), address_of(tensor), str(tensor.device))
 
 
