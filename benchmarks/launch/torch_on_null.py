@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.launch.rounds import measure
@@ -17,10 +16,8 @@ SCALAR, SCALAR_MUTATING = "kernel(x, alpha=a)", "kernel_(x, alpha=a)"
 ADD, ADD_OUT = "torch.add(x, w)", "torch.add(x, w, out=y)"
 
 
-def null_calls(repeat: int, _device: str) -> list[dict[str, Any]]:
+def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     """Measure calls of every shape beside torch's addition, after they have been made once the long way."""
-    if importlib.util.find_spec("torch") is None:
-        return []
     driver = null_driver()
     driver.record(on=False)
     import torch
