@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pyptx import Tile, kernel, ptx, reg
-from pyptx.types import bf16, f32, s32, u32
+from pyptx import Layout, Tile, kernel, ptx, reg
+from pyptx.types import b16, bf16, f32, f64, s32, u8, u32
 
 THREADS = 128
 
@@ -55,6 +55,31 @@ def everything(X, new, Y):  # noqa: ARG001  the entry takes them
 @kernel(grid=(7, 1, 1), block=(64, 1, 1), arch="sm_80")
 def nothing(*, label=""):  # noqa: ARG001  a template value of any text
     """Take no array at all."""
+    ptx.ret()
+
+
+@kernel(
+    in_specs=(Tile("M", "K", f32, align=16), Tile("K", "M", b16, layout=Layout.COL), Tile(3, "M", u8)),
+    out_specs=(Tile("M", "K", f32), Tile("M", f64)),
+    raw_params=[("f32", "alpha"), ("s16", "shift"), ("u64", "seed")],
+    grid=lambda M, K, scheme: (M, K, 1 + (scheme == "exact")),
+    block=(32, 1, 1),
+    arch="sm_80",
+)
+def blend(A, new, flags, Y, norms, *, scheme="fast"):  # noqa: ARG001  what is launched is looked at, not run
+    """Take arrays of many kinds, and open scalars; the code is the same for all sizes."""
+    ptx.ret()
+
+
+@kernel(
+    in_specs=(Tile("N", f32),),
+    out_specs=(Tile("N", f32),),
+    raw_params=[(("u32", "s64", "f32", "u16")[number % 4], f"p{number}") for number in range(20)],
+    grid=lambda N: N,
+    arch="sm_80",
+)
+def many(X, Y):  # noqa: ARG001  what is launched is looked at, not run
+    """Take more scalars than most kernels."""
     ptx.ret()
 
 
