@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyptx import Layout, Tile, kernel, ptx, reg
 from pyptx.types import b16, bf16, f32, f64, s32, u8, u32
+from pyptx_dsl.im2col import Im2col
 
 THREADS = 128
 
@@ -48,6 +49,32 @@ def scale(X, Y, *, twice: bool = False, dtype=f32):
 )
 def everything(X, new, Y):  # noqa: ARG001  the entry takes them
     """Take a tensor map, words that C has its own use for, scalars, a wide launch and launch attributes."""
+    X.tma_desc()
+    ptx.ret()
+
+
+@kernel(
+    in_specs=(Tile("N", f32),),
+    out_specs=(Tile("N", f32),),
+    raw_params=[("f32", "alpha"), ("u32", "count")],
+    grid=lambda N, rounding: (N, len(rounding), 1),
+    arch="sm_80",
+)
+def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  what is launched is looked at, not run
+    """Take a text and a number that tell specialisations apart."""
+    ptx.ret()
+
+
+WINDOW = Im2col.convolution((3, 5), pixels=128, channels=64, padding=(1, 2), stride=(1, 2))
+
+
+@kernel(
+    in_specs=(Tile("N", 32, "W", 64, bf16, layout=Layout.TMA_128B, im2col=WINDOW),),
+    out_specs=(Tile("N", f32),),
+    grid=(1, 1, 1),
+)
+def columns(X, Y):  # noqa: ARG001  the entry takes it
+    """Take a tensor map of columns of pixels."""
     X.tma_desc()
     ptx.ret()
 

@@ -56,6 +56,14 @@ def build(folder: Path, program: str, name: str, *flags: str) -> Path:
     return made
 
 
+def compile_shared(folder: Path, name: str, *flags: str) -> Path:
+    """Compile the loader of the bundle in `folder` as a shared library."""
+    made = folder.parent / f"lib{name}.so"
+    command = [compiler("cc"), "-std=c99", *WARNINGS, *flags, "-shared", "-fPIC", str(folder / f"{name}.c")]
+    subprocess.run([*command, "-o", str(made), "-ldl", "-pthread"], check=True)
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What a run printed: each step with its result, and the driver's calls."""

@@ -227,6 +227,33 @@ def test_smaller_kernels_arrive_too(
     assert launch["attributes"] == []
 
 
+def test_a_tensor_map_of_columns_is_encoded_too(tmp_path: Path) -> None:
+    kernel = bundle_kernels.columns
+    folder = export(kernel, [{"N": 8, "W": 16}], tmp_path / "bundle")
+    seen = run(build(folder, program_for(kernel, {"X": "0x7000", "Y": "0x9000"}), "columns"))
+    (encoded,) = seen.all("cuTensorMapEncodeIm2col")
+    wanted = {"address": 0x7000, "type": 9, "shape": [64, 16, 32, 8], "strides": [128, 2048, 65536], "channels": 64}
+    wanted |= {"pixels": 128, "lower": [-2, -1], "upper": [-2, -1], "element_strides": [1, 2, 1, 1], "swizzle": 3}
+    assert {name: encoded[name] for name in wanted} == wanted
+    (launch,) = seen.all("cuLaunchKernelEx")
+    assert bytes.fromhex(launch["parameters"][2])[:8] == struct.pack("<Q", 0x7000)
+    assert launch["alignments"][2] >= 128
+
+
+def test_a_kernel_of_many_scalars_gets_each(tmp_path: Path) -> None:
+    values = {f"p{number}": number + 0.5 if number % 4 == 2 else number for number in range(20)}
+    fixed = {name: value for name, value in values.items() if name not in {"p3", "p16"}}
+    folder = export(bundle_kernels.many, [{"N": 8, **fixed}], tmp_path / "bundle")
+    fill = {"X": "0x7000", "Y": "0x8000", "p16": "16", "p3": "3"}
+    seen = run(build(folder, program_for(bundle_kernels.many, fill), "many"))
+    (launch,) = seen.all("cuLaunchKernelEx")
+    scalars = [struct.pack("<" + "IqfH"[number % 4], values[f"p{number}"]) for number in range(20)]
+    assert [bytes.fromhex(value) for value in launch["parameters"]] == [
+        *(struct.pack("<Q", address) for address in (0x7000, 0x8000)),
+        *scalars,
+    ]
+
+
 def test_several_specialisations_live_in_one_loader_and_the_header_is_c_plus_plus_too(tmp_path: Path) -> None:
     kernel = example("hopper/rms_norm").rms_norm
     folder = export(kernel, [{"B": 4, "N": 512}, {"B": 8, "N": 1024}], tmp_path / "bundle", name="norms")
