@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_name("null_driver.c")
+SOURCES = sorted(Path(__file__).parent.glob("host_driver/*.[ch]"))
 LIVE = {"memory": 0, "libraries": 1, "streams": 2}
 DEFAULTS = {
     "devices": 2,
@@ -27,6 +27,8 @@ DEFAULTS = {
     "version": 13000,
     "registers": 32,
     "init": 0,
+    "multiprocessors": 132,
+    "memory": 80 << 30,
 }
 
 
@@ -35,16 +37,24 @@ def compiler() -> str:
     return os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or "clang"
 
 
+def compile_to(path: Path, *options: str) -> None:
+    """Compile the null driver with the system's C compiler."""
+    # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
+    named = ("-Wl,-soname,libcuda.so.1", "-ldl")
+    checked = ("-O2", "-Wall", "-Wextra", "-fvisibility=hidden", *options)
+    sources = [source for source in SOURCES if source.suffix == ".c"]
+    subprocess.run([compiler(), *checked, "-shared", "-fPIC", "-pthread", "-o", path, *sources, *named], check=True)
+
+
 def build() -> Path:
-    """Compile the null driver with the system's C compiler, once for its text, and return the shared library."""
+    """Compile the null driver, once for its text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    library = folder / f"{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
+    text = b"".join(source.read_bytes() for source in SOURCES)
+    library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
-        subprocess.run(
-            [compiler(), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE], check=True
-        )
+        compile_to(fresh)
         fresh.replace(library)
     return library
 
@@ -108,10 +118,8 @@ class NullDriver:
 
     def current(self) -> int | None:
         """Return the device whose context is current in this thread."""
-        found, first = ctypes.c_void_p(), ctypes.c_void_p()
-        self._library.cuCtxGetCurrent(ctypes.byref(found))
-        self._library.cuDevicePrimaryCtxRetain(ctypes.byref(first), 0)
-        return None if found.value is None else found.value - (first.value or 0)
+        device = ctypes.c_int()
+        return None if self._library.cuCtxGetDevice(ctypes.byref(device)) else device.value
 
     def reset(self) -> None:
         """Forget calls, failures and settings; no context is current."""

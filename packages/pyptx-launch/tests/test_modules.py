@@ -23,7 +23,7 @@ from pyptx_launch import (
 from pyptx_launch.hints import HINTS
 
 from .images import MAP, POINTER, image, ptxas, scalar
-from .null_driver import SOURCE, compiler
+from .null_driver import compile_to
 
 ONE = (1, 1, 1)
 ELF = b"\x7fELF" + bytes(28) + struct.pack("<QQIHHHHHH", 64, 200, 0, 64, 56, 1, 64, 2, 1)
@@ -196,9 +196,7 @@ def test_a_driver_that_sees_no_device_says_where_to_look(null):
 
 def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_path):
     old = tmp_path / "libcuda.so"
-    text = SOURCE.read_text(encoding="utf-8").replace("cuKernelGetParamInfo", "cuNotYet")
-    (tmp_path / "old.c").write_text(text, encoding="utf-8")
-    subprocess.run([compiler(), "-shared", "-fPIC", "-pthread", "-o", old, tmp_path / "old.c"], check=True)
+    compile_to(old, "-DcuKernelGetParamInfo=cuNotYet")
     script = (
         "import pyptx_launch as p; m = p.Module(b'.version 8.0 .entry k(.param .u64 x) { ret; }');"
         "p.Plan(m, 'k', grid=(1, 1, 1), block=(1, 1, 1), parameters=[p.Pointer(0)]).launch([64], 0, 0);"
