@@ -1,4 +1,4 @@
-"""A program: calls the bundle `rounded`, compiled for TVM-FFI, and prints what was said, then what the driver was asked.
+"""A program: calls the bundle `rounded`, compiled for TVM-FFI; prints what was said, then what the driver was asked.
 
 Its words are the library and the driver. Tensors of a CUDA device are made here: the null driver has no memory, and a
 tensor is what DLPack says of it.
@@ -56,7 +56,7 @@ def say(step: str, *arguments: object) -> None:
         result = module.rounded(*arguments)
     except (TypeError, ValueError, RuntimeError) as error:
         result = f"{type(error).__name__}: {error}"
-    print(step, result)
+    sys.stdout.write(f"{step} {result}\n")
 
 
 module = tvm_ffi.load_module(sys.argv[1])
@@ -65,7 +65,7 @@ x, y, odd, short = map(tvm_ffi.from_dlpack, vectors)
 with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), 0x5000):
     say("launched", x, y, "fast", 1, 1.5, 3)
 say("again", x, y, "fast", 1.0, 2, 2**32 - 1)
-say("other", x, y, "to nearest even", 0.5, 2, True)
+say("other", x, y, "to nearest even", 0.5, 2, bool(1))
 say("misaligned", x, odd, "fast", 1, 1.5, 3)
 say("short", short, y, "fast", 1, 1.5, 3)
 say("uncompiled", short, short, "fast", 1, 1.5, 3)
@@ -80,4 +80,4 @@ say("array", None, y, "fast", 1, 1.5, 3)
 say("torch", torch.ones(1000), y, "fast", 1, 1.5, 3)
 driver: Any = ctypes.CDLL(sys.argv[2])
 driver.null_driver_take.restype = ctypes.c_char_p
-print(driver.null_driver_take().decode(), end="")
+sys.stdout.write(driver.null_driver_take().decode())
