@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_dsl.bundles.c_interface import Interface
-    from pyptx_dsl.bundles.manifest import Entry
     from pyptx_ir.plugins.rows import EntryParameter, Specialization, TensorMap
 
 # CUDA driver API: CUtensorMapDataType, and the other enumerations of cuTensorMapEncodeTiled.
@@ -49,26 +48,43 @@ def alignments(special: Specialization) -> list[int]:
     return found
 
 
-def launch_function(interface: Interface, row: int, entry: Entry) -> str:
-    """Return the function that launches a specialisation, whose code is that of a row of the table of kernels."""
-    special, members, prefix = entry.special, interface.members, interface.upper
-    attributes = _attributes(special)
+def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
+    """Return the launches of the specialisations, whose code is that of these rows of the table of kernels.
+
+    Those that differ in nothing but their code and their grid share the function that does the work.
+    """
+    shared, public = dict[str, int](), list[str]()
+    for entry, row in zip(interface.entries, rows, strict=True):
+        number = shared.setdefault(_body(interface, entry.special), len(shared))
+        public += [
+            "",
+            f"int {entry.name}_launch(const {interface.name}_arguments *arguments, struct CUstream_st *stream)",
+            "{",
+            f"    return launch_{number}(&kernels[{row}], {_listed(entry.special.grid)}, arguments, stream);",
+            "}",
+        ]
+    takes = f"unsigned int x, unsigned int y, unsigned int z, const {interface.name}_arguments *arguments"
+    heads = (f"\nstatic int launch_{number}(const kernel *one, {takes},\n" for number in shared.values())
+    tails = (f"{' ' * 20}struct CUstream_st *stream)\n{body}" for body in shared)
+    return "".join(f"{head}{tail}" for head, tail in zip(heads, tails, strict=True)) + "\n".join(public) + "\n"
+
+
+def _body(interface: Interface, special: Specialization) -> str:
+    """Return the body of the function that launches a specialisation with any grid."""
+    members, prefix, attributes = interface.members, interface.upper, _attributes(special)
     maps = [parameter for parameter in special.parameters if parameter.kind == "tensor_map"]
     passed = [parameter for parameter in special.parameters if _is_passed(parameter)]
     checks = list(_checks(special, members))
     lines = [
-        f"int {entry.name}_launch(const {interface.name}_arguments *arguments, struct CUstream_st *stream)",
         "{",
         *_attribute_table(attributes),
         *(line for parameter in special.parameters for line in _storage(parameter)),
         *([f"    {interface.name}_arguments values;"] if passed else []),
         *(["    int result = 0;"] if maps or checks else []),
         *([f"    void *parameters[{len(special.parameters)}];"] if special.parameters else []),
-        "    launch_config config = {",
-        f"        {{{_listed(special.grid)}}}, {{{_listed(special.block)}}}, {special.shared_bytes},",
-        f"        NULL, {'attributes' if attributes else 'NULL'}, {len(attributes)}",
-        "    };",
-        f"    if (kernels[{row}].kernel == NULL) {{",
+        f"    launch_config config = {{{{0, 0, 0}}, {{{_listed(special.block)}}}, {special.shared_bytes}, NULL,",
+        f"                            {'attributes' if attributes else 'NULL'}, {len(attributes)}}};",
+        "    if (one->kernel == NULL) {",
         f"        return {prefix}_NOT_LOADED;",
         "    }",
         "    if (arguments == NULL) {",
@@ -76,13 +92,14 @@ def launch_function(interface: Interface, row: int, entry: Entry) -> str:
         "    }",
         *(["    values = *arguments;"] if passed else []),
         *checks,
+        *(f"    config.grid[{number}] = {axis};" for number, axis in enumerate("xyz")),
         "    config.stream = stream;",
         *_assignments(special, members),
         *(line for parameter in maps for line in _encoded(parameter, members, special)),
-        f"    return launch(&kernels[{row}], &config, {'parameters' if special.parameters else 'NULL'});",
+        f"    return launch(one, &config, {'parameters' if special.parameters else 'NULL'});",
         "}",
     ]
-    return "\n" + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _is_passed(parameter: EntryParameter) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_dispatch import compiled_for, dispatch_declaration, dispatch_function, not_compiled
 from pyptx_dsl.bundles.c_interface import ADDRESS, SCALARS, Interface, interface_of, resource
-from pyptx_dsl.bundles.c_launch import ELEMENTS, alignments, launch_function
+from pyptx_dsl.bundles.c_launch import ELEMENTS, alignments, launch_functions
 from pyptx_dsl.bundles.c_tensors import refusals, tensors_declaration, tensors_function
 from pyptx_dsl.errors import BundleError
 
@@ -128,19 +128,19 @@ def _array(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> str:
 
 def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
     rows = dict[tuple[bytes, int], int]()  # code and what it is allowed, once, however many sizes share it
-    images, kernels, launches = list[str](), list[str](), list[str]()
+    images, kernels, row_of = list[str](), list[str](), list[int]()
     for entry in interface.entries:
         key = (entry.cubin, entry.special.shared_bytes)
         if key not in rows:
             rows[key] = len(rows)
             images.append(f"static const unsigned char {entry.name}_image[] = {{\n{_bytes(entry.cubin)}}};\n\n")
             kernels.append(_row(entry))
-        launches.append(launch_function(interface, rows[key], entry))
+        row_of.append(rows[key])
     checked = Template(resource("address.c.in")).substitute(words) if interface.outline.tensors else ""
     return {
         "images": "".join(images),
         "kernels": "".join(kernels),
-        "launches": "".join(launches),
+        "launches": launch_functions(interface, row_of),
         "refusals": refusals(interface),
         "not_compiled": not_compiled(interface),
         "address_check": checked,
