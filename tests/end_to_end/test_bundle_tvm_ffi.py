@@ -12,7 +12,7 @@ import pytest
 from pyptx.bundles import export
 
 from . import bundle_kernels
-from .bundle_programs import Seen, compile_shared, run
+from .bundle_programs import Seen, build, compile_shared, run
 
 pytestmark = [pytest.mark.ptxas, pytest.mark.torch]
 
@@ -63,6 +63,48 @@ def test_a_packed_call_launches_on_the_stream_that_tvm_ffi_calls_current(seen: S
 )
 def test_what_does_not_fit_is_raised_with_its_words(seen: Seen, step: str, error: str) -> None:
     assert seen.steps[step].startswith(error)
+
+
+LAYOUT = """\
+#include <stddef.h>
+#include <stdio.h>
+
+#include "rounded.h"
+
+#define TELL(type, member) printf("%s.%s %lu %lu\\n", #type, #member, (unsigned long)offsetof(type, member), \\
+                                  (unsigned long)sizeof(((type *)0)->member))
+
+int main(void)
+{
+    rounded_tensors tensors;
+    const DLTensor tensor = {0};
+    tensors.X = tensors.Y = &tensor;
+    TELL(DLTensor, data);
+    TELL(DLTensor, device);
+    TELL(DLTensor, ndim);
+    TELL(DLTensor, dtype);
+    TELL(DLTensor, shape);
+    TELL(DLTensor, strides);
+    TELL(DLTensor, byte_offset);
+    TELL(DLDevice, device_type);
+    TELL(DLDevice, device_id);
+    TELL(DLDataType, code);
+    TELL(DLDataType, bits);
+    TELL(DLDataType, lanes);
+    printf("tensors %d\\n", tensors.X == tensors.Y);
+    return 0;
+}
+"""
+
+
+def test_tensors_lie_as_the_header_of_dlpack_says_and_both_headers_may_be_included(tmp_path: Path) -> None:
+    from tvm_ffi.libinfo import find_dlpack_include_path
+
+    folder = export(bundle_kernels.rounded, CHOICES, tmp_path / "bundle")
+    theirs = ("-isystem", find_dlpack_include_path(), "-include", "dlpack/dlpack.h")
+    own = run(build(folder, LAYOUT, "rounded")).steps
+    assert len(own) == 13
+    assert own == run(build(folder, LAYOUT, "rounded", *theirs)).steps
 
 
 def test_without_the_switch_nothing_of_tvm_ffi_is_in_the_object(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def interface_of(name: str, outline: Outline, entries: Sequence[Entry]) -> Inter
     """Return the interface of a kernel; raise BundleError for a keyword that C has no way to name."""
     dimensions = outline.dimensions
     chosen = (*dimensions, *_differing(dimensions, entries))
-    odd = next((keyword for keyword in chosen if not keyword.isascii()), None)
+    odd = next((keyword for keyword in (*dimensions, *entries[0].keywords) if not keyword.isascii()), None)
     if odd is not None:
         raise BundleError(f"{outline.name}: {odd!a} cannot name anything in C", hint="use an ASCII name")
     names = _member_names([*outline.tensors, *(row.name for row in outline.open), *chosen])
