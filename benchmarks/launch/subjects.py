@@ -51,11 +51,16 @@ def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - 
     return plan_for(special, Module(image)), image
 
 
-def null_driver() -> Any:  # noqa: ANN401 - a class of a file among the tests
-    """Let the shim open the null driver, and return what drives it."""
-    spec = importlib.util.spec_from_file_location("null", ROOT / "packages/pyptx-launch/tests/null_driver.py")
+def module_at(path: Path) -> Any:  # noqa: ANN401 - a module
+    """Import a file that is among the tests, and in no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
-    null = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(null)
-    return null.install()
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def null_driver() -> Any:  # noqa: ANN401 - a class of a file among the tests
+    """Let the shim open the null driver, and return what drives it."""
+    return module_at(ROOT / "packages/pyptx-launch/tests/null_driver.py").install()

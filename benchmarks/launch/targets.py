@@ -24,12 +24,13 @@ class Target:
     value: Callable[[dict[str, float]], float]
 
 
-TORCH, JAX = "torch on the GPU", "jax on the GPU"
+TORCH, JAX, NULL = "torch on the GPU", "jax on the GPU", "jax on the null driver"
 TARGETS = (
     Target("eager call with its output allocated", 5.0, "us", TORCH, lambda us: us["ours"]),
     Target("eager call / torch.add", 1.2, "x", TORCH, lambda us: us["ours"] / us["torch.add"]),
     Target("graph replay / the driver's", 1.05, "x", TORCH, lambda us: us[REPLAY] / us["replay of cuLaunchKernel"]),
     Target("jit(ours) / jit(x + w)", 1.1, "x", JAX, lambda us: us["jit(ours)"] / us["jit(x + w)"]),
+    Target("jit(ours) / jit(x + w), no device", 1.1, "x", NULL, lambda us: us["jit(ours)"] / us["jit(x + w)"]),
     Target("the shim's own part", 1.0, "us", "shim", lambda us: us[ALLOCATED] - us["torch.empty_like"]),
     Target("first call of rms_norm, less ptxas", 50.0, "ms", "first call", lambda us: us[f"{EMPTY}: all"] / 1e3),
     Target(
