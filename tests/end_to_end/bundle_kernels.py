@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pyptx import Layout, Tile, kernel, ptx, reg
-from pyptx.types import b16, bf16, f32, f64, s32, u8, u32
+from pyptx.types import b16, bf16, f32, f64, from_name, s32, u8, u32
 from pyptx_dsl.im2col import Im2col
+from pyptx_ir.element_types import BY_NAME
 
 THREADS = 128
 
@@ -62,6 +63,17 @@ def everything(X, new, Y):  # noqa: ARG001  the entry takes them
 )
 def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  what is launched is looked at, not run
     """Take a text and a number that tell specialisations apart."""
+    ptx.ret()
+
+
+@kernel(
+    in_specs=tuple(Tile("N", from_name(name)) for name in BY_NAME),
+    out_specs=(Tile("N", f32),),
+    grid=(1, 1, 1),
+    arch="sm_80",
+)
+def typed(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S, T, U, out_):  # noqa: ARG001, E741  one of each type
+    """Take an array of every type that arrays share with PTX."""
     ptx.ret()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +16,11 @@ from hypothesis import strategies as st
 import pyptx
 from pyptx.bundles import export
 from pyptx_dsl.errors import ContractError, KeywordError
+from pyptx_ir.element_types import BY_ARRAY, BY_NAME, ELEMENT_TYPES, takes
 from pyptx_ir.plugins.rows import Argument
 
 from . import bundle_kernels
-from .bundle_programs import SANITIZERS, Seen, build, run
+from .bundle_programs import SANITIZERS, Seen, build, compile_shared, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,6 +163,15 @@ def test_a_launch_by_dlpack_passes_what_the_tensors_say(program: Path) -> None:
     wanted += [struct.pack("<f", 0.1), struct.pack("<h", -3), struct.pack("<Q", 2**64 - 1)]
     assert [bytes.fromhex(value) for value in launches[0]["parameters"]] == wanted
     assert (launches[0]["stream"], launches[0]["context"]) == (0x6000, 0)
+
+
+def test_c_takes_the_element_types_that_python_takes(tmp_path: Path) -> None:
+    folder = export(bundle_kernels.typed, [{"N": 8}], tmp_path / "bundle")
+    program = Path(__file__).with_name("bundle_types.py")
+    seen = run(Path(sys.executable), str(program), str(compile_shared(folder, "typed")))
+    for number, (declared, results) in enumerate(zip([*BY_NAME, "f32"], json.loads(seen.steps["rows"]), strict=True)):
+        refused = -100 - 9 * number - 1  # the second of nine reasons
+        assert results == [0 if takes(declared, BY_ARRAY[row.array].name) else refused for row in ELEMENT_TYPES]
 
 
 def test_an_extent_of_one_may_have_any_stride(program: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_interface import SCALARS
 from pyptx_dsl.types import from_name
+from pyptx_ir.element_types import BY_NAME
 from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES
 
 if TYPE_CHECKING:
@@ -16,20 +17,6 @@ if TYPE_CHECKING:
     from pyptx_dsl.bundles.c_interface import Interface
     from pyptx_ir.plugins.rows import EntryParameter, Specialization, TensorMap
 
-# CUDA driver API: CUtensorMapDataType, and the other enumerations of cuTensorMapEncodeTiled.
-ELEMENTS: Final = {
-    **dict.fromkeys(("u8", "s8", "b8", "e4m3", "e5m2", "ue8m0"), 0),
-    **dict.fromkeys(("u16", "s16", "b16"), 1),
-    **dict.fromkeys(("u32", "b32"), 2),
-    "s32": 3,
-    **dict.fromkeys(("u64", "b64"), 4),
-    "s64": 5,
-    "f16": 6,
-    "f32": 7,
-    "f64": 8,
-    "bf16": 9,
-    "tf32": 11,
-}
 _CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
 _MAP_BYTES: Final = 128
 _MAP_ALIGNMENT: Final = 128  # cuda.h of CUDA 13, CUtensorMap; the driver asks for 64
@@ -189,7 +176,7 @@ def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specializ
     window = f"{name}_box" if columns is None else f"{name}_lower, {name}_upper, {columns.channels}, {columns.pixels}"
     return [
         f"    result = driver.cuTensorMapEncode{'Tiled' if columns is None else 'Im2col'}(",
-        f"        {name}, {ELEMENTS[described.dtype]}, {len(described.shape)},",
+        f"        {name}, {BY_NAME[described.dtype].tensor_map}, {len(described.shape)},",
         f"        (void *)(uintptr_t)values.{members[tensor]}, {name}_shape, {strides},",
         f"        {window}, {name}_steps, {_modes(described)});",
         "    if (result != 0) {",

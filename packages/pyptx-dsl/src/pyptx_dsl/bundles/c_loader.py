@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.bundles.c_dispatch import compiled_for, dispatch_declaration, dispatch_function, not_compiled
 from pyptx_dsl.bundles.c_interface import ADDRESS, SCALARS, Interface, interface_of, resource
-from pyptx_dsl.bundles.c_launch import ELEMENTS, alignments, launch_functions
+from pyptx_dsl.bundles.c_launch import alignments, launch_functions
 from pyptx_dsl.bundles.c_tensors import refusals, tensors_declaration, tensors_function
 from pyptx_dsl.errors import BundleError
+from pyptx_ir.element_types import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyptx_dsl.bundles.manifest import Entry, Heading
-    from pyptx_ir.plugins.rows import Specialization
+    from pyptx_ir.plugins.rows import Specialization, TensorMap
 
 _IN_A_LINE: Final = 20
 
@@ -50,10 +51,16 @@ def check_expressible(name: str, special: Specialization) -> None:
                 f"{name}: the tensor map {row.name} is passed as a pointer, which a C program would have to keep",
                 hint='leave out tma_slots="pointer": descriptors are then passed by value',
             )
-        if row.kind == "tensor_map" and (row.tensor_map is None or row.tensor_map.dtype not in ELEMENTS):
+        if row.kind == "tensor_map" and not _is_mapped(row.tensor_map):
             raise BundleError(f"{name}: no tensor map can describe {row.name}")
         if row.kind == "scalar" and row.type not in SCALARS:
             raise BundleError(f"{name}: {row.name} is .{row.type}, which C has no type for")
+
+
+def _is_mapped(described: TensorMap | None) -> bool:
+    """Tell whether the driver has tensor maps of such elements."""
+    element = None if described is None else BY_NAME.get(described.dtype)
+    return element is not None and element.tensor_map is not None
 
 
 # --- the header -----------------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from string import Template
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.bundles.c_interface import SCALARS, quoted, resource
 from pyptx_dsl.bundles.c_launch import alignments
 from pyptx_dsl.specs import Layout
 from pyptx_dsl.types import from_name
+from pyptx_ir.element_types import BY_NAME, ELEMENT_TYPES, takes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,30 +18,11 @@ if TYPE_CHECKING:
     from pyptx_dsl.parameters import RawParameter
     from pyptx_dsl.specs import Tile
 
-# DLPack 1.x, DLDataType: the codes of the elements that may stand where a type is declared, bits and lanes.
-_TYPES: Final = {
-    **{f"s{bits}": ((0,), bits, 1) for bits in (8, 16, 32, 64)},
-    **{f"u{bits}": ((1,), bits, 1) for bits in (16, 32, 64)},
-    **{f"f{bits}": ((2,), bits, 1) for bits in (16, 32, 64)},
-    "u8": ((1, 6), 8, 1),  # bool too
-    "bf16": ((4,), 16, 1),
-    "tf32": ((2,), 32, 1),  # it lies in memory as f32
-    "e4m3": ((10,), 8, 1),
-    "e5m2": ((12,), 8, 1),
-    "ue8m0": ((14,), 8, 1),
-    "e2m1x2": ((17,), 4, 2),
-    # Untyped bits take elements of any type of their width.
-    "b8": ((0, 1, 6, 10, 12, 14), 8, 1),
-    "b16": ((0, 1, 2, 4), 16, 1),
-    "b32": ((0, 1, 2), 32, 1),
-    "b64": ((0, 1, 2), 64, 1),
-}
-
 
 def takes_tensors(interface: Interface) -> bool:
     """Tell whether a kernel's arrays are such as DLPack describes, and there is one to say which device is meant."""
     tiles = _tiles(interface)
-    return bool(tiles) and all(tile.dtype.name in _TYPES for tile in tiles)
+    return bool(tiles) and all(tile.dtype.name in BY_NAME for tile in tiles)
 
 
 def _tiles(interface: Interface) -> tuple[Tile, ...]:
@@ -52,7 +34,7 @@ def _tiles(interface: Interface) -> tuple[Tile, ...]:
 
 def tensors_declaration(interface: Interface) -> str:
     """Return the struct of a call by DLPack, and the function that takes it; or why there is none."""
-    odd = [tile.dtype.name for tile in _tiles(interface) if tile.dtype.name not in _TYPES]
+    odd = [tile.dtype.name for tile in _tiles(interface) if tile.dtype.name not in BY_NAME]
     if odd:
         return f"\n/* There is no launch by DLPack, which has no elements of type {odd[0]}. */\n"
     if not takes_tensors(interface):
@@ -120,6 +102,7 @@ def tensors_function(interface: Interface) -> str:
     words = {
         "name": interface.name,
         "upper": interface.upper,
+        "types": "".join(_type_row(name) for name in dict.fromkeys(tile.dtype.name for tile in tiles)),
         "shapes": "".join(_shape_row(number, tile, dimensions) for number, tile in enumerate(tiles)),
         "arrays": "".join(_array_row(number, tile) for number, tile in enumerate(tiles)),
         "inputs": len(outline.inputs),
@@ -157,11 +140,23 @@ def _shape_row(number: int, tile: Tile, dimensions: dict[str, int]) -> str:
     return f"static const int64_t shape_{number}[] = {{{', '.join(map(str, sizes))}}};\n"
 
 
+def _fitting(name: str) -> list[tuple[int, int, int]]:
+    """Return DLPack's types of the elements that may stand where a type is declared."""
+    return list(dict.fromkeys(row.dlpack for row in ELEMENT_TYPES if takes(name, row.name)))
+
+
+def _type_row(name: str) -> str:
+    """Return the element types that an array declared with `name` may have."""
+    listed = ", ".join(f"{{{code}, {bits}, {lanes}}}" for code, bits, lanes in _fitting(name))
+    return f"static const DLDataType {name}_types[] = {{{listed}}};\n"
+
+
 def _array_row(number: int, tile: Tile) -> str:
-    codes, bits, lanes = _TYPES[tile.dtype.name]
-    mask = sum(1 << code for code in codes)
-    by_columns = int(tile.layout is Layout.COL)
-    return f"    {{{mask:#x}, {bits}, {lanes}, {by_columns}, {tile.rank}, shape_{number}}}, /* {described(tile)} */\n"
+    name, by_columns = tile.dtype.name, int(tile.layout is Layout.COL)
+    types = f"{name}_types, sizeof {name}_types / sizeof {name}_types[0]"
+    return (
+        f"    {{{types}, {BY_NAME[name].bytes}, {by_columns}, {tile.rank}, shape_{number}}}, /* {described(tile)} */\n"
+    )
 
 
 def _values(interface: Interface) -> Iterable[str]:
