@@ -19,6 +19,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500, INVALID_IMAGE = 200, INV
 static struct { const char *name; long value; } settings[] = {
     {"devices", 2},         {"capability", 90},    {"shared_optin", 232448}, {"static_shared", 0}, {"max_threads", 1024},
     {"cluster_launch", 1},  {"version", 13000},    {"registers", 32},        {"init", 0},
+    {"capturing", 0},       {"events_pending", 0},
 };
 #define SETTINGS (sizeof settings / sizeof *settings)
 
@@ -186,9 +187,14 @@ CUresult cuGetErrorString(CUresult code, const char **meaning) {
 static char contexts[MOST_DEVICES]; /* a context is the address of its device's place here */
 static __thread char *current;
 static __thread int capture_mode; /* global, unless exchanged */
-static long memory_live, libraries_live, streams_live;
+static long memory_live, libraries_live, streams_live, events_live;
+static long contexts_used; /* a bit for each device whose primary context was retained */
 
-long null_driver_live(int what) { return what == 0 ? memory_live : what == 1 ? libraries_live : streams_live; }
+long null_driver_live(int what) {
+  const long live[] = {memory_live, libraries_live, streams_live, events_live};
+  return live[what];
+}
+
 static long current_device(void) { return current ? current - contexts : -1; }
 
 CUresult cuInit(unsigned flags) { return flags ? INVALID_VALUE : (CUresult)setting("init"); }
@@ -217,6 +223,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
 CUresult cuDevicePrimaryCtxRetain(char **context, int device) {
   MAY_FAIL();
   RECORD(say("{\"call\": \"cuDevicePrimaryCtxRetain\", \"device\": %d}", device));
+  __atomic_or_fetch(&contexts_used, 1L << device, __ATOMIC_RELAXED);
   return *context = contexts + device, SUCCESS;
 }
 
@@ -239,6 +246,7 @@ CUresult cuCtxSetCurrent(char *context) {
 
 CUresult cuCtxSynchronize(void) {
   MAY_FAIL();
+  RECORD(say("{\"call\": \"cuCtxSynchronize\", \"context\": %ld}", current_device()));
   return current ? SUCCESS : INVALID_CONTEXT;
 }
 
@@ -580,6 +588,44 @@ CUresult cuStreamDestroy_v2(void *stream) {
   __atomic_sub_fetch(&streams_live, 1, __ATOMIC_RELAXED);
   free(stream);
   return SUCCESS;
+}
+
+/* What a context has been asked to do: an event is complete unless the setting says that it is not ------------------- */
+
+CUresult cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+  if (device < 0 || device >= setting("devices")) return 101;
+  return *flags = 0, *active = contexts_used >> device & 1, SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(void *stream, int *status) {
+  return *status = 0, stream == (void *)1 && setting("capturing") ? 906 : SUCCESS;
+}
+
+CUresult cuEventCreate(void **event, unsigned flags) {
+  MAY_FAIL();
+  if (!current) return INVALID_CONTEXT;
+  (void)flags;
+  *event = malloc(1);
+  __atomic_add_fetch(&events_live, 1, __ATOMIC_RELAXED);
+  return SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(void *event) {
+  free(event);
+  __atomic_sub_fetch(&events_live, 1, __ATOMIC_RELAXED);
+  return SUCCESS;
+}
+
+CUresult cuEventQuery(void *event) {
+  MAY_FAIL();
+  (void)event;
+  return setting("events_pending") ? 600 : SUCCESS;
+}
+
+CUresult cuCtxRecordEvent(char *context, void *event) {
+  MAY_FAIL();
+  RECORD(say("{\"call\": \"cuCtxRecordEvent\", \"context\": %ld, \"event\": %lu}", (long)(context - contexts), (uintptr_t)event));
+  return setting("capturing") ? 900 : SUCCESS;
 }
 
 /* Its functions by name -------------------------------------------------------------------------------------------- */
