@@ -11,12 +11,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).with_name("null_driver.c")
-LIVE = {"memory": 0, "libraries": 1, "streams": 2}
+LIVE = {"memory": 0, "libraries": 1, "streams": 2, "events": 3}
 DEFAULTS = {
     "devices": 2,
     "capability": 90,
@@ -27,6 +28,8 @@ DEFAULTS = {
     "version": 13000,
     "registers": 32,
     "init": 0,
+    "capturing": 0,
+    "events_pending": 0,
 }
 
 
@@ -50,6 +53,15 @@ def build() -> Path:
         )
         fresh.replace(library)
     return library
+
+
+def compiled(folder: Path, *options: str, changes: tuple[str, str] = ("", "")) -> str:
+    """Compile a null driver with other options or a changed text, and return its path."""
+    folder.mkdir(exist_ok=True)
+    source, library = folder / "driver.c", folder / "libcuda.so"
+    source.write_text(SOURCE.read_text(encoding="utf-8").replace(*changes), encoding="utf-8")
+    subprocess.run([compiler(), "-shared", "-fPIC", "-pthread", *options, "-o", library, source], check=True)
+    return str(library)
 
 
 class NullDriver:
@@ -89,6 +101,8 @@ class NullDriver:
         """Change what the driver and its devices are; see DEFAULTS."""
         for name, value in settings.items():
             assert self._library.null_driver_set(name.encode(), value), name
+        if "pyptx_launch.driver" in sys.modules:  # it asks once what a device is
+            sys.modules["pyptx_launch.driver"].device.cache_clear()
 
     def record(self, on: bool) -> None:  # noqa: FBT001 - it is a switch
         """Write calls down, or do not: for measuring."""
@@ -98,8 +112,12 @@ class NullDriver:
         """Return how many launches there ever were, written down or not."""
         return int(self._library.null_driver_launches())
 
-    def live(self) -> dict[str, int]:
-        """Return what was made and not yet given back."""
+    def live(self, *, idle: bool = True) -> dict[str, int]:
+        """Return what was made and not yet given back; once all work is done, if `idle`."""
+        from pyptx_launch.retired import RETIRED
+
+        if idle:
+            RETIRED.unload(wait=True)
         return {name: self._library.null_driver_live(number) for name, number in LIVE.items()}
 
     def context(self, device: int | None) -> None:
@@ -129,14 +147,14 @@ def install() -> NullDriver:
     """Return the null driver, which the shim opens in place of NVIDIA's; this process must not have opened that."""
     from pyptx_launch import libcuda
 
-    before = os.environ.get("PYPTX_LIBCUDA")
-    os.environ["PYPTX_LIBCUDA"] = str(build())
+    before, path = os.environ.get("PYPTX_LIBCUDA"), build()
+    os.environ["PYPTX_LIBCUDA"] = str(path)
     try:
-        opened = Path(libcuda.library()._name)
+        libcuda.open_driver()
     finally:
         if before is None:
             del os.environ["PYPTX_LIBCUDA"]
         else:
             os.environ["PYPTX_LIBCUDA"] = before
-    assert opened == build(), f"this process has opened {opened}"
-    return NullDriver(opened)
+    assert ctypes.CDLL("libcuda.so.1")._handle == ctypes.CDLL(str(path))._handle, "this process has another driver"
+    return NullDriver(path)
