@@ -23,7 +23,7 @@ NAMES = [path.name for path in PACKAGES]
 
 FILE_LINES = 400
 FUNCTION_LINES = 40
-SHIM_LINES = 1500
+SHIM_LINES = 2000
 
 # Longer than the law allows, each with its reason. A row that is no longer needed fails the test too.
 LONG_FILES: dict[str, str] = {}
