@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_name("null_driver.c")
+SOURCES = sorted(Path(__file__).parent.glob("host_driver/*.[ch]"))
 LIVE = {"memory": 0, "libraries": 1, "streams": 2, "events": 3}
 DEFAULTS = {
     "devices": 2,
@@ -28,6 +28,8 @@ DEFAULTS = {
     "version": 13000,
     "registers": 32,
     "init": 0,
+    "multiprocessors": 132,
+    "memory": 80 << 30,
     "capturing": 0,
     "events_pending": 0,
 }
@@ -38,29 +40,32 @@ def compiler() -> str:
     return os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or "clang"
 
 
+def compile_to(path: Path, *options: str) -> None:
+    """Compile the null driver with the system's C compiler."""
+    sources = [source for source in SOURCES if source.suffix == ".c"]
+    checked = ("-O2", "-Wall", "-Wextra", "-fvisibility=hidden", "-shared", "-fPIC", "-pthread")
+    subprocess.run([compiler(), *checked, *options, "-o", path, *sources, "-ldl"], check=True)
+
+
 def build() -> Path:
-    """Compile the null driver with the system's C compiler, once for its text, and return the shared library."""
+    """Compile the null driver, once for its text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    library = folder / f"{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
+    text = b"".join(source.read_bytes() for source in SOURCES)
+    library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
         # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
-        named = ("-Wl,-soname,libcuda.so.1", "-ldl")
-        subprocess.run(
-            [compiler(), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE, *named],
-            check=True,
-        )
+        compile_to(fresh, "-Wl,-soname,libcuda.so.1")
         fresh.replace(library)
     return library
 
 
-def compiled(folder: Path, *options: str, changes: tuple[str, str] = ("", "")) -> str:
-    """Compile a null driver with other options or a changed text, and return its path."""
+def compiled(folder: Path, *options: str, without: str = "") -> str:
+    """Compile a null driver with other options, or one that lacks a function, and return its path."""
     folder.mkdir(exist_ok=True)
-    source, library = folder / "driver.c", folder / "libcuda.so"
-    source.write_text(SOURCE.read_text(encoding="utf-8").replace(*changes), encoding="utf-8")
-    subprocess.run([compiler(), "-shared", "-fPIC", "-pthread", *options, "-o", library, source], check=True)
+    library = folder / "libcuda.so"
+    compile_to(library, *options, *([f"-D{without}=cuNotYet"] if without else []))
     return str(library)
 
 
@@ -129,10 +134,8 @@ class NullDriver:
 
     def current(self) -> int | None:
         """Return the device whose context is current in this thread."""
-        found, first = ctypes.c_void_p(), ctypes.c_void_p()
-        self._library.cuCtxGetCurrent(ctypes.byref(found))
-        self._library.cuDevicePrimaryCtxRetain(ctypes.byref(first), 0)
-        return None if found.value is None else found.value - (first.value or 0)
+        device = ctypes.c_int()
+        return None if self._library.cuCtxGetDevice(ctypes.byref(device)) else device.value
 
     def reset(self) -> None:
         """Forget calls, failures and settings; no context is current."""

@@ -238,7 +238,7 @@ def test_a_driver_that_sees_no_device_says_where_to_look(null):
 
 
 def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_path):
-    old = compiled(tmp_path, "-Wl,-soname,libcuda.so.1", changes=("cuKernelGetParamInfo", "cuNotYet"))
+    old = compiled(tmp_path, "-Wl,-soname,libcuda.so.1", without="cuKernelGetParamInfo")
     script = (
         "import pyptx_launch as p; m = p.Module(b'.version 8.0 .entry k(.param .u64 x) { ret; }');"
         "p.Plan(m, 'k', grid=(1, 1, 1), block=(1, 1, 1), parameters=[p.Pointer(0)]).launch([64], 0, 0);"
