@@ -137,7 +137,13 @@ class Plan(_shim.Plan):
         _check_parameters(entry, rows, module.parameters(entry))
         shape = (*grid, *block, *cluster, shared_bytes)
         super().__init__(
-            module.kernel(entry), module.log_address, entry, shape, rows, _packed(entry, cluster, attributes)
+            module.kernel(entry),
+            module.log_address,
+            entry,
+            shape,
+            rows,
+            _packed(entry, cluster, attributes),
+            module.pools,
         )
 
     def launch(
