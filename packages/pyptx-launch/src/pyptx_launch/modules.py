@@ -13,6 +13,8 @@ from pyptx_launch.errors import CompileError, DriverError, LaunchError
 from pyptx_launch.retired import RETIRED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_launch.cuda_core import ObjectCodeLike
 
 _LOG_BYTES: Final = 16384
@@ -65,7 +67,7 @@ class Module:
         self._finalizer = weakref.finalize(self, RETIRED.add, self._library, self.pools)
         self._finalizer.atexit = False  # the driver goes with the process
 
-    def _load(self, options: list[object], values: list[object]) -> int:
+    def _load(self, options: Sequence[object], values: Sequence[object]) -> int:
         arguments = (self.image, options, values, len(options), (), (), 0)
         what = f"loading an image of {len(self.image)} bytes"
         try:
