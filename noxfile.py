@@ -111,9 +111,9 @@ def test_group(package: str) -> tuple[str, ...]:
 
 
 def toolchain() -> list[str]:
-    """Return the wheels of those CUDA tools that are not on PATH, and of nvJitLink, which never is."""
+    """Return the wheels of the CUDA tools that are not on PATH, and of nvJitLink, which never is, with its bindings."""
     missing = [f"{wheel}>=13.0" for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool) is None]
-    return ["cuda-pathfinder>=1.2", "nvidia-nvjitlink>=13.0", *missing]
+    return ["cuda-pathfinder>=1.2", "cuda-bindings>=13.0.2,<14", "nvidia-nvjitlink>=13.0", *missing]
 
 
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:

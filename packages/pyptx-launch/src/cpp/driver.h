@@ -62,7 +62,7 @@ struct Driver {
 #undef PYPTX_DECLARE
 };
 
-// Open the driver, unless it is open; throws DriverMissingError.
+// Open the driver, unless it is open; throws DriverMissingError, also where libcuda.so.1 means another library.
 void open_driver(const std::string& path);
 
 const Driver& driver();

@@ -18,8 +18,9 @@ from pyptx_dsl.specs import Layout
 from pyptx_launch import Launcher, Module, Signature, driver, plan_for
 from pyptx_launch.errors import DriverMissingError
 from pyptx_launch.launchers import MAX_TENSORS
+from pyptx_launch.retired import RETIRED
 from pyptx_torch.devices import NAMES, argument_of, dtype_of
-from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, count_versions, forward_mode
+from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, count_versions, forward_mode, is_capturing
 from pyptx_torch.native import native
 from pyptx_torch.outputs import prototype
 
@@ -184,6 +185,7 @@ def check_driver(kernel: str, place: Place) -> None:
         raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")
     if not place.built():
         raise DeviceError(f"{kernel}: this torch is built without {place.type}", hint="install a build that has it")
+    RETIRED.guard(is_capturing)  # what is asked when code is unloaded would break off a capture
 
 
 def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
