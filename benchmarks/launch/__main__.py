@@ -1,6 +1,6 @@
 """What a call costs on the host: ours beside torch's, Triton's, jax's and the driver's own, all in the same run.
 
-    python -m benchmarks.launch [--json FILE] [--repeat N]
+    python -m benchmarks.launch [--json FILE] [--repeat N] [--without torch jax]
 
 Each part runs in a process of its own. On a machine with a GPU: the driver and torch, then jax. Without one: the same
 calls on CPU tensors and arrays, which the simulator runs. In both cases: the shim on the null driver of the tests,
@@ -70,14 +70,14 @@ def show(targets: list[dict[str, Any]]) -> None:
         print(f"{target.name:40} under {target.limit:g} {target.unit:2}  {verdict}")
 
 
-def run_all(repeat: int, file: Path | None) -> int:
-    """Run the parts that this machine can; return 1 if one fails or a target is missed."""
+def run_all(repeat: int, file: Path | None, without: list[str]) -> int:
+    """Run the parts that this machine can, but those of `without`; return 1 if one fails or a target is missed."""
     where = machine()
     print(json.dumps(where))
     device, failed = "cuda" if where["gpu"] else "cpu", False
     parts: dict[str, list[dict[str, Any]]] = {}
     for part in PARTS:
-        if not part.runs_on(device):
+        if part.switch in without or not part.runs_on(device):
             print(f"\n{part.name}: not here")
             continue
         rows = measured(part, repeat, device)
@@ -97,11 +97,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write everything there, too")
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
+    parser.add_argument("--without", nargs="*", default=[], help="parts to leave out: frameworks that see no GPU")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--device", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.part:
-        return run_all(options.repeat, options.json)
+        return run_all(options.repeat, options.json, options.without)
     print(json.dumps(SWITCHES[options.part](options.repeat, options.device)))
     return 0
 
