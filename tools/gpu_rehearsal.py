@@ -4,7 +4,8 @@ python tools/gpu_rehearsal.py
 
 This Python is the one that is checked: it has what a machine with a GPU has installed (`nox -s gpu_rehearsal` sees to
 that). Device memory is the host's, and the simulator runs what is launched. What needs a framework's device or the
-hardware itself is left out, and the summary names it. Everything that the script writes goes to $OUT (default: gpu_rehearsal_results).
+hardware itself is left out, and the summary names it. Everything that the script writes goes to $OUT (default:
+gpu_rehearsal_results).
 """
 
 from __future__ import annotations

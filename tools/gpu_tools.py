@@ -3,9 +3,9 @@
 python tools/gpu_tools.py --profile | --debug | --sanitize
 
 --profile: ncu shows the Python lines of a traced kernel. --debug: cuda-gdb stops at one. --sanitize: memcheck and
-racecheck of compute-sanitizer over planted faults, beside what the simulator finds; the table goes to $OUT/sanitizer.md.
-Exits with 1 where a tool does not show what it should: for the table, where it finds a fault in a mended kernel, or where
-memcheck misses an access out of bounds in global memory, which it is there for.
+racecheck of compute-sanitizer over planted faults, beside what the simulator finds; the table goes to
+$OUT/sanitizer.md. Exits with 1 where a tool does not show what it should: for the table, where it finds a fault in a
+mended kernel, or where memcheck misses an access past an array in global memory, which it is there for.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from .driver import DriverError, device
 
 bugs: Any = import_module("packages.pyptx-sim.tests.planted_bugs")
 
-# By the case's number in this table, its title: what memcheck and racecheck are there to find, and one that they are not.
+# Titles, a case's number being its place: what memcheck and racecheck are there to find, and one that they are not.
 CASES = (
     "a load past the end of an array",
     "a store before the beginning",
