@@ -139,6 +139,39 @@ BROKEN: tuple[Broken, ...] = (
     # Names
     Broken("a register nobody declares", "undefined-register", entry("mov.b32 %r1, «%q1»;")),
     Broken("a register behind the last", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
+    Broken("a component of a scalar", "undefined-register", entry("mov.b32 %r1, «%r2.x»;")),
+    Broken(
+        "a component behind the last",
+        "undefined-variable",
+        entry(".reg .v2 .b32 v;\n\tmov.b32 %r1, «v.z»;"),
+        exception="ptxas counts no components: what is read behind the last is undefined",
+    ),
+    Broken("a component of a special register", "undefined-register", entry("mov.b32 %r1, «%laneid.x»;")),
+    Broken("a part of a register outside video instructions", "operand-kind", entry("mov.b32 %r1, «%r2.b0»;")),
+    # Addresses
+    *(
+        Broken(f"a number for an address: {name}", "operand-kind", entry(body))
+        for name, body in (
+            ("global", "st.global.b32 «[0]», %r1;"),
+            ("generic", "ld.b32 %r1, «[4096]»;"),
+            ("shared", "mbarrier.init.shared.b64 «[0]», 1;"),
+            ("reduction", "red.global.add.u32 «[4096]», 1;"),
+            ("parameter", "ld.param.b32 %r1, «[0]»;"),
+            ("expression", "ld.const.b32 %r1, «[(4+4)*2]»;"),
+            ("float", "ld.local.b32 %r1, «[1.5]»;"),
+            ("float in hexadecimal", "ld.local.b32 %r1, «[0f00000000]»;"),
+        )
+    ),
+    *(
+        Broken(f"an address in 32 bits: {name}", "operand-type", entry(body))
+        for name, body in (
+            ("global", "ld.global.b32 %r1, «[%r2]»;"),
+            ("generic", "st.b32 «[%r2+4]», %r1;"),
+            ("atomic", "atom.global.add.u32 %r1, «[%r2]», %r1;"),
+            ("prefetch", "prefetch.global.L1 «[%r2]»;"),
+            ("barrier", "mbarrier.init.b64 «[%r2]», 1;"),
+        )
+    ),
     Broken("a special register that is none", "undefined-register", entry("mov.u32 %r1, «%tid.q»;")),
     Broken(
         "a register used above its declaration", "undefined-register", entry("mov.b32 «%late», 1;\n\t.reg .b32 %late;")

@@ -37,6 +37,14 @@ LEGAL: dict[str, str] = {
     "a texture asked for its own": with_textures("txq.width.b32 %r1, [tex0];"),
     "a sampler in a register, in unified mode": entry("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%r1}];"),
     "a whole special register": entry(".reg .v4 .b32 v;\n\tmov.v4.u32 v, %tid;"),
+    "components of a vector of two": entry(".reg .v2 .b32 v;\n\tmov.b32 v.r, v.y;\n\tmov.b32 v.g, v.x;"),
+    "parts of registers in a video instruction": entry("vadd.u32.u32.u32 %r1, %r2.b0, %r3.h1;"),
+    "a number for an address in local memory": entry("st.local.b32 [8+8], %r1;\n\tld.local.b32 %r1, [-4];"),
+    "an address in 32 bits, in windows of 32": entry(
+        "ld.shared.b32 %r1, [%r2];\n\tst.local.b32 [%r2], %r1;\n\tld.const.b32 %r1, [%r2];"
+        "\n\tmbarrier.init.shared.b64 [%r2], 1;"
+    ),
+    "an address in 32 bits, of asynchronous copies": entry("cp.async.ca.shared.global [%r1], [%r2], 4;"),
     "a numbered family of variables": entry(".local .b32 v<4>;\n\tld.local.b32 %r1, [v2];"),
     "a range of labels": entry("ts: .branchtargets N<2>;\n\tbrx.idx %r1, ts;\nN0:\nN1:"),
     "an external variable twice": entry(

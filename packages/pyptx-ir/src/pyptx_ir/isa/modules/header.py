@@ -60,6 +60,8 @@ def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> N
     elif isinstance(node, AddressSize) and node.bits not in (32, 64):
         message = f".address_size is 32 or 64, not {node.bits}"
         walk.report(Finding("directive-argument", message, "write .address_size 64", word=str(node.bits), at=at))
+    elif isinstance(node, AddressSize):
+        walk.address_size = node.bits
 
 
 def late(walk: Walk, node: Statement) -> None:

@@ -28,6 +28,8 @@ UNDECLARED = "?"
 UNKNOWN = "!"  # declared in text that could not be read, or complained about already
 
 _DIGITS = re.compile(r"(?<![0-9])[0-9]{1,18}\Z")
+# What video instructions read of a register, by its bytes or halves; the instruction table says which of them where.
+_SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 
@@ -153,12 +155,21 @@ class Scope(dict[str, str | None]):
 
     def _component(self, name: str) -> str:
         """Return the type of a component of a vector register, `v.x`, and "" for a part of a register, `r.b0`."""
-        kind = self[name.partition(".")[0]]
+        base, _, selector = name.partition(".")
+        kind = self[base]
         if kind == UNKNOWN:
             return UNKNOWN
         if kind is None or kind == UNDECLARED or kind.startswith("."):
             return UNDECLARED
-        return kind.partition(".")[2]
+        length, vector, element = kind.partition(".")
+        if not vector:
+            return "" if not kind or _SELECTOR.fullmatch(selector) else UNDECLARED
+        return element if selector in components(int(length[1:])) else UNDECLARED
+
+
+def components(length: int) -> tuple[str, ...]:
+    """Return the names of the components of a vector register. Manual: "Vectors as Operands"."""
+    return (*"xyzw"[:length], *"rgba"[:length])
 
 
 def _special(name: str) -> str | None:

@@ -46,6 +46,7 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
+        self.address_size = 32  # what a module has that does not say. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the present instruction is right by itself; what looks further asks first
