@@ -85,4 +85,20 @@ LEGAL: dict[str, str] = {
     "fewer values than elements": entry("", above=".global .b32 g[4] = {1, 2};\n.global .b32 h[] = {1, 2};\n"),
     "nested values": entry("", above=".global .b32 g[2][2] = {{1, 2}, {3, 4}};\n.global .v2 .f32 h = {1.0, 2.0};\n"),
     "a value for a float in bits": entry("", above=".global .f32 g = 0f3F800000;\n.global .b32 h = 1.0;\n"),
+    "a parameter of 8 bits in a function that no entry calls": (
+        f"{HEAD}.func f(.param .u8 p) {{ ret; }}\n.visible .func g() {{ .param .u8 a; call f, (a); ret; }}\n"
+    ),
+    "addresses of variables, and bytes of them": entry(
+        "",
+        above=".global .b8 h[8];\n.global .u64 a[3] = {h, h+4, generic(h)+4};\n"
+        ".global .u8 b[8] = {0xFF(h), 0xFF00(h+4), 0xFF00000000000000(generic(h))};\n",
+    ),
+    "constant expressions": entry(
+        "", above=".global .f32 a = -(1.5);\n.global .b32 b = (1<<3)|7/2;\n.global .f64 c = 1.5*2.0;\n"
+    ),
+    "a pointer parameter, aligned": entry("", parameters=".param .u64 .ptr .global .align 16 p"),
+    "addresses and differences in a section": (
+        entry("")
+        + ".section .debug_info {\nL:\n.b32 L\n.b32 L+4\n.b32 L-L\n.b32 -1, 5\n.b64 L\n.b8 255, -128\n}\n.section .debug_abbrev { .b8 0 }\n"
+    ),
 }

@@ -4,8 +4,9 @@ A shape is a tuple: `("register", type)`, `("special", type, former types…)` (
 `("literal", "int" | "single" | "double")`, `("symbol", what)`, `("element",)` (of an array), `("address", type or
 what)`, `("address", "literal", "int" | …)`, `("unified", shape)` (of an address), `("bracket", shape, …)`, `("sink",)`,
 `("negated", shape)`, `("minus", shape)` (of a register), `("part", type, selector)` (of a scalar register, as video
-instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type nobody knows has the type `""`,
-which fits everywhere; *what* a symbol is, is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
+instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type
+nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
+`".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations

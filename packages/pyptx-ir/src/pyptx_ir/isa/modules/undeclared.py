@@ -37,7 +37,7 @@ def undeclared(walk: Walk, node: Instruction, operand: int, name: str) -> Findin
 
 
 def _of_whole(walk: Walk, name: str) -> str:
-    """Return what can be had of a register whose component is not there; nothing if it is no register of the program."""
+    """Return what can be had of a register whose component is not there; nothing of what is no register."""
     base = name.partition(".")[0]
     kind = walk.scope[base]
     if kind is None or not kind or kind[0] in (UNDECLARED, UNKNOWN, "."):

@@ -36,6 +36,7 @@ class Routine:
     groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
     warned: set[str] = field(default_factory=set[str])
+    narrow_calls: tuple[Finding, ...] = ()  # reported if an entry gets there
 
 
 class Walk:
