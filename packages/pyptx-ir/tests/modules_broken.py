@@ -229,6 +229,14 @@ BROKEN: tuple[Broken, ...] = (
             ".b32» L-4",
         )
     ),
+    Broken(
+        "a label twice in a section",
+        "redefined-label",
+        f"{entry('')}.section .debug_info {{\nL:\n.b8 1\n«L»:\n.b8 2\n}}\n",
+    ),
+    # Constant expressions
+    Broken("a division by zero", "operand-kind", entry("mov.b32 %r1, «1/0»;")),
+    Broken("an integer added to a float", "operand-kind", entry("mov.f32 %f1, «1.5+1»;")),
     # Initialisers
     *(
         Broken(

@@ -93,12 +93,13 @@ LEGAL: dict[str, str] = {
         above=".global .b8 h[8];\n.global .u64 a[3] = {h, h+4, generic(h)+4};\n"
         ".global .u8 b[8] = {0xFF(h), 0xFF00(h+4), 0xFF00000000000000(generic(h))};\n",
     ),
+    "a negative offset behind a comment": entry("ld.global.b32 %r1, [%rd1 /* base */ + /* offset */ -4];"),
     "constant expressions": entry(
         "", above=".global .f32 a = -(1.5);\n.global .b32 b = (1<<3)|7/2;\n.global .f64 c = 1.5*2.0;\n"
     ),
     "a pointer parameter, aligned": entry("", parameters=".param .u64 .ptr .global .align 16 p"),
     "addresses and differences in a section": (
-        entry("")
-        + ".section .debug_info {\nL:\n.b32 L\n.b32 L+4\n.b32 L-L\n.b32 -1, 5\n.b64 L\n.b8 255, -128\n}\n.section .debug_abbrev { .b8 0 }\n"
+        f"{entry('')}.section .debug_abbrev {{ .b8 0 }}\n.section .debug_info {{\nL:\n"
+        ".b32 L\n.b32 L+4\n.b32 L-L\n.b32 -1, 5\n.b64 L\n.b8 255, -128\n}\n"
     ),
 }

@@ -1,4 +1,7 @@
-"""What stands in the brackets of an address. Asked of ptxas 13.5; manual: "Addresses as Operands"."""
+"""What stands in the brackets of an address, and constants without a value. Manual: "Addresses as Operands".
+
+Asked of ptxas 13.5.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,22 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.modules.constants import of_value
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.places import operand_in
-from pyptx_ir.syntax.operands import Address, Immediate, Index, Register, Sink, Symbol
+from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.isa.modules.places import operand_in, without_comments
+from pyptx_ir.syntax.operands import (
+    Address,
+    Binary,
+    Immediate,
+    Index,
+    Parenthesized,
+    Register,
+    Sink,
+    Symbol,
+    Ternary,
+    Unary,
+)
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
@@ -20,6 +36,9 @@ _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
     """Return what is wrong with the form of an address, or None."""
+    if isinstance(operand, Binary | Ternary | Unary | Parenthesized) and not names_of(operand):
+        _, fault = of_value(operand, {})
+        return Finding("operand-kind", fault, "correct the constant expression", operand=index) if fault else None
     if not isinstance(operand, Address):
         return None
     base, offset = operand.base, operand.offset
@@ -37,5 +56,6 @@ def _is_subtracted(node: Instruction, index: int) -> bool:
     """Tell whether a negative offset is spelt `[r-4]`; the tree holds the same for `[r+-4]`, which is right."""
     if node.raw is None:
         return False
-    start, end = operand_in(node.raw, index)
-    return _SUBTRACTION.search(node.raw, start, end) is not None
+    text = without_comments(node.raw)
+    start, end = operand_in(text, index)
+    return _SUBTRACTION.search(text, start, end) is not None

@@ -102,7 +102,7 @@ RULES: tuple[Rule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
     _rule("outside-function", (Instruction, Label, Block, Loc), placement.in_function),
     _rule("misplaced-directive redefined-file", (File, Section), placement.at_top),
-    _rule("section-data", (Section,), sections.data),
+    _rule("section-data redefined-label", (Section,), sections.data),
     _rule("misplaced-directive", (Directive,), placement.between),
     _rule("directive-argument", (Pragma,), placement.pragma),
     _rule("empty-statement", (Empty,), placement.empty),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.limits import constant_value
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.syntax.nodes import SectionData
+from pyptx_ir.syntax.nodes import Label, SectionData
 from pyptx_ir.syntax.operands import Binary, Immediate, Symbol
 
 if TYPE_CHECKING:
@@ -26,7 +26,11 @@ _FORM = "write an integer, a label, label+n, or label-label"
 
 def data(walk: Walk, node: Section) -> None:
     """Check the lines of a section."""
+    labels: dict[str, int] = {}
     for line, part in enumerate(node.body, walk.at + 1):
+        if isinstance(part, Label) and (before := labels.setdefault(part.name, line)) != line:
+            message = f"'{part.name}' is declared already, at line {{line}}"
+            walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
         if not isinstance(part, SectionData):
             continue
         message = next((fault for value in part.values if (fault := _fault(value, part.type))), "")
