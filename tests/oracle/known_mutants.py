@@ -17,19 +17,23 @@ MISSED: dict[str, str] = {
     r"^name of another line \| (?!call)\w+ \w+, \(.*Parsing error": (
         "the operands of an unknown instruction are not judged"
     ),
+    r"is allowed only within function scope": "which pragmas belong inside functions is not listed",
     r"specified for \.pragma": "what stands behind the name of a pragma is not judged",
 }
 STRICTER: dict[str, str] = {
     r"\| immediate-range: .* it must be -\d+ to (255|65535|4294967295|1844\d+) ": (
         "ptxas truncates a constant that the type can't hold, in silence"
     ),
-    r"\| undefined-function: 'vprintf' ": "ptxas brings some functions of the system itself, and they need no .extern",
+    r"\| undefined-function: '(vprintf|malloc|free|__assertfail)' ": (
+        "ptxas brings some functions of the system itself, and they need no .extern"
+    ),
     r"^register component .*\| operand-kind: .*(a list in brackets|a vector of)": (
         "ptxas overlooks parts of registers that stand in braces"
     ),
     r"\| operand-kind: .* is a symbol; it must be a \.b32 or \.u32": (
         "ptxas takes the address of a variable for a number of 32 bits, and links what is left of it"
     ),
+    r"\| operand-type: operand 2 of mov\.f(32|64), .* is a symbol": "ptxas takes an address for the bits of a float",
     r"^state space \| \.\w+ .*\| operand-kind: .*a vector of \d": "ptxas takes addresses for the parts of a number",
     r"\| syntax: ": "ptxas takes a prototype without its ';', and reads on where a statement lacks its end",
 }

@@ -44,7 +44,7 @@ class Machine:
         self.limit = limit
 
     def run(self, kernel: Kernel, inputs: Mapping[str, int] | None = None) -> list[int]:
-        """Run a kernel's only entry and return its log: what `st.global` stored."""
+        """Run a kernel's only entry and return its log: what `st` stored."""
         self.registers |= inputs or {}
         (entry,) = [node for node in kernel.module().body if isinstance(node, nodes.Function)]
         assert entry.body is not None

@@ -28,7 +28,7 @@ HERE = Path(__file__).name
 
 def note(value: object, dtype: PtxType = s32) -> None:
     """Store a value; the machine logs it."""
-    getattr(ptx.inst.st.global_, dtype.name)(ptx.addr(0), value)
+    getattr(ptx.inst.st.local, dtype.name)(ptx.addr(0), value)
 
 
 def traced(body: Callable[[], object]) -> Kernel:
@@ -581,4 +581,4 @@ def test_expr_scope_and_pipe_add_nothing_of_their_own() -> None:
             note(c)
 
     text = traced(body).ptx()
-    assert "add.s32 %r1, %r0, 5;\n\tshl.b32 %r2, %r1, 2;\n\t{\n\t\tst.global.s32 [0], %r2;\n\t}" in text
+    assert "add.s32 %r1, %r0, 5;\n\tshl.b32 %r2, %r1, 2;\n\t{\n\t\tst.local.s32 [0], %r2;\n\t}" in text

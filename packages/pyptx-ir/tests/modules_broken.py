@@ -242,6 +242,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     # Constant expressions
     Broken("a division by zero", "operand-kind", entry("mov.b32 %r1, «1/0»;")),
+    Broken("an element between two", "operand-kind", entry("ld.const.b32 %r1, «v[1.5]»;", above=".const .b32 v[4];\n")),
     Broken("an integer added to a float", "operand-kind", entry("mov.f32 %f1, «1.5+1»;")),
     # Initialisers
     *(

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.limits import constant_value
-from pyptx_ir.isa.modules.constants import of_value
+from pyptx_ir.isa.modules.constants import FLOAT, of_value
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.places import operand_in, without_comments
@@ -30,14 +30,20 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
 
+_CONSTANTS = (Binary, Ternary, Unary, Parenthesized)
 _FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
 _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
-    """Return what is wrong with the form of an address, or None."""
-    if isinstance(operand, Binary | Ternary | Unary | Parenthesized) and not names_of(operand):
-        _, fault = of_value(operand, {})
+    """Return what is wrong with the form of an address, or with a constant expression, or None."""
+    constant = operand.index if isinstance(operand, Index) else operand
+    if isinstance(constant, _CONSTANTS) or (constant is not operand and isinstance(constant, Immediate)):
+        if names_of(constant):
+            return None
+        kind, fault = of_value(constant, {})
+        if kind == FLOAT and constant is not operand:
+            fault = "the index of an element is an integer"
         return Finding("operand-kind", fault, "correct the constant expression", operand=index) if fault else None
     if not isinstance(operand, Address):
         return None
