@@ -18,7 +18,7 @@ CUresult usable(const struct context *context) {
   return context->lost;
 }
 
-static struct context *primary(int device) {
+struct context *primary(int device) {
   struct context *context = &primaries[device];
   if (!context->alive) {
     context->device = device, context->kind = PRIMARY, context->alive = 1;
