@@ -51,12 +51,13 @@ def build() -> Path:
     """Compile the null driver, once for its text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    text = b"".join(source.read_bytes() for source in SOURCES)
+    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # `nox -s sanitize` has some
+    text = b"".join(source.read_bytes() for source in SOURCES) + " ".join(options).encode()
     library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
         # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
-        compile_to(fresh, "-Wl,-soname,libcuda.so.1")
+        compile_to(fresh, "-Wl,-soname,libcuda.so.1", *options)
         fresh.replace(library)
     return library
 

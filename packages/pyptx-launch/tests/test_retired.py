@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 import weakref
 
 import pytest
@@ -157,6 +158,35 @@ def test_whoever_waits_is_told_that_waiting_failed(empty):
     with pytest.raises(DriverError, match="cuCtxSynchronize failed with CUDA_ERROR_LAUNCH_FAILED"):
         RETIRED.unload(wait=True)
     assert len(RETIRED) == 1
+
+
+def test_threads_load_and_drop_modules_and_each_library_is_unloaded_once(empty):
+    start = threading.Barrier(8)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(100):
+            loop = [Module(image())]
+            loop.append(loop)  # only a garbage collection ends it
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    before = gc.get_threshold()
+    gc.set_threshold(7, 3, 3)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    RETIRED.unload(wait=True)
+    assert len(RETIRED) == 0
+    calls = empty.take()
+    loaded = [call["library"] for call in calls if call["call"] == "cuLibraryLoadData"]
+    gone = [call["library"] for call in calls if call["call"] == "cuLibraryUnload"]
+    assert len(loaded) == 800
+    assert sorted(gone) == sorted(loaded)
 
 
 OLD = """

@@ -8,11 +8,13 @@ import weakref
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, cast
 
-from pyptx_launch import libcuda
+from pyptx_launch import _shim, libcuda
 from pyptx_launch.errors import CompileError, DriverError, LaunchError
 from pyptx_launch.retired import RETIRED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_launch.cuda_core import ObjectCodeLike
 
 _LOG_BYTES: Final = 16384
@@ -61,10 +63,11 @@ class Module:
             values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
         RETIRED.unload()
         self._library = self._load(options, values)
-        self._finalizer = weakref.finalize(self, RETIRED.add, self._library)
+        self.pools: Final = _shim.MapPools()  # of its plans' tensor maps that kernels take by address
+        self._finalizer = weakref.finalize(self, RETIRED.add, self._library, self.pools)
         self._finalizer.atexit = False  # the driver goes with the process
 
-    def _load(self, options: list[object], values: list[object]) -> int:
+    def _load(self, options: Sequence[object], values: Sequence[object]) -> int:
         arguments = (self.image, options, values, len(options), (), (), 0)
         what = f"loading an image of {len(self.image)} bytes"
         try:

@@ -137,7 +137,13 @@ class Plan(_shim.Plan):
         _check_parameters(entry, rows, module.parameters(entry))
         shape = (*grid, *block, *cluster, shared_bytes)
         super().__init__(
-            module.kernel(entry), module.log_address, entry, shape, rows, _packed(entry, cluster, attributes)
+            module.kernel(entry),
+            module.log_address,
+            entry,
+            shape,
+            rows,
+            _packed(entry, cluster, attributes),
+            module.pools,
         )
 
     def launch(
@@ -157,7 +163,7 @@ class Plan(_shim.Plan):
         handle = stream if isinstance(stream, int) else handle_of(stream)
         ordered = self._in_order(scalars) if scalars else ()
         try:
-            self.launch_in_order(pointers, handle, device, ordered)  # type: ignore[arg-type] # numbers, most often
+            self.launch_in_order(pointers, handle, device, ordered)
         except TypeError:
             addresses = addresses_of(self.entry, pointers)
             if all(map(operator.is_, addresses, pointers)):

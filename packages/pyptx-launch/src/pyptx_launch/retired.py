@@ -96,14 +96,15 @@ class RetiredLibraries:
 
     def _settle(self, contexts: Sequence[int], *, wait: bool) -> None:
         """Record events for what has gathered, or wait; then unload what is finished."""
-        retired = tuple(self._gathering)
-        events = () if wait else _recorded(contexts)
-        if events is None or wait:
-            for context in contexts:
-                with libcuda.current_context(context):
-                    libcuda.call("cuCtxSynchronize")
-        for _ in retired:
-            self._gathering.popleft()
+        # One by one: other threads add to the list meanwhile, over which an iteration would stumble.
+        retired = tuple([self._gathering.popleft() for _ in range(len(self._gathering))])
+        try:
+            events = () if wait else _recorded(contexts)
+            if events is None or wait:
+                _wait_for(contexts)
+        except BaseException:
+            self._gathering.extendleft(reversed(retired))
+            raise
         self.batches = (*self.batches, Batch(retired, events or ()))
         self._unload_finished()
 
@@ -164,6 +165,12 @@ def _recorded(contexts: Sequence[int]) -> tuple[int, ...] | None:
             return None
         raise
     return tuple(events)
+
+
+def _wait_for(contexts: Sequence[int]) -> None:
+    for context in contexts:
+        with libcuda.current_context(context):
+            libcuda.call("cuCtxSynchronize")
 
 
 def _complete(event: int) -> bool:
