@@ -40,7 +40,8 @@ class Request(ctypes.Structure):
     _fields_ = (
         ("entry", c_char_p), ("image", c_void_p), ("image_bytes", c_size_t),
         ("grid", c_uint * 3), ("block", c_uint * 3), ("cluster", c_uint * 3), ("shared", c_uint),
-        ("device", c_int), ("parameters", c_void_p), ("parameter_bytes", c_size_t), ("library", c_uint64), ("context", c_void_p),
+        ("device", c_int), ("parameters", c_void_p), ("parameter_bytes", c_size_t), ("library", c_uint64),
+        ("context", c_void_p),
     )  # fmt: skip
 
 
