@@ -1,10 +1,10 @@
 """What a call costs on the host: ours beside torch's, Triton's, jax's and the driver's own, all in the same run.
 
-    python -m benchmarks.launch [--json FILE] [--repeat N]
+    python -m benchmarks.launch [--json FILE] [--repeat N] [--only PART] [--without torch jax]
 
 Each part runs in a process of its own. On a machine with a GPU: the driver and torch, then jax. Without one: the same
-calls on CPU tensors and arrays, which the simulator runs. In both cases: the shim on the null driver of the tests,
-and the first launch of rms_norm in a process that has launched one other kernel, with an empty and with a filled
+calls on CPU tensors and arrays, which the simulator runs. In both cases: the shim and jax on the null driver of the
+tests, and the first launch of rms_norm in a process that has launched one other kernel, with an empty and with a filled
 cache of cubins. Rows of a part are measured by turns; shown are the best and the median of the rounds, in
 microseconds of a call, and the middle half of them. Targets that need a GPU say so where there is none. Exits with 1
 if a part fails or a target is missed.
@@ -20,11 +20,14 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.launch.parts import PARTS, SWITCHES, Part
 from benchmarks.launch.processes import child
 from benchmarks.launch.targets import TARGETS, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 FIGURES = ("best", "median", "low", "high")
 
@@ -67,16 +70,16 @@ def show(targets: list[dict[str, Any]]) -> None:
     for target in TARGETS:
         known = next((each for each in targets if each["name"] == target.name), None)
         verdict = ("met   " if known["met"] else "MISSED") + f" {known['measured']}" if known else "not measured here"
-        print(f"{target.name:40} under {target.limit:g} {target.unit:2}  {verdict}")
+        print(f"{target.name:46} under {target.limit:g} {target.unit:2}  {verdict}")
 
 
-def run_all(repeat: int, file: Path | None) -> int:
+def run_all(repeat: int, file: Path | None, chosen: Sequence[Part]) -> int:
     """Run the parts that this machine can; return 1 if one fails or a target is missed."""
     where = machine()
     print(json.dumps(where))
     device, failed = "cuda" if where["gpu"] else "cpu", False
     parts: dict[str, list[dict[str, Any]]] = {}
-    for part in PARTS:
+    for part in chosen:
         if not part.runs_on(device):
             print(f"\n{part.name}: not here")
             continue
@@ -97,11 +100,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write everything there, too")
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
+    parser.add_argument("--only", choices=[part.name for part in PARTS], help="measure this part alone")
+    parser.add_argument("--without", nargs="*", default=[], help="parts to leave out: frameworks that see no GPU")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--device", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.part:
-        return run_all(options.repeat, options.json)
+        named = [part for part in PARTS if options.only in (None, part.name)]
+        return run_all(options.repeat, options.json, [part for part in named if part.switch not in options.without])
     print(json.dumps(SWITCHES[options.part](options.repeat, options.device)))
     return 0
 

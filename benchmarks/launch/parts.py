@@ -9,8 +9,10 @@ from typing import Any
 
 from benchmarks.launch.first_call import first, one_call
 from benchmarks.launch.jax_calls import jax_calls
+from benchmarks.launch.jax_on_null import jax_on_null
 from benchmarks.launch.shim import shim
 from benchmarks.launch.torch_calls import torch_calls
+from benchmarks.launch.torch_on_null import torch_on_null
 
 Run = Callable[[int, str], list[dict[str, Any]]]
 
@@ -30,12 +32,15 @@ class Part:
 
     def runs_on(self, device: str) -> bool:
         """Tell whether this device is the one, and the framework is installed."""
-        installed = self.switch not in {"torch", "jax"} or importlib.util.find_spec(self.switch) is not None
+        framework = self.switch.partition("-")[0]
+        installed = framework not in {"torch", "jax"} or importlib.util.find_spec(framework) is not None
         return self.device in {"any", device} and installed
 
 
 PARTS = (
     Part("shim", "shim", shim, "any", 40),
+    Part("torch on the null driver", "torch-null", torch_on_null, "any", 60),
+    Part("jax on the null driver", "jax-null", jax_on_null, "any", 60),
     Part("torch on the GPU", "torch", torch_calls, "cuda", 100),
     Part("jax on the GPU", "jax", jax_calls, "cuda", 60),
     Part("torch on the CPU", "torch", torch_calls, "cpu", 120),

@@ -33,6 +33,22 @@ def add_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
     return add
 
 
+def fill_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
+    """Return Y = 0, one element a thread: a kernel without inputs."""
+    from pyptx import Tile, kernel, ptx, reg
+    from pyptx.types import f32, u32
+
+    @kernel(out_specs=(Tile("N", f32),), grid=lambda N: N // THREADS, block=(THREADS, 1, 1), arch=arch)
+    def fill(Y) -> None:
+        (py,) = ptx.global_ptrs(Y)
+        at = reg.from_(ptx.special.tid.x(), u32)
+        ptx.inst.mad.lo.u32(at, reg.from_(ptx.special.ctaid.x(), u32), THREADS, at)
+        ptx.inst.st.global_.f32(ptx.addr(py + at * 4), 0.0)
+        ptx.ret()
+
+    return fill
+
+
 def device_target() -> str:
     """Return the target of the GPU; that of the oldest that we support where there is none."""
     from pyptx_launch import driver
@@ -51,11 +67,16 @@ def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - 
     return plan_for(special, Module(image)), image
 
 
-def null_driver() -> Any:  # noqa: ANN401 - a class of a file among the tests
-    """Let the shim open the null driver, and return what drives it."""
-    spec = importlib.util.spec_from_file_location("null", ROOT / "packages/pyptx-launch/tests/null_driver.py")
+def module_at(path: Path) -> Any:  # noqa: ANN401 - a module
+    """Import a file that is among the tests, and in no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
-    null = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(null)
-    return null.install()
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def null_driver() -> Any:  # noqa: ANN401 - a class of a file among the tests
+    """Let the shim open the null driver, and return what drives it."""
+    return module_at(ROOT / "packages/pyptx-launch/tests/null_driver.py").install()

@@ -308,12 +308,12 @@ CALLING = (
     program(
         "a number of NumPy instead of an array",
         SCALE + "scale(ONES, ONES[0, 0])  # <-",
-        "RuntimeMissingError",
-        "float32",
-        "pass NumPy arrays",
+        "ForeignArrayError",
+        "W is of type float32",
+        "np.asarray(W)",
     ),
     program(
-        "an array with a mask", SCALE + "scale(np.ma.masked_less(ONES, 0), ONES[0])  # <-", "LaunchError", "filled"
+        "an array with a mask", SCALE + "scale(np.ma.masked_less(ONES, 0), ONES[0])  # <-", "LayoutError", "filled"
     ),
     program(
         "one array for two outputs",

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from textwrap import dedent
@@ -39,6 +39,11 @@ def bad(title: str, source: str, error: str, *words: str) -> BadLaunch:
     """Return a case whose program is one marked line, or several of which one is marked."""
     text = dedent(source).strip()
     return BadLaunch(title, text if MARK in text else f"{text}  {MARK}", error, words)
+
+
+def replaced(case: BadLaunch, old: str, new: str) -> BadLaunch:
+    """Return a case with another word in what its message must hold."""
+    return replace(case, words=tuple(word.replace(old, new) for word in case.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +96,26 @@ def fill(Y):
     ptx.ret()
 """
 
+FOREIGN = "class Foreign:\n    def __dlpack__(self): ...\n"
 NO_ARRAYS = (
-    bad("a list in place of an array", "scale(X, [1.0] * 8)", "RuntimeMissingError", "list", "pass NumPy arrays"),
-    bad("a number in place of an array", "scale(X, 1.0)", "RuntimeMissingError", "float", "pass NumPy arrays"),
-)
+    bad("a list in place of an array", "scale(X, [1.0] * 8)", "ForeignArrayError", "W is of type list", "asarray(W)"),
+    bad("a number in place of an array", "scale(X, 1.0)", "ForeignArrayError", "W is of type float", "asarray(W)"),
+    bad(
+        "an array of another library",
+        FOREIGN + "scale(X, Foreign())  # <-",
+        "ForeignArrayError", "W is of type Foreign", "from_dlpack(W)",
+    ),
+    bad(
+        "arrays of another library alone",
+        FOREIGN + "scale(Foreign(), Foreign())  # <-",
+        "RuntimeMissingError", "Foreign (X, W)", "torch.from_dlpack and jax.numpy.from_dlpack",
+    ),
+)  # fmt: skip
 
 # What goes wrong with arrays of any framework alike; `ones` makes one of a shape.
 CALLS = (
     bad("an array of doubles, after floats", "scale(X.astype('float64'), W)", "DtypeError", "X holds f64", "f32"),
+    bad("numbers that PTX lacks", "scale(X.astype('complex64'), W)", "DtypeError", "X holds complex64, which PTX has no type"),
     bad("a matrix where a vector is declared", "scale(X, X)", "RankError", "W has 2 dimensions"),
     bad("sizes that disagree", "scale(X, ones(9))", "ShapeError", "N is 8 in X", "9 in W"),
     bad("an array without elements", "scale(ones(0, 8), W)", "ShapeError", "X is empty"),
@@ -113,7 +130,7 @@ CALLS = (
     bad("a grid of no blocks", "bounded(ones(16), count=1)", "LaunchError", "grid=0 is empty"),
     bad("a grid that clusters do not divide", "paired(ones(96))", "LaunchError", "grid.x is 3", "clusters of 2"),
     bad("a size that nobody gives", "fill()", "UnboundDimensionsError", "no size for N"),
-)
+)  # fmt: skip
 
 DECLARATIONS = (
     bad(
@@ -166,7 +183,15 @@ TORCH = Group(
     "assert (scale(X, W) == 6).all()\n",
     (
         *CALLS,
-        *NO_ARRAYS,
+        *(replaced(case, "asarray", "as_tensor") for case in NO_ARRAYS),
+        bad(
+            "an array of NumPy beside a tensor",
+            "scale(X, W.numpy())", "ForeignArrayError", "W is a NumPy array", "with torch tensors", "torch.from_dlpack(W)",
+        ),
+        bad(
+            "an array of NumPy for an output",
+            "scale(X, W, out=X.numpy())", "ForeignArrayError", "out= for Y is a NumPy array", "with torch tensors",
+        ),
         bad("a transposed tensor", "scale(ones(8, 4).T, W)", "LayoutError", "X has strides"),
         bad("an expanded tensor", "scale(X, ones(1).expand(8))", "LayoutError", "W has strides"),
         bad("tensors on two devices", "scale(X, W.to('meta'))", "DeviceError", "X is on cpu", "W on meta"),
@@ -212,14 +237,13 @@ JAX = Group(
     "assert (scale(X, W) == 6).all()\nassert (jax.jit(scale)(X, W) == 6).all()\n",
     (
         *CALLS,
+        *NO_ARRAYS,
         bad("sizes that disagree, under jit", "jax.jit(scale)(X, ones(9))", "ShapeError", "N is 8 in X", "9 in W"),
         bad("out= for arrays that cannot be written to", "scale(X, W, out=X)", "KeywordError", "out"),
         bad(
             "a gradient of a plain kernel",
             "jax.grad(lambda x: scale(x, W).sum())(X)", "NotDifferentiableError", "differentiable_kernel",
         ),
-        bad("a list in place of an array", "scale(X, [1.0] * 8)", "DtypeError", "W is of type list", "jnp.asarray(W)"),
-        bad("a number in place of an array", "scale(X, 1.0)", "DtypeError", "W is of type float", "jnp.asarray(W)"),
     ),
     mark="jax",
 )  # fmt: skip

@@ -1,18 +1,20 @@
 """What a kernel's call in jax asks of the driver: XLA's own runtime and the handler for GPUs, on the null driver.
 
-The handler for GPUs is registered for the CPU, where it gets everything from XLA but a stream, which a wrapper makes up
-(`xla_with_a_stream.c`). So addresses are those of arrays in memory, and the null driver writes them down.
+The handler for GPUs is registered for the CPU (`xla_with_a_stream.py`). So addresses are those of arrays in memory, and
+the null driver writes them down.
 """
 
 from __future__ import annotations
 
-import ctypes
+import gc
 import importlib.util
-import shutil
 import struct
-import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Barrier
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +22,17 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
+from pyptx_ir.plugins.rows import Argument
 from pyptx_launch import xla
 
+from .xla_with_a_stream import NAME, STREAM, register
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import ctypes
+    from collections.abc import Callable, Iterator
 
 pytestmark = [pytest.mark.jax, pytest.mark.ptxas]
 
-NAME = "pyptx_launch_with_a_stream"
-STREAM = 0x5EED
 NULL_DRIVER = Path(__file__).parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 VECTOR = Tile("N", f32)
 
@@ -47,6 +51,18 @@ def accumulate(X, TOTAL, OLD):
     for pointer in ptx.global_ptrs(X, TOTAL, OLD):
         ptx.inst.prefetch.global_.L2(ptx.addr(pointer))
     ptx.ret()
+
+
+def fresh(number: int, arch: str = "sm_80") -> Any:
+    """Return a kernel that no program has called: the code of those that are called stays loaded."""
+
+    @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=1, block=32, arch=arch)
+    def made(X, Y):
+        _, y = ptx.global_ptrs(X, Y)
+        ptx.inst.st.global_.u32(ptx.addr(y), number)
+        ptx.ret()
+
+    return made
 
 
 @kernel(in_specs=(Tile("N", f32),), out_specs=(VECTOR,), grid=(4, 1, 1), cluster=(2, 1, 1), block=64, arch="sm_90")
@@ -82,26 +98,7 @@ def jax() -> Any:
 @pytest.fixture(scope="module")
 def wrapper(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """Build the handler that has a stream, and register it with XLA for the CPU."""
-    import jax
-
-    from pyptx_jax import register
-
-    library = tmp_path_factory.mktemp("xla") / "with_a_stream.so"
-    compiler = shutil.which("cc") or shutil.which("gcc") or "clang"
-    source = Path(__file__).with_name("xla_with_a_stream.c")
-    words = [compiler, "-Wall", "-Wextra", "-shared", "-fPIC", f"-I{jax.ffi.include_dir()}", "-o", library, source]
-    subprocess.run(words, check=True)
-    made = ctypes.CDLL(str(library))
-    (cuda,) = (target for target in xla.targets() if target.platform == "CUDA")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    made.wrap.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    made.wrap(pointer(cuda.stages["execute"], None), STREAM)
-    register()
-    jax.ffi.register_ffi_type("pyptx_launch_state_of_gpus", dict(cuda.type), "cpu")
-    stages = {**cuda.stages, "execute": jax.ffi.pycapsule(made.execute)}
-    jax.ffi.register_ffi_target(NAME, stages, "cpu")
-    return made
+    return register(tmp_path_factory.mktemp("xla"))
 
 
 @pytest.fixture
@@ -144,16 +141,31 @@ def test_scalars_shared_memory_and_new_values(null: Any, jax: Any) -> None:
 
 
 def test_a_program_is_loaded_once_and_launched_each_time(null: Any, jax: Any) -> None:
-    x = jax.numpy.ones(128)
-    function = jax.jit(lambda x: clustered(clustered(x)))
+    x, twice = jax.numpy.ones(128), fresh(1)
+    function = jax.jit(lambda x: twice(twice(x)))
     function(x)
-    calls = null.take()
-    loads = [call for call in calls if call["call"] == "cuLibraryLoadData"]
-    assert len([call for call in calls if call["call"] == "cuLaunchKernelEx"]) == 2
-    assert 1 <= len(loads) <= 2  # one for each place that calls it
+    calls = [call["call"] for call in null.take()]
+    assert (calls.count("cuLaunchKernelEx"), calls.count("cuLibraryLoadData")) == (2, 1)
     for _ in range(5):
         function(x)
     assert {call["call"] for call in null.take()} <= {"cuLaunchKernelEx", "cuCtxGetCurrent", "cuCtxSetCurrent"}
+
+
+def test_later_calls_of_a_program_launch_for_their_own_arrays(null: Any, jax: Any) -> None:
+    function = jax.jit(lambda x, total: accumulate(x, total, factor=1.0, count=1))
+    kept = []  # so that each call has memory of its own
+    for _ in range(4):  # after the first, only addresses are read
+        x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
+        old, new = function(x, total)
+        assert addresses(null.launches()[-1], 3) == [address(x), address(new), address(old)]
+        kept.append((x, total, old, new))
+    assert len({address(array) for row in kept for array in row}) == 16
+    batched = jax.jit(jax.vmap(lambda x: clustered(x)))  # noqa: PLW0108  a plain function
+    for _ in range(3):
+        x = jax.numpy.ones((2, 64))
+        y = batched(x)
+        found = [addresses(launch, 2) for launch in null.launches()]
+        assert found == [[address(x) + 256 * row, address(y) + 256 * row] for row in range(2)]
 
 
 def test_vmap_launches_once_for_each_item_without_copies(null: Any, jax: Any) -> None:
@@ -198,20 +210,110 @@ def test_what_the_driver_refuses_is_told_whole_and_the_next_call_works(null: Any
 
 
 def test_a_program_that_cannot_be_loaded_says_why(null: Any, jax: Any) -> None:
-    x = jax.numpy.ones(96)
+    x, loaded = jax.numpy.ones(96), fresh(2)
     null.fail("cuLibraryLoadData", 209)
     with pytest.raises(RuntimeError, match="CUDA_ERROR_NO_BINARY_FOR_GPU"):
-        clustered(x)
-    clustered(x)
+        loaded(x)
+    loaded(x)
     assert len(null.launches()) == 1
 
 
 def test_code_is_compiled_for_the_device(null: Any, jax: Any) -> None:
-    x, total = jax.numpy.ones(160), jax.numpy.zeros(160)
+    x, compiled = jax.numpy.ones(160), fresh(3)
     null.take()
-    accumulate(x, total, factor=1.0, count=1)
+    compiled(x)
     (load,) = null.take("cuLibraryLoadData")
     assert load
-    text = jax.jit(lambda x, t: accumulate(x, t, factor=1.0, count=1)).lower(x, total).as_text()
+    text = jax.jit(lambda x: compiled(x)).lower(x).as_text()  # noqa: PLW0108  a plain function
     assert ".target sm_80" in text  # what travels is for the oldest that may run it
     np.testing.assert_array_equal(x, np.ones(160))
+
+
+# --- first calls at the same time -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
+    """Let a test decide what happens while a kernel is compiled."""
+    from pyptx_jax import cuda
+
+    found = Compiling(cuda.image_of)
+    monkeypatch.setattr(cuda, "image_of", found)
+    return found
+
+
+class Compiling:
+    """The compiler, with something to do before it starts; counts what it was asked for."""
+
+    def __init__(self, real: Callable[..., bytes]) -> None:
+        self.real = real
+        self.texts: list[str] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def __call__(self, special: Any, device: str | None = None) -> bytes:
+        self.texts.append(special.text)
+        self.meanwhile()
+        return self.real(special, device)
+
+
+def at_once(*calls: Callable[[], object]) -> list[object]:
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result(60) for future in [pool.submit(call) for call in calls]]
+
+
+def test_kernels_compile_at_the_same_time(null: Any, jax: Any, compiling: Compiling) -> None:
+    x, kernels = jax.numpy.ones(64), [fresh(10 + number) for number in range(3)]
+    compiling.meanwhile = Barrier(3, timeout=30).wait  # nobody passes before all are there
+    at_once(*(partial(made, x) for made in kernels))
+    assert len(set(compiling.texts)) == 3
+    assert len(null.launches()) == 3
+
+
+def test_a_kernel_that_several_programs_call_is_compiled_once(null: Any, jax: Any, compiling: Compiling) -> None:
+    x, made, programs = jax.numpy.ones(64), fresh(20), 4
+    compiling.meanwhile = lambda: sleep(0.2)  # long enough for the others to come
+    functions = [jax.jit(lambda x, n=number: made(x + n)) for number in range(programs)]
+    null.take()
+    at_once(*(partial(function, x) for function in functions))
+    calls = [call["call"] for call in null.take()]
+    assert (calls.count("cuLaunchKernelEx"), calls.count("cuLibraryLoadData")) == (programs, 1)
+    assert len(compiling.texts) == 1
+
+
+def test_who_waits_for_a_compiler_that_fails_compiles(null: Any, jax: Any, compiling: Compiling) -> None:
+    def fail_once() -> None:
+        sleep(0.2)
+        if len(compiling.texts) == 1:
+            raise ValueError("no compiler today")
+
+    x, made = jax.numpy.ones(64), fresh(30)
+    compiling.meanwhile = fail_once
+    functions = [jax.jit(lambda x, n=number: made(x + n)) for number in range(2)]
+    outcomes = at_once(*(partial(outcome_of, function, x) for function in functions))
+    assert sorted(map(str, outcomes)) == ["launched", "no compiler today"]
+    assert len(null.launches()) == 1
+
+
+def outcome_of(function: Callable[..., object], x: object) -> str:
+    try:
+        function(x)
+    except RuntimeError as error:
+        return str(error).removeprefix("INTERNAL: ")
+    return "launched"
+
+
+def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> None:
+    from pyptx_jax.cuda import MODULES
+
+    x, made = jax.numpy.ones(64), fresh(40)
+    text = made.specialize([Argument((64,), "f32", (1,))], {}).text
+    function = jax.jit(lambda x: made(x + 1))
+    null.take()
+    for _ in range(2):
+        jax.block_until_ready(function(x))
+        assert [code.text for code in MODULES._known].count(text) == 1
+    del function
+    jax.clear_caches()
+    gc.collect()
+    assert text not in [code.text for code in MODULES._known]
+    assert null.take("cuLibraryUnload")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import struct
 import threading
 import time
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -291,3 +293,55 @@ def test_warm_calls_leave_nothing_behind(null):
         both.warm(x, out=y)
     assert allocated() - before < 100
     assert not both.long
+
+
+def test_threads_launch_while_plans_come_and_go(null):
+    kernel = kernels.build_double()
+    operator, wrong = operators.operator_of(kernel), []
+    kept = plans.Plans(operator, HOST, limit=8)
+
+    def miss(x: torch.Tensor, out: Any = None) -> Any:
+        ready = kept.find((x,), {}, torch.device("cpu"))
+        made = torch.empty_like(x) if out is None else out
+        ready.plan.launch([x.data_ptr(), made.data_ptr()], 0, 0)
+        return made
+
+    launcher = kept.attach(miss)
+    null.record(on=False)
+    before, calls = null.count(), 10_000
+    hot = [torch.ones(32 * blocks) for blocks in (1, 2, 3, 4)]
+    cold = [torch.ones(32 * blocks) for blocks in range(5, 45)]
+
+    def work(thread: int) -> None:
+        out = [torch.empty_like(x) for x in hot]
+        for step in range(calls):
+            which = (thread + step) % 4
+            x = cold[(thread * 7 + step // 500) % 40] if step % 500 == 0 else hot[which]
+            y = launcher(x, out=out[which]) if step % 2 and x is hot[which] else launcher(x)
+            if y.shape != x.shape:
+                wrong.append((x.shape, y.shape))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert null.count() - before == 8 * calls
+    assert len(kept) <= 8
+
+
+def test_twenty_thousand_calls_do_not_grow_the_process(null):
+    x = torch.ones(1024)
+    both = Both(kernels.build_double, x)
+    null.record(on=False)
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    for _ in range(2_000):
+        both.warm(x)
+    before = resident()
+    for _ in range(20_000):
+        both.warm(x)
+    assert resident() - before < 1 << 20, "80 MB of outputs were allocated, and all given back"

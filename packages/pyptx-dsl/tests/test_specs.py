@@ -85,6 +85,9 @@ def test_shapes_resolve_and_extract() -> None:
     assert not tile.matches((2, 3, 8), "float64")
     assert not tile.matches((2, 3, 9), "f32")
     assert not tile.matches((2, 3), "f32")
+    bits = Tile("M", b16)
+    assert all(bits.matches((4,), name) for name in ("b16", "uint16", "int16", "float16", "bfloat16", "f16"))
+    assert not bits.matches((4,), "float32")
 
 
 def test_environments_unify_or_conflict() -> None:

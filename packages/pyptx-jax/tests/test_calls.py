@@ -17,6 +17,7 @@ import pytest
 
 from pyptx_dsl import types
 from pyptx_dsl.specs import Layout
+from pyptx_jax import cpu
 from pyptx_jax.runtime import launcher
 
 from .kernels import accumulate, add_row, copy_of, double, fill, product, product_gradients, writes_to_its_input
@@ -105,6 +106,20 @@ def test_an_input_that_is_written_to_against_the_declaration_stays_as_it_is(x: j
     with pytest.raises(Exception, match="written to argument X, which is a read-only array"):
         writes_to_its_input(x)
     np.testing.assert_array_equal(x, X)
+
+
+def test_only_the_memory_of_outputs_and_of_mutated_inputs_can_be_written(
+    x: jax.Array, w: jax.Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_of(*_: object) -> Callable[[list[memoryview]], None]:
+        return lambda memory: given.append([view.readonly for view in memory])
+
+    given = list[list[bool]]()
+    monkeypatch.setattr(cpu, "run_of", run_of)
+    for arrays in ((x[:32], w[:32]), (jnp.stack([x] * 3), w)):
+        function = accumulate if arrays[0].ndim == 1 else jax.vmap(accumulate, (0, None))
+        jax.block_until_ready(jax.jit(function)(*arrays))
+    assert given == [[True, False, False]] * 4  # X, TOTAL, OLD: once, and for a batch of three
 
 
 def test_a_kernel_without_inputs_runs_where_it_is_told() -> None:
@@ -222,7 +237,18 @@ def test_the_short_way_is_short_whoever_was_first(x: jax.Array, w: jax.Array) ->
     for launch in (*launchers, made()):
         np.testing.assert_array_equal(launch(x, w), X * W)
         assert not missed
-        for arrays, keywords in (((x, W), {}), ((), {}), ((x, w), {"factor": 2.0}), ((x, w), {"scale": jnp.ones(())})):
+        np.testing.assert_array_equal(launch(x, W), X * W)  # NumPy's may stand beside jax's
+        assert not missed
+        wide, swapped = W.astype(np.float64), W.astype(">f4")
+        for arrays, keywords in (
+            ((X, W), {}),
+            ((x, wide), {}),
+            ((x, swapped), {}),
+            ((x, [1.0]), {}),
+            ((), {}),
+            ((x, w), {"factor": 2.0}),
+            ((x, w), {"scale": jnp.ones(())}),
+        ):
             launch(*arrays, **keywords)
             assert missed.pop() == (arrays, keywords)
 

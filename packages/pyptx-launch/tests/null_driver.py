@@ -51,12 +51,13 @@ def build() -> Path:
     """Compile the null driver, once for its text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    text = b"".join(source.read_bytes() for source in SOURCES)
+    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # `nox -s sanitize` has some
+    text = b"".join(source.read_bytes() for source in SOURCES) + " ".join(options).encode()
     library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
         # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
-        compile_to(fresh, "-Wl,-soname,libcuda.so.1")
+        compile_to(fresh, "-Wl,-soname,libcuda.so.1", *options)
         fresh.replace(library)
     return library
 
@@ -113,6 +114,11 @@ class NullDriver:
         """Write calls down, or do not: for measuring."""
         self._library.null_driver_record(int(on))
 
+    def answer_nothing(self) -> None:
+        """Launch nothing, check no code, encode no map: whoever answered in this process does so no more."""
+        for question in ("launch", "load", "map"):
+            getattr(self._library, f"null_driver_on_{question}")(None)
+
     def count(self) -> int:
         """Return how many launches there ever were, written down or not."""
         return int(self._library.null_driver_launches())
@@ -160,4 +166,6 @@ def install() -> NullDriver:
         else:
             os.environ["PYPTX_LIBCUDA"] = before
     assert ctypes.CDLL("libcuda.so.1")._handle == ctypes.CDLL(str(path))._handle, "this process has another driver"
-    return NullDriver(path)
+    driver = NullDriver(path)
+    driver.answer_nothing()
+    return driver

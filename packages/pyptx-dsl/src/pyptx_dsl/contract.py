@@ -15,7 +15,7 @@ from pyptx_dsl.errors import (
     ShapeError,
 )
 from pyptx_dsl.specs import Layout, Tile
-from pyptx_ir.isa.scalar_types import WIDTHS
+from pyptx_ir.element_types import takes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 # cuTensorMapEncodeTiled wants a global address aligned to 16 bytes.
 _TMA_ALIGNMENT = 16
-# Untyped bits accept arrays of any type of their width.
-_UNTYPED = frozenset({"b8", "b16", "b32", "b64"})
 
 
 def check_arguments(
@@ -51,9 +49,7 @@ def check_arguments(
 
 
 def _check_dtype(kernel: str, name: str, tile: Tile, argument: Argument) -> None:
-    if argument.dtype == tile.dtype.name or (tile.dtype.name == "tf32" and argument.dtype == "f32"):
-        return
-    if tile.dtype.name in _UNTYPED and WIDTHS.get(argument.dtype) == tile.dtype.bits:
+    if takes(tile.dtype.name, argument.dtype):
         return
     raise DtypeError(
         f"{kernel}: {name} holds {argument.dtype}, and {tile!r} wants {tile.dtype}",

@@ -67,7 +67,9 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
             self._ready_to_compile()
             return self._compiled(*arrays, **keywords)
         try:
-            return self._function(runtimes.differentiable_runtime(repr(self), arrays))(*arrays, **keywords)
+            return self._function(runtimes.differentiable_runtime(repr(self), self.forward_kernel, arrays))(
+                *arrays, **keywords
+            )
         except PyptxError as error:
             point_at_call(error)
             raise

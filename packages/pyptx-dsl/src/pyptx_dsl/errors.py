@@ -26,6 +26,7 @@
         │   └── RuntimeMissingError nothing installed runs these arguments
         ├── ContractError           arrays that break a Tile's promise; the message names the argument
         │   ├── ArgumentCountError  (also TypeError)
+        │   ├── ForeignArrayError   no array, or of another framework than the others (also TypeError)
         │   ├── RankError, ShapeError (also ValueError)
         │   ├── DtypeError          (also TypeError)
         │   ├── LayoutError         strides other than the layout says (also ValueError)
@@ -184,6 +185,10 @@ class ContractError(DslError):
 
 class ArgumentCountError(ContractError, TypeError):
     """Too few or too many arrays."""
+
+
+class ForeignArrayError(ContractError, TypeError):
+    """An argument that is no array, or one of another framework than the others."""
 
 
 class RankError(ContractError, ValueError):

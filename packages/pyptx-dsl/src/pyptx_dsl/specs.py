@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
 from pyptx_dsl.operands import as_count
 from pyptx_dsl.types import PtxType
+from pyptx_ir.element_types import BY_ARRAY, takes
 from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ class Tile:
 
     def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
         """Tell whether rank, fixed sizes and element type fit; `dtype_name` is PTX's or NumPy's."""
-        if len(array_shape) != self.rank or dtype_name not in {self.dtype.name, NUMPY_NAMES.get(self.dtype.name)}:
+        held = BY_ARRAY[dtype_name].name if dtype_name in BY_ARRAY else dtype_name
+        if len(array_shape) != self.rank or not takes(self.dtype.name, held):
             return False
         try:
             self.extract_env(array_shape)
@@ -269,22 +271,6 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
     raise SpecError(
         f"a wgmma operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes"
     )
-
-
-NUMPY_NAMES = {
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-    "tf32": "float32",
-    "pred": "bool",
-    **{f"s{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
-    **{f"{kind}{bits}": f"uint{bits}" for bits in (8, 16, 32, 64) for kind in "ub"},
-    "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-    "ue8m0": "float8_e8m0fnu",
-}
-"""The names that NumPy, torch and jax give the types."""
 
 
 def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:

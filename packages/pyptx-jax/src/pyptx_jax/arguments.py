@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from pyptx_dsl.arrays import JAX, foreign, unknown_elements
 from pyptx_dsl.contract import dense_strides
 from pyptx_dsl.errors import DtypeError, ShapeError
 from pyptx_dsl.specs import Layout
+from pyptx_ir.element_types import BY_ARRAY, BY_NAME
 from pyptx_ir.plugins.rows import Argument
-from pyptx_jax.framework import dtype, is_array, is_traced, shape_and_dtype, struct, wide_types
+from pyptx_jax.framework import dtype, has_dtype, is_array, is_traced, shape_and_dtype, struct, wide_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,35 +21,10 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernel import Kernel
     from pyptx_ir.plugins.rows import Input, Output
 
-NAMES: Final = {
-    "bool": "u8",
-    "uint8": "u8",
-    "int8": "s8",
-    "uint16": "u16",
-    "int16": "s16",
-    "uint32": "u32",
-    "int32": "s32",
-    "uint64": "u64",
-    "int64": "s64",
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "e4m3",
-    "float8_e5m2": "e5m2",
-    "float8_e8m0fnu": "ue8m0",
-}
+NAMES: Final = {name: row.name for name, row in BY_ARRAY.items() if has_dtype(name)}
 """The PTX names of jax's element types; those that are missing have none."""
 
-DTYPES: Final = {
-    **{ptx: name for name, ptx in NAMES.items() if name != "bool"},
-    # tf32 lies in memory as f32; bits have no type, and jax's integers are as good as any.
-    "tf32": "float32",
-    "b8": "uint8",
-    "b16": "uint16",
-    "b32": "uint32",
-    "b64": "uint64",
-}
+DTYPES: Final = {name: row.array for name, row in BY_NAME.items() if has_dtype(row.array)}
 """The element types of outputs by their PTX names."""
 
 
@@ -73,15 +50,10 @@ def _described(kernel: str, name: str, array: object) -> tuple[tuple[int, ...], 
     """Return the shape and the PTX name of the element type."""
     shape, held = shape_and_dtype(array)
     if held is None:
-        raise DtypeError(
-            f"{kernel}: {name} is of type {type(array).__name__}, in a call with jax arrays",
-            hint=f"convert it: jnp.asarray({name})",
-        )
+        raise foreign(kernel, name, array, JAX)
     element = NAMES.get(held.name)
     if element is None:
-        raise DtypeError(
-            f"{kernel}: {name} holds {held.name}, which no kernel reads", hint=f"convert {name} to a PTX type"
-        )
+        raise unknown_elements(kernel, name, array)
     if held.itemsize == 8 and not wide_types():
         raise DtypeError(f"{kernel}: {name} holds {held.name}", hint=_WIDE)
     return tuple(_size(kernel, name, size) for size in shape), element

@@ -11,7 +11,7 @@ from pyptx_ir.errors import PyptxError
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import bind, specialized
 from pyptx_jax.failures import answer, failure_of
-from pyptx_jax.framework import compiled, concrete_type, is_device, is_traced, on_device
+from pyptx_jax.framework import compiled, concrete_type, is_device, is_plain, is_traced, on_device
 from pyptx_jax.keywords import constants, known_to
 from pyptx_jax.wrappers import Wrappers
 
@@ -37,22 +37,31 @@ def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str
 
 
 def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
-    """Return what answers calls with concrete jax arrays at once; everything else goes to `miss`.
+    """Return what answers calls with concrete jax arrays, or with none, at once; everything else goes to `miss`."""
+    kernel = cast("Kernel", launchable)
+    wrappers = _wrappers(kernel)
+    alone = _without_arrays(kernel, wrappers, miss)
+    return straight_to(wrappers, lambda *arrays, **keywords: miss(*arrays, **keywords) if arrays else alone(keywords))
+
+
+def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[..., object]:
+    """Return what calls compiled functions with concrete jax arrays, and NumPy's beside them; the rest is for `miss`.
 
     jax's compiled functions check shapes, dtypes and devices; what does not fit is worded the long way.
     """
-    kernel = cast("Kernel", launchable)
     concrete = concrete_type()
-    wrappers = _wrappers(kernel)
     plain = wrappers.get({})
 
     def launch(*arrays: object, **keywords: object) -> object:
         function = wrappers.known(keywords) if keywords else plain
-        if function is None or not arrays:
-            return miss(*arrays, **keywords)
+        ours = False
         for array in arrays:
-            if type(array) is not concrete:
+            if type(array) is concrete:
+                ours = True
+            elif not is_plain(array):
                 return miss(*arrays, **keywords)
+        if function is None or not ours:
+            return miss(*arrays, **keywords)
         try:
             return function(*arrays)
         except (PyptxError, ValueError, RuntimeError) as error:
@@ -60,6 +69,24 @@ def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..
         if failure is not None:
             raise failure
         return miss(*arrays, **keywords)
+
+    return launch
+
+
+def _without_arrays(
+    kernel: Kernel, wrappers: Wrappers, miss: Callable[..., object]
+) -> Callable[[Mapping[str, object]], object]:
+    """Return what answers calls without arrays, by their keywords, `device=` among them."""
+    told = "device" not in known_to(kernel)
+
+    def launch(keywords: Mapping[str, object]) -> object:
+        own = dict(keywords)
+        device = own.pop("device", None) if told else None
+        function = wrappers.known(own)
+        if function is None or not is_device(device):
+            return miss(**keywords)
+        with on_device(device):
+            return answer(function, ())
 
     return launch
 

@@ -10,6 +10,8 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import backend, source_info_util
 
+from pyptx_ir.element_types import ELEMENT_TYPES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
@@ -40,12 +42,26 @@ def dtype(name: str) -> np.dtype[Any]:
     return cast("np.dtype[Any]", _JAX.numpy.dtype(name))
 
 
+def has_dtype(name: str) -> bool:
+    """Tell whether jax has an element type of this name; NumPy's for truth values is `bool`, jax's `bool_`."""
+    return name == "bool" or hasattr(_JAX.numpy, name)
+
+
 def shape_and_dtype(value: object) -> tuple[tuple[object, ...], np.dtype[Any] | None]:
     """Return them of an array of jax or NumPy, which jax takes alike; no dtype for anything else."""
     if not isinstance(value, jax.Array | np.ndarray):
         return (), None
     array = cast("Any", value)
     return tuple(array.shape), array.dtype
+
+
+def is_plain(value: object) -> bool:
+    """Tell whether a value is an array of NumPy, and no subclass, that jax takes without changing its element type."""
+    return type(value) is np.ndarray and value.dtype in _PLAIN
+
+
+# Without jax_enable_x64 jax takes elements of 64 bits for narrower ones, which is for the long way to refuse.
+_PLAIN: Final = frozenset(dtype(row.array) for row in ELEMENT_TYPES if has_dtype(row.array) and row.bits < 64)
 
 
 def as_array(array: object) -> jax.Array:

@@ -46,7 +46,8 @@ void make_plan(Plan* plan, std::uintptr_t kernel, std::uintptr_t log, std::strin
     put(slots.back().type, value, slots.back().value);
   }
   std::vector<cu::LaunchAttribute> copied(attributes.size() / sizeof(cu::LaunchAttribute));
-  std::memcpy(static_cast<void*>(copied.data()), attributes.c_str(), copied.size() * sizeof(cu::LaunchAttribute));
+  for (std::size_t i = 0; i < copied.size(); ++i)
+    std::memcpy(static_cast<void*>(&copied[i]), attributes.c_str() + i * sizeof copied[i], sizeof copied[i]);
   new (plan) Plan(reinterpret_cast<cu::Kernel>(kernel), reinterpret_cast<const char*>(log), std::move(entry), shape,
                   std::move(slots), std::move(copied), std::move(pools));
 }
@@ -92,8 +93,8 @@ NB_MODULE(_shim, shim) {
            nb::sig("def __init__(self, kernel: int, log: int, entry: str, shape: collections.abc.Sequence[int], slots: "
                    "collections.abc.Sequence[tuple[int, int, int, int, float | None, bytes]], attributes: bytes, pools: MapPools) -> None"))
       .def("launch_in_order", &launch, "pointers"_a, "stream"_a, "device"_a, "scalars"_a,
-           nb::sig("def launch_in_order(self, pointers: collections.abc.Sequence[int], stream: int, device: int, "
-                   "scalars: tuple[float | None, ...]) -> None"));
+           nb::sig("def launch_in_order(self, pointers: collections.abc.Sequence[object], stream: int, device: int, "
+                   "scalars: tuple[float | None, ...]) -> None"));  // TypeError where a pointer is no number
   bind_launcher(shim);
 #ifdef PYPTX_XLA
   bind_xla(shim);

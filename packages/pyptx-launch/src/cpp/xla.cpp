@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 #include <xla/ffi/api/ffi.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -38,7 +39,9 @@ struct XlaLaunch {
   nb::object run;
   std::vector<Item> items;  // inputs, then outputs
   std::size_t inputs;
-  std::vector<std::size_t> mutated;
+  std::vector<std::size_t> sources;  // of each item, its buffer: operands count first, then results
+
+  bool writes_to(std::size_t item) const { return sources[item] >= inputs; }
 };
 
 // A stay in Python, on whichever thread XLA has called us. Python may end while XLA still computes, and then kills each
@@ -111,51 +114,69 @@ ffi::Error reported(Body body) {
   throw Failure("LaunchError", "this program was not made by pyptx, or it is damaged: " + why);
 }
 
-// The tensors of a call, inputs then outputs, and the batch dimensions that all of them have in front of their own.
+// The buffers of a call, by item; that of an input in `mutated` is the result that has its memory.
+class Buffers {
+ public:
+  Buffers(const XlaLaunch& launch, const ffi::RemainingArgs& operands, const ffi::RemainingRets& results)
+      : launch(launch), operands_(operands), results_(results) {}
+
+  void check_count() const {
+    std::size_t mutated = 0, outputs = launch.items.size() - launch.inputs;
+    for (std::size_t i = 0; i < launch.inputs; ++i) mutated += launch.writes_to(i);
+    if (operands_.size() != launch.inputs || results_.size() != outputs + mutated)
+      refuse("a call has other operands and results than its record");
+  }
+
+  ffi::AnyBuffer operator[](std::size_t item) const {
+    std::size_t source = launch.sources[item];
+    if (source < launch.inputs) return *operands_.get<ffi::AnyBuffer>(source);
+    return **results_.get<ffi::AnyBuffer>(source - launch.inputs);
+  }
+
+  cu::Address address(std::size_t item) const { return reinterpret_cast<cu::Address>((*this)[item].untyped_data()); }
+
+  const XlaLaunch& launch;
+
+ private:
+  const ffi::RemainingArgs& operands_;
+  const ffi::RemainingRets& results_;
+};
+
+// The buffers of a call held against its record, and the batch dimensions that all of them have in front of their own.
 class Batch {
  public:
-  Batch(const XlaLaunch& launch, const ffi::RemainingArgs& operands, const ffi::RemainingRets& results)
-      : launch_(launch) {
-    std::size_t outputs = launch.items.size() - launch.inputs;
-    if (operands.size() != launch.inputs || results.size() != outputs + launch.mutated.size())
-      refuse("a call has other operands and results than its record");
-    for (std::size_t i = 0; i < launch.inputs; ++i) add(*operands.get<ffi::AnyBuffer>(i), launch.items[i]);
-    for (std::size_t i = 0; i < outputs; ++i)
-      add(**results.get<ffi::AnyBuffer>(i), launch.items[launch.inputs + i]);
-    for (std::size_t i = 0; i < launch.mutated.size(); ++i) {
-      ffi::AnyBuffer written = **results.get<ffi::AnyBuffer>(outputs + i), &read = buffers_[launch.mutated[i]];
-      if (written.size_bytes() != read.size_bytes()) refuse("an array that is written to changes its size");
-      read = written;
-    }
+  explicit Batch(const Buffers& buffers) : buffers_(buffers) {
+    buffers.check_count();
+    for (std::size_t i = 0; i < buffers.launch.items.size(); ++i) add(i, buffers[i], buffers.launch.items[i]);
     for (std::int64_t extent : extents_) count *= static_cast<std::size_t>(extent);
   }
 
-  // Return the addresses of the item at `number`, counted with the last dimension fastest. A buffer that has 1 where
+  bool single() const { return extents_.empty(); }
+
+  // Write the addresses of the launch at `number`, counted with the last dimension fastest. A buffer that has 1 where
   // others are batched is shared.
-  const std::vector<cu::Address>& item(std::size_t number) {
-    addresses_.resize(buffers_.size());
-    for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      std::size_t rest = number, stride = launch_.items[i].second;
-      addresses_[i] = reinterpret_cast<cu::Address>(buffers_[i].untyped_data());
+  void locate(std::size_t number, cu::Address* addresses) const {
+    for (std::size_t i = 0; i < buffers_.launch.items.size(); ++i) {
+      std::size_t rest = number, stride = buffers_.launch.items[i].second;
+      ffi::AnyBuffer::Dimensions dimensions = buffers_[i].dimensions();
+      addresses[i] = buffers_.address(i);
       for (std::size_t axis = extents_.size(); axis-- > 0;) {
-        auto own = static_cast<std::size_t>(buffers_[i].dimensions()[axis]);
-        auto extent = static_cast<std::size_t>(extents_[axis]);
-        if (own != 1) addresses_[i] += rest % extent * stride;
+        auto own = static_cast<std::size_t>(dimensions[axis]), extent = static_cast<std::size_t>(extents_[axis]);
+        if (own != 1) addresses[i] += rest % extent * stride;
         rest /= extent;
         stride *= own;
       }
     }
-    return addresses_;
   }
 
   std::size_t count = 1;  // of launches
 
  private:
-  void add(const ffi::AnyBuffer& buffer, const Item& item) {
+  void add(std::size_t index, const ffi::AnyBuffer& buffer, const Item& item) {
     auto [rank, bytes] = item;
     ffi::AnyBuffer::Dimensions dimensions = buffer.dimensions();
     if (dimensions.size() < rank) refuse("an array has fewer dimensions than in the record");
-    if (buffers_.empty()) extents_.assign(dimensions.size() - rank, 1);
+    if (index == 0) extents_.assign(dimensions.size() - rank, 1);
     if (dimensions.size() - rank != extents_.size()) refuse("arrays are batched differently");
     for (std::size_t axis = 0; axis < extents_.size(); ++axis) {
       if (extents_[axis] == 1) extents_[axis] = dimensions[axis];
@@ -163,14 +184,29 @@ class Batch {
       bytes *= static_cast<std::size_t>(dimensions[axis]);
     }
     if (buffer.size_bytes() != bytes) refuse("an array has another size than in the record");
-    buffers_.push_back(buffer);
   }
 
-  const XlaLaunch& launch_;
-  std::vector<ffi::AnyBuffer> buffers_;
+  const Buffers& buffers_;
   std::vector<std::int64_t> extents_;
-  std::vector<cu::Address> addresses_;
 };
+
+// Call `body` with the addresses of each launch of a call. The shapes of a call in a compiled program never change: once
+// they were found to be those of a single launch, `single` says so, and only addresses are read.
+template <typename Body>
+void for_each(const Buffers& buffers, std::atomic<bool>& single, Body body) {
+  std::size_t items = buffers.launch.items.size();
+  auto addresses = static_cast<cu::Address*>(__builtin_alloca((items + 1) * sizeof(cu::Address)));
+  if (single.load(std::memory_order_relaxed)) {
+    for (std::size_t i = 0; i < items; ++i) addresses[i] = buffers.address(i);
+    return body(addresses);
+  }
+  Batch batch(buffers);
+  for (std::size_t number = 0; number < batch.count; ++number) {
+    batch.locate(number, addresses);
+    body(addresses);
+  }
+  single.store(batch.single(), std::memory_order_relaxed);
+}
 
 // resolver(platform, record) returns an XlaLaunch. XLA finds handlers by name, so what they need cannot be handed in.
 PyObject* resolver = nullptr;
@@ -198,6 +234,7 @@ struct State {
 
   nb::object owner;
   const XlaLaunch* launch;
+  std::atomic<bool> single = false;
 };
 
 template <Platform platform>
@@ -216,32 +253,32 @@ ffi::ErrorOr<std::unique_ptr<State<platform>>> instantiate(std::string_view reco
 
 ffi::Error execute_on_cuda(State<kCuda>* state, cu::Stream stream, std::int32_t device, ffi::RemainingArgs operands,
                            ffi::RemainingRets results) {
+  const XlaLaunch& launch = *state->launch;
   return reported([&] {
-    Batch batch(*state->launch, operands, results);
-    for (std::size_t number = 0; number < batch.count; ++number) {
-      const std::vector<cu::Address>& addresses = batch.item(number);
-      state->launch->plan->launch(addresses.data(), addresses.size(), stream, device);
-    }
+    for_each(Buffers(launch, operands, results), state->single, [&](const cu::Address* addresses) {
+      launch.plan->launch(addresses, launch.items.size(), stream, device);
+    });
   });
 }
 
 ffi::Error execute_on_cpu(State<kCpu>* state, ffi::RemainingArgs operands, ffi::RemainingRets results) {
   Visit visit;
+  const XlaLaunch& launch = *state->launch;
   return reported([&] {
-    Batch batch(*state->launch, operands, results);
     visit.require();
     nb::gil_scoped_acquire locked;
-    for (std::size_t number = 0; number < batch.count; ++number) {
+    for_each(Buffers(launch, operands, results), state->single, [&](const cu::Address* addresses) {
       nb::list views;
-      auto item = state->launch->items.begin();
-      for (cu::Address data : batch.item(number)) {
-        auto bytes = static_cast<Py_ssize_t>((item++)->second);
-        nb::object view = nb::steal(PyMemoryView_FromMemory(reinterpret_cast<char*>(data), bytes, PyBUF_WRITE));
+      for (std::size_t i = 0; i < launch.items.size(); ++i) {
+        auto bytes = static_cast<Py_ssize_t>(launch.items[i].second);
+        auto memory = reinterpret_cast<char*>(addresses[i]);
+        int flags = launch.writes_to(i) ? PyBUF_WRITE : PyBUF_READ;
+        nb::object view = nb::steal(PyMemoryView_FromMemory(memory, bytes, flags));
         if (!view.is_valid()) throw nb::python_error();
         views.append(view);
       }
-      state->launch->run(views);
-    }
+      launch.run(views);
+    });
   });
 }
 
@@ -273,9 +310,12 @@ nb::tuple target(XLA_FFI_Handler* instantiate, XLA_FFI_Handler* execute) {
 void make_launch(XlaLaunch* launch, std::shared_ptr<Plan> plan, nb::object run, std::vector<Item> items,
                  std::size_t inputs, std::vector<std::size_t> mutated) {
   bool fits = inputs <= items.size() && (plan == nullptr || plan->pointers() <= items.size());
-  for (std::size_t index : mutated) fits = fits && index < inputs;
+  std::vector<std::size_t> sources(items.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) sources[i] = i;
+  for (std::size_t i = 0; i < mutated.size(); ++i)
+    if ((fits = fits && mutated[i] < inputs && sources[mutated[i]] < inputs)) sources[mutated[i]] = items.size() + i;
   if (!fits || (plan == nullptr) == run.is_none()) throw nb::value_error("a plan or a function, for these items");
-  new (launch) XlaLaunch{std::move(plan), std::move(run), std::move(items), inputs, std::move(mutated)};
+  new (launch) XlaLaunch{std::move(plan), std::move(run), std::move(items), inputs, std::move(sources)};
 }
 
 }  // namespace

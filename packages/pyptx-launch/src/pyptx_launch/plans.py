@@ -163,8 +163,7 @@ class Plan(_shim.Plan):
         handle = stream if isinstance(stream, int) else handle_of(stream)
         ordered = self._in_order(scalars) if scalars else ()
         try:
-            numbers: Sequence[int] = pointers  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]  most often
-            self.launch_in_order(numbers, handle, device, ordered)
+            self.launch_in_order(pointers, handle, device, ordered)
         except TypeError:
             addresses = addresses_of(self.entry, pointers)
             if all(map(operator.is_, addresses, pointers)):

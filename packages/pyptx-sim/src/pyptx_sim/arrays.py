@@ -8,48 +8,20 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from pyptx_ir.element_types import BY_ARRAY, BY_NAME, UNTYPED, takes
 from pyptx_ir.plugins.rows import Argument
 from pyptx_sim.errors import LaunchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_ir.element_types import ElementType
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.operation import Array
-
-# PTX names of element types by their name in NumPy (with ml_dtypes) and torch.
-_NAMES: Final = {
-    "bool": "u8",
-    "uint8": "u8",
-    "int8": "s8",
-    "uint16": "u16",
-    "int16": "s16",
-    "uint32": "u32",
-    "int32": "s32",
-    "uint64": "u64",
-    "int64": "s64",
-    "float16": "f16",
-    "float32": "f32",
-    "float64": "f64",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "e4m3",
-    "float8_e5m2": "e5m2",
-    "float8_e8m0fnu": "ue8m0",
-}
-_FRAMEWORK_NAMES: Final = {
-    **{ptx: name for name, ptx in _NAMES.items() if name != "bool"},
-    # tf32 lies in memory as f32; bits have no type, and integers are as good as any.
-    "tf32": "float32",
-    "b8": "uint8",
-    "b16": "int16",
-    "b32": "int32",
-    "b64": "int64",
-}
-_BITS: Final = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}  # bytes of types that hold any other of their width
 
 
 class Tensor(Protocol):
@@ -98,9 +70,8 @@ def is_cpu_array(value: object) -> bool:
 
 def dtype_name(value: object) -> str:
     """Return the PTX name of an array's element type; LaunchError for one that PTX lacks."""
-    array = _as_array(value)
-    name = array.dtype.name if array is not None else str(cast("Tensor", value).dtype).rpartition(".")[2]
-    known = _NAMES.get(name)
+    array, name = _as_array(value), type_of(value)
+    known = BY_ARRAY.get(name)
     if known is None:
         raise LaunchError(f"arrays of {name} cannot be passed to a kernel", hint="convert the array to a PTX type")
     if array is not None and not array.dtype.isnative:
@@ -108,7 +79,13 @@ def dtype_name(value: object) -> str:
             f"an array of foreign byte order ({array.dtype.str}) cannot be passed to a kernel",
             hint='convert it: array.astype(array.dtype.newbyteorder("="))',
         )
-    return known
+    return known.name
+
+
+def type_of(value: object) -> str:
+    """Return the name of an array's element type, as NumPy and torch have it."""
+    array = _as_array(value)
+    return array.dtype.name if array is not None else str(cast("Tensor", value).dtype).rpartition(".")[2]
 
 
 def _as_array(value: object) -> Array | None:
@@ -168,8 +145,8 @@ def _tensor_as_array(value: object) -> Array:
     """View a tensor's elements as integers of their size: NumPy has neither bf16 nor fp8."""
     torch = sys.modules["torch"]
     tensor = cast("Any", value).detach()
-    bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
-    return cast("Array", tensor.view(bits).numpy())
+    bits = BY_NAME[f"b{8 * tensor.element_size()}"]
+    return cast("Array", tensor.view(getattr(torch, bits.array)).numpy())
 
 
 def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
@@ -177,7 +154,7 @@ def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
     size = math.prod(output.shape)
     if any(is_tensor(value) for value in callers):
         torch = sys.modules["torch"]
-        flat = torch.zeros(size, dtype=getattr(torch, _framework_name(output)))
+        flat = torch.zeros(size, dtype=getattr(torch, _element(output).array))
         return flat.as_strided(output.shape, output.strides)
     for value in callers:
         array = _as_array(value)
@@ -192,29 +169,26 @@ def _laid_out(flat: Array, output: Output) -> Array:
     return np.ndarray(output.shape, flat.dtype, flat.view(np.uint8), strides=strides)
 
 
-def _framework_name(output: Output) -> str:
-    name = _FRAMEWORK_NAMES.get(output.dtype)
-    if name is None:
+def _element(output: Output) -> ElementType:
+    """Return how elements of an output are allocated; LaunchError where no framework has them."""
+    row = BY_NAME.get(output.dtype)
+    if row is None:
         raise LaunchError(f"output {output.name} is .{output.dtype}, of which no framework has arrays")
-    return name
+    return row
 
 
 def _numpy_dtype(output: Output) -> np.dtype[Any]:
     """Return NumPy's dtype for an output; ml_dtypes' where it is loaded, else the raw bits."""
-    name = _framework_name(output)
-    if hasattr(np, name):
-        return np.dtype(name)
-    extended = getattr(sys.modules.get("ml_dtypes"), name, None)
-    return np.dtype(extended if extended is not None else f"u{2 if output.dtype == 'bf16' else 1}")
+    row = _element(output)
+    if hasattr(np, row.array):
+        return np.dtype(row.array)
+    extended = getattr(sys.modules.get("ml_dtypes"), row.array, None)
+    return np.dtype(extended if extended is not None else f"u{row.bytes}")
 
 
-def _holds(array: object, dtype: str, wanted: str) -> bool:
-    """Tell whether the elements of an array can be those of an output: of its type, or of the width of its bits."""
-    if dtype == wanted or (wanted == "tf32" and dtype == "f32"):
-        return True
-    given = _as_array(array)
-    size = given.itemsize if given is not None else cast("Any", array).element_size()
-    return _BITS.get(wanted) == size
+def _holds(array: object, argument: Argument, wanted: str) -> bool:
+    """Tell whether the elements of an array can be those of an output: truth values only where bits are written."""
+    return takes(wanted, argument.dtype) and (wanted in UNTYPED or type_of(array) != "bool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +203,7 @@ class Given:
         if not is_cpu_array(array):
             raise LaunchError(f"out= for {output.name} is {type(array).__name__}, not an array on the CPU")
         argument = argument_of(array)
-        if argument.shape != tuple(output.shape) or not _holds(array, argument.dtype, output.dtype):
+        if argument.shape != tuple(output.shape) or not _holds(array, argument, output.dtype):
             raise LaunchError(
                 f"out= for {output.name} has shape {argument.shape} and dtype {argument.dtype}; "
                 f"the kernel writes {tuple(output.shape)} of {output.dtype}"

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.scalar_types import HELD_BY, WIDTHS
+
 DType: TypeAlias = np.dtype[Any]
 
 B128: DType = np.dtype([("lo", "<u8"), ("hi", "<u8")])
@@ -21,42 +23,13 @@ SIXTEEN: DType = np.dtype(np.complex128)
 _EXACT: dict[str, str] = {"pred": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "tf32": "<u4"}
 _INTEGER_KINDS = {"u": "u", "b": "u", "s": "i"}
 
-# Formats of PTX that a register holds as raw bits. Manual: "Alternate Floating-Point Data Formats", "Packed Data
-# Types".
+# Formats of PTX that a register holds as raw bits: those that fill it, smaller ones alone in a byte, elements of
+# matrices by the word, and handles. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
 _RAW_BITS: dict[str, int] = {
-    "bf16": 16,
-    "f16x2": 32,
-    "bf16x2": 32,
-    "f32x2": 64,
-    "u16x2": 32,
-    "s16x2": 32,
-    "u8x4": 32,
-    "s8x4": 32,
-    "e4m3": 8,
-    "e5m2": 8,
-    "ue8m0": 8,
-    "ue4m3": 8,
-    "e2m3": 8,
-    "e3m2": 8,
-    "e2m1": 8,
-    "e4m3x2": 16,
-    "e5m2x2": 16,
-    "ue8m0x2": 16,
-    "e2m3x2": 16,
-    "e3m2x2": 16,
-    "e2m1x2": 8,
-    "s2f6x2": 16,
-    "e4m3x4": 32,
-    "e5m2x4": 32,
-    "e2m3x4": 32,
-    "e3m2x4": 32,
-    "e2m1x4": 16,
-    "b1": 32,
-    "u4": 32,
-    "s4": 32,
-    "texref": 64,
-    "samplerref": 64,
-    "surfref": 64,
+    **{name: WIDTHS[name] for name in HELD_BY if name not in _EXACT},
+    **dict.fromkeys(("e4m3", "e5m2", "ue8m0", "ue4m3", "e2m3", "e3m2", "e2m1"), 8),
+    **dict.fromkeys(("b1", "u4", "s4"), 32),
+    **dict.fromkeys(("texref", "samplerref", "surfref"), 64),
 }
 
 

@@ -6,36 +6,22 @@ from typing import Final
 
 import torch
 
+from pyptx_dsl.arrays import unknown_elements
 from pyptx_dsl.errors import DeviceError, DtypeError, LayoutError
+from pyptx_ir.element_types import ELEMENT_TYPES, UNTYPED
 from pyptx_ir.plugins.rows import Argument
 
-NAMES: Final = {
-    torch.bool: "u8",
-    torch.uint8: "u8",
-    torch.int8: "s8",
-    torch.uint16: "u16",
-    torch.int16: "s16",
-    torch.uint32: "u32",
-    torch.int32: "s32",
-    torch.uint64: "u64",
-    torch.int64: "s64",
-    torch.float16: "f16",
-    torch.float32: "f32",
-    torch.float64: "f64",
-    torch.bfloat16: "bf16",
-    torch.float8_e4m3fn: "e4m3",
-    torch.float8_e5m2: "e5m2",
-    torch.float8_e8m0fnu: "ue8m0",
-}
+# Older releases of torch lack types that later ones have.
+_ROWS: Final = tuple((row, getattr(torch, row.array)) for row in ELEMENT_TYPES if hasattr(torch, row.array))
+
+NAMES: Final[dict[torch.dtype, str]] = {dtype: row.name for row, dtype in reversed(_ROWS)}
 """The PTX names of torch's element types; those that are missing have none."""
 
-# Bits have no type, and torch's integers are as good as any.
-BITS: Final = {"b8": torch.uint8, "b16": torch.int16, "b32": torch.int32, "b64": torch.int64}
-# tf32 lies in memory as f32.
-DTYPES: Final = (
-    {name: dtype for dtype, name in NAMES.items() if dtype is not torch.bool} | BITS | {"tf32": torch.float32}
-)
+DTYPES: Final[dict[str, torch.dtype]] = {row.name: dtype for row, dtype in reversed(_ROWS)}
 """The element types that outputs are allocated with, by their PTX names."""
+
+BITS: Final = {name: DTYPES[name] for name in UNTYPED}
+"""Those of untyped bits, which take elements of any type of their width."""
 
 KNOWN: Final = ("cpu", "cuda", "meta")
 
@@ -49,9 +35,7 @@ def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
     check_storage(kernel, name, tensor)
     known = NAMES.get(tensor.dtype)
     if known is None:
-        raise DtypeError(
-            f"{kernel}: {name} holds {tensor.dtype}, which PTX has no type for", hint=f"convert {name} before the call"
-        )
+        raise unknown_elements(kernel, name, tensor)
     return Argument(tuple(tensor.shape), known, tuple(tensor.stride()), address_of(tensor), str(tensor.device))
 
 

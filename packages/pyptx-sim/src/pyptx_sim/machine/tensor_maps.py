@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.element_types import ELEMENT_TYPES
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.types import dtype_of
 
@@ -43,12 +44,8 @@ FILLS: Final = ("zeros", "nan")
 _SWIZZLE_BYTES = (0, 32, 64, 128)
 _SLICE_BYTES = (0, 16, 32)
 # Elements of other types move as the bits that they are.
-_AS_BITS = {
-    **dict.fromkeys(("s8", "b8", "e4m3", "e5m2", "ue8m0"), "u8"),
-    **dict.fromkeys(("s16", "b16"), "u16"),
-    "b32": "u32",
-    "b64": "u64",
-}
+_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # of the driver, the first of each
+_AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
 _SWIZZLE_NAMES = {
     **{name: (number, 0) for number, name in enumerate(SWIZZLES)},
     **{SWIZZLES[-1] + atom: (len(SWIZZLES) - 1, number) for number, atom in enumerate(ATOMS)},
