@@ -70,7 +70,7 @@ def show(targets: list[dict[str, Any]]) -> None:
     for target in TARGETS:
         known = next((each for each in targets if each["name"] == target.name), None)
         verdict = ("met   " if known["met"] else "MISSED") + f" {known['measured']}" if known else "not measured here"
-        print(f"{target.name:40} under {target.limit:g} {target.unit:2}  {verdict}")
+        print(f"{target.name:46} under {target.limit:g} {target.unit:2}  {verdict}")
 
 
 def run_all(repeat: int, file: Path | None, chosen: Sequence[Part]) -> int:

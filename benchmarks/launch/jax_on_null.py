@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.launch.rounds import measure
-from benchmarks.launch.subjects import ROOT, THREADS, add_kernel, module_at, null_driver
+from benchmarks.launch.subjects import ROOT, THREADS, add_kernel, fill_kernel, module_at, null_driver
 
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
@@ -23,6 +23,7 @@ def jax_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     """Measure the kernel, jax's own addition and an empty custom call, on arrays of a block each."""
     null_driver().record(on=False)
     import jax
+    import numpy as np
 
     from pyptx_launch import xla
 
@@ -30,8 +31,9 @@ def jax_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         handlers.register(Path(folder))
     xla.NAME = handlers.NAME  # type: ignore[misc]  # where kernels go in this process
-    kernel = add_kernel("sm_80")
+    kernel, fill = add_kernel("sm_80"), fill_kernel("sm_80")
     x, w = jax.numpy.ones(THREADS), jax.numpy.ones(THREADS)
+    host, device = np.ones(THREADS, np.float32), jax.devices()[0]
     empty = jax.ffi.ffi_call(handlers.NOTHING, jax.ShapeDtypeStruct(x.shape, x.dtype))
     ours, theirs, nothing = jax.jit(kernel), jax.jit(lambda a, b: a + b), jax.jit(empty)
     calls: Calls = {
@@ -40,5 +42,9 @@ def jax_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
         "jit(an empty custom call)": lambda: nothing(x, w),
         "ours, not jitted": lambda: kernel(x, w),
         "x + w, not jitted": lambda: x + w,
+        "ours, one array NumPy's": lambda: kernel(x, host),
+        "x + w, one array NumPy's": lambda: x + host,
+        "ours, without arrays": lambda: fill(N=THREADS, device=device),
+        "jnp.zeros": lambda: jax.numpy.zeros(THREADS),
     }
     return measure(calls, lambda: theirs(x, w).block_until_ready(), NUMBER, repeat)

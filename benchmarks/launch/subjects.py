@@ -33,6 +33,22 @@ def add_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
     return add
 
 
+def fill_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
+    """Return Y = 0, one element a thread: a kernel without inputs."""
+    from pyptx import Tile, kernel, ptx, reg
+    from pyptx.types import f32, u32
+
+    @kernel(out_specs=(Tile("N", f32),), grid=lambda N: N // THREADS, block=(THREADS, 1, 1), arch=arch)
+    def fill(Y) -> None:
+        (py,) = ptx.global_ptrs(Y)
+        at = reg.from_(ptx.special.tid.x(), u32)
+        ptx.inst.mad.lo.u32(at, reg.from_(ptx.special.ctaid.x(), u32), THREADS, at)
+        ptx.inst.st.global_.f32(ptx.addr(py + at * 4), 0.0)
+        ptx.ret()
+
+    return fill
+
+
 def device_target() -> str:
     """Return the target of the GPU; that of the oldest that we support where there is none."""
     from pyptx_launch import driver

@@ -22,6 +22,7 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
+from pyptx_ir.plugins.rows import Argument
 from pyptx_launch import xla
 
 from .xla_with_a_stream import NAME, STREAM, register
@@ -302,13 +303,17 @@ def outcome_of(function: Callable[..., object], x: object) -> str:
 
 
 def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> None:
+    from pyptx_jax.cuda import MODULES
+
     x, made = jax.numpy.ones(64), fresh(40)
+    text = made.specialize([Argument((64,), "f32", (1,))], {}).text
     function = jax.jit(lambda x: made(x + 1))
-    before = null.live()["libraries"]
-    function(x)
-    assert null.live()["libraries"] == before + 1
-    function(x)
+    null.take()
+    for _ in range(2):
+        jax.block_until_ready(function(x))
+        assert [code.text for code in MODULES._known].count(text) == 1
     del function
     jax.clear_caches()
     gc.collect()
-    assert null.live()["libraries"] <= before
+    assert text not in [code.text for code in MODULES._known]
+    assert null.take("cuLibraryUnload")

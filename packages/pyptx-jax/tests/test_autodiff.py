@@ -11,6 +11,7 @@ from jax.test_util import check_grads
 from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, ShapeError
 from pyptx_ir.errors import PyptxError
+from pyptx_jax import autodiff
 from pyptx_jax.errors import NotDifferentiableError
 
 from .kernels import (
@@ -66,6 +67,19 @@ def test_a_differentiable_kernel_is_called_like_a_kernel() -> None:
     for _ in range(3):
         np.testing.assert_array_equal(multiply(X, W), X * W)
     np.testing.assert_array_equal(jax.vmap(multiply, (0, None))(jnp.stack([X, W]), W), jnp.stack([X, W]) * W)
+
+
+def test_a_call_that_was_made_before_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def long_way(*_: object) -> None:
+        raise AssertionError("the long way")
+
+    np.testing.assert_array_equal(multiply(X, W, scale=3.0), X * W * 3)
+    np.testing.assert_array_equal(multiply(X, W), X * W)
+    monkeypatch.setattr(autodiff, "specialized", long_way)
+    np.testing.assert_array_equal(multiply(X + 1, W, scale=3.0), (X + 1) * W * 3)
+    np.testing.assert_array_equal(multiply(X, np.asarray(W)), X * W)
+    with pytest.raises(AssertionError, match="the long way"):
+        multiply(X[:32], W)  # which no program takes
 
 
 def test_gradients_pass_vmap_scan_and_checkpoint() -> None:

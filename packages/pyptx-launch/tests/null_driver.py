@@ -11,12 +11,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 SOURCES = sorted(Path(__file__).parent.glob("host_driver/*.[ch]"))
-LIVE = {"memory": 0, "libraries": 1, "streams": 2}
+LIVE = {"memory": 0, "libraries": 1, "streams": 2, "events": 3}
 DEFAULTS = {
     "devices": 2,
     "capability": 90,
@@ -29,6 +30,8 @@ DEFAULTS = {
     "init": 0,
     "multiprocessors": 132,
     "memory": 80 << 30,
+    "capturing": 0,
+    "events_pending": 0,
 }
 
 
@@ -39,24 +42,32 @@ def compiler() -> str:
 
 def compile_to(path: Path, *options: str) -> None:
     """Compile the null driver with the system's C compiler."""
-    # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
-    named = ("-Wl,-soname,libcuda.so.1", "-ldl")
-    checked = ("-O2", "-Wall", "-Wextra", "-fvisibility=hidden", *options)
     sources = [source for source in SOURCES if source.suffix == ".c"]
-    subprocess.run([compiler(), *checked, "-shared", "-fPIC", "-pthread", "-o", path, *sources, *named], check=True)
+    checked = ("-O2", "-Wall", "-Wextra", "-fvisibility=hidden", "-shared", "-fPIC", "-pthread")
+    subprocess.run([compiler(), *checked, *options, "-o", path, *sources, "-ldl"], check=True)
 
 
 def build() -> Path:
     """Compile the null driver, once for its text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    text = b"".join(source.read_bytes() for source in SOURCES)
+    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # `nox -s sanitize` has some
+    text = b"".join(source.read_bytes() for source in SOURCES) + " ".join(options).encode()
     library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
-        compile_to(fresh)
+        # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
+        compile_to(fresh, "-Wl,-soname,libcuda.so.1", *options)
         fresh.replace(library)
     return library
+
+
+def compiled(folder: Path, *options: str, without: str = "") -> str:
+    """Compile a null driver with other options, or one that lacks a function, and return its path."""
+    folder.mkdir(exist_ok=True)
+    library = folder / "libcuda.so"
+    compile_to(library, *options, *([f"-D{without}=cuNotYet"] if without else []))
+    return str(library)
 
 
 class NullDriver:
@@ -96,6 +107,8 @@ class NullDriver:
         """Change what the driver and its devices are; see DEFAULTS."""
         for name, value in settings.items():
             assert self._library.null_driver_set(name.encode(), value), name
+        if "pyptx_launch.driver" in sys.modules:  # it asks once what a device is
+            sys.modules["pyptx_launch.driver"].device.cache_clear()
 
     def record(self, on: bool) -> None:  # noqa: FBT001 - it is a switch
         """Write calls down, or do not: for measuring."""
@@ -105,8 +118,12 @@ class NullDriver:
         """Return how many launches there ever were, written down or not."""
         return int(self._library.null_driver_launches())
 
-    def live(self) -> dict[str, int]:
-        """Return what was made and not yet given back."""
+    def live(self, *, idle: bool = True) -> dict[str, int]:
+        """Return what was made and not yet given back; once all work is done, if `idle`."""
+        from pyptx_launch.retired import RETIRED
+
+        if idle:
+            RETIRED.unload(wait=True)
         return {name: self._library.null_driver_live(number) for name, number in LIVE.items()}
 
     def context(self, device: int | None) -> None:
@@ -134,14 +151,14 @@ def install() -> NullDriver:
     """Return the null driver, which the shim opens in place of NVIDIA's; this process must not have opened that."""
     from pyptx_launch import libcuda
 
-    before = os.environ.get("PYPTX_LIBCUDA")
-    os.environ["PYPTX_LIBCUDA"] = str(build())
+    before, path = os.environ.get("PYPTX_LIBCUDA"), build()
+    os.environ["PYPTX_LIBCUDA"] = str(path)
     try:
-        opened = Path(libcuda.library()._name)
+        libcuda.open_driver()
     finally:
         if before is None:
             del os.environ["PYPTX_LIBCUDA"]
         else:
             os.environ["PYPTX_LIBCUDA"] = before
-    assert opened == build(), f"this process has opened {opened}"
-    return NullDriver(opened)
+    assert ctypes.CDLL("libcuda.so.1")._handle == ctypes.CDLL(str(path))._handle, "this process has another driver"
+    return NullDriver(path)

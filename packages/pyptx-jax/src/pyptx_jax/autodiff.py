@@ -13,6 +13,7 @@ from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, Shap
 from pyptx_dsl.operands import as_count, as_items
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import specialized
+from pyptx_jax.eager import straight_to
 from pyptx_jax.failures import answer
 from pyptx_jax.framework import agreeing, compiled, differentiable, is_traced, zeros
 from pyptx_jax.keywords import constants
@@ -51,7 +52,7 @@ def join(forward: Launchable, backward: Backward, keywords: Mapping[str, object]
         # Inside shard_map, the gradient of an array that all devices share is the sum of theirs: jax sees to it here.
         return functions.get(own)(*agreeing(cast("list[jax.Array]", arrays))[0])
 
-    return call
+    return straight_to(programs, call)
 
 
 _WORDS: Final = ("save_for_backward", "save_outputs", "num_grad_inputs")

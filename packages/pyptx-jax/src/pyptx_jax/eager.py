@@ -37,20 +37,23 @@ def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str
 
 
 def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
-    """Return what answers calls with concrete jax arrays at once, and NumPy's beside them; the rest goes to `miss`.
+    """Return what answers calls with concrete jax arrays, or with none, at once; everything else goes to `miss`."""
+    kernel = cast("Kernel", launchable)
+    wrappers = _wrappers(kernel)
+    alone = _without_arrays(kernel, wrappers, miss)
+    return straight_to(wrappers, lambda *arrays, **keywords: miss(*arrays, **keywords) if arrays else alone(keywords))
+
+
+def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[..., object]:
+    """Return what calls compiled functions with concrete jax arrays, and NumPy's beside them; the rest is for `miss`.
 
     jax's compiled functions check shapes, dtypes and devices; what does not fit is worded the long way.
     """
-    kernel = cast("Kernel", launchable)
     concrete = concrete_type()
-    wrappers = _wrappers(kernel)
     plain = wrappers.get({})
-    alone = _without_arrays(kernel, wrappers, miss)
 
     def launch(*arrays: object, **keywords: object) -> object:
         function = wrappers.known(keywords) if keywords else plain
-        if not arrays:
-            return alone(keywords)
         ours = False
         for array in arrays:
             if type(array) is concrete:

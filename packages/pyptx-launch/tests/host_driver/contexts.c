@@ -130,7 +130,9 @@ API cuCtxGetStreamPriorityRange(int *least, int *greatest) { return *least = 0, 
 
 API cuCtxSynchronize(void) {
   MAY_FAIL();
+  RECORD(say("{\"call\": \"cuCtxSynchronize\", \"context\": %ld}", current_device()));
   PASS_ON(usable(current));
+  PASS_ON(nothing_captured(current));
   return wait_for_context(current);
 }
 

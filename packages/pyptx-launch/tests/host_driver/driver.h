@@ -61,7 +61,7 @@ CUresult demanded(const char *call);
     if (result_ != SUCCESS) return result_;     \
   } while (0)
 
-extern long memory_live, libraries_live, streams_live;
+extern long memory_live, libraries_live, streams_live, events_live;
 #define COUNT(what, by) __atomic_add_fetch(&(what), by, __ATOMIC_RELAXED)
 
 /* contexts.c --------------------------------------------------------------------------------------------------------- */
@@ -174,7 +174,8 @@ struct work {
   int way, width;
   void (*function)(void *), *data; /* HOST */
   struct event *event;             /* RECORD_EVENT */
-  struct stream *other;            /* WAIT_EVENT: until `other` has done its work up to `upto` */
+  struct stream *other;            /* WAIT_EVENT: until `other`, or all streams of `whole`, have done their work up to `upto` */
+  struct context *whole;
   uint64_t upto;
 };
 
@@ -204,6 +205,7 @@ CUresult create_stream(struct stream **stream, struct context *context, unsigned
 CUresult enqueue(struct stream *stream, const struct work *work); /* or capture, or run at once where nothing waits */
 CUresult wait_for(struct stream *stream, uint64_t upto);
 CUresult wait_for_context(struct context *context);
+CUresult nothing_captured(const struct context *context); /* fails, and takes the captures of its streams with it */
 CUresult allowed_in_capture(void); /* what may not be called while something is captured */
 int capturing(const struct stream *stream);
 void delete_work(struct work *work);

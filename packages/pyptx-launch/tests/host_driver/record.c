@@ -8,6 +8,7 @@
 static struct { const char *name; long value; } settings[] = {
     {"devices", 2},         {"capability", 90},    {"shared_optin", 232448}, {"static_shared", 0}, {"max_threads", 1024},
     {"cluster_launch", 1},  {"version", 13000},    {"registers", 32},        {"init", 0},
+    {"capturing", 0},       {"events_pending", 0},
     {"multiprocessors", 132}, {"memory", 80L << 30}, /* of a device, in bytes */
 };
 #define SETTINGS (sizeof settings / sizeof *settings)
@@ -155,6 +156,9 @@ API cuGetErrorString(CUresult code, const char **meaning) {
 
 /* What was made and not given back ----------------------------------------------------------------------------------- */
 
-long memory_live, libraries_live, streams_live;
+long memory_live, libraries_live, streams_live, events_live;
 
-OURS long null_driver_live(int what) { return what == 0 ? memory_live : what == 1 ? libraries_live : streams_live; }
+OURS long null_driver_live(int what) {
+  const long live[] = {memory_live, libraries_live, streams_live, events_live};
+  return live[what];
+}

@@ -9,9 +9,10 @@ enum { NON_BLOCKING = 1, LEGACY = 1 << 30, NO_TIMING = 2, MOST_OWN = 8 };
 
 struct event {
   struct context *context;
-  struct stream *stream;   /* on which it was recorded last, or captured */
-  uint64_t recorded, done; /* numbers of work */
-  double time;             /* when it was done, in milliseconds */
+  struct stream *stream; /* on which it was recorded last, or captured */
+  struct context *whole; /* or all of whose streams */
+  uint64_t recorded;     /* number of the last work in front of it */
+  double time;           /* when that was done, in milliseconds */
   unsigned flags;
   struct capture *capture;
 };
@@ -80,10 +81,15 @@ static CUresult execute(const struct work *work, struct context *context) {
     case SET: return run_set(work->to, work->value, work->width, work->pitch, work->bytes, work->rows);
     case FREE: forget_memory(work->to); return SUCCESS;
     case HOST: work->function(work->data); return SUCCESS;
-    case RECORD_EVENT: work->event->done = work->number, work->event->time = milliseconds(); return SUCCESS;
+    case RECORD_EVENT: work->event->time = milliseconds(); return SUCCESS;
     case WAIT_EVENT: return SUCCESS;
   }
   return SUCCESS;
+}
+
+static int of(const struct stream *stream, const struct context *context) {
+  int part = context->kind == PRIMARY && stream->context->kind == GREEN && stream->context->device == context->device;
+  return stream->context == context || part;
 }
 
 static int blocking(const struct stream *stream) { return !(stream->flags & (NON_BLOCKING | LEGACY)); }
@@ -92,7 +98,9 @@ static void drain(struct stream *stream, uint64_t upto);
 
 /* Do what a piece of work waits for: an event, and the order that the default stream keeps with the blocking ones. */
 static void do_before(const struct stream *stream, const struct work *work) {
-  if (work->kind == WAIT_EVENT) drain(work->other, work->upto);
+  if (work->kind == WAIT_EVENT)
+    for (struct stream *other = streams; other; other = other->next)
+      if (work->whole ? of(other, work->whole) && other != stream : other == work->other) drain(other, work->upto);
   if (stream->flags & LEGACY) {
     for (struct stream *other = streams; other; other = other->next)
       if (other->context == stream->context && blocking(other)) drain(other, work->number);
@@ -128,11 +136,6 @@ CUresult wait_for(struct stream *stream, uint64_t upto) {
     pthread_mutex_unlock(&working);
   }
   return stream->context->lost;
-}
-
-static int of(const struct stream *stream, const struct context *context) {
-  int part = context->kind == PRIMARY && stream->context->kind == GREEN && stream->context->device == context->device;
-  return stream->context == context || part;
 }
 
 CUresult wait_for_context(struct context *context) {
@@ -317,16 +320,41 @@ API cuLaunchHostFunc(void *handle, void (*function)(void *), void *data) {
 
 /* Events ------------------------------------------------------------------------------------------------------------- */
 
+static int recorded_on(const struct event *event, const struct stream *stream) {
+  return event->whole ? of(stream, event->whole) : stream == event->stream;
+}
+
+static int complete(const struct event *event) {
+  for (struct stream *stream = streams; stream; stream = stream->next) {
+    const struct work *first = stream->first;
+    if (first && first->number <= event->recorded && recorded_on(event, stream)) return 0;
+  }
+  return 1;
+}
+
+/* Wait for the work in front of an event, or do one piece of it. */
+static CUresult progress(const struct event *event, int one) {
+  for (struct stream *stream = streams; stream; stream = stream->next) {
+    const struct work *first = stream->first;
+    if (!first || first->number > event->recorded || !recorded_on(event, stream)) continue;
+    PASS_ON(wait_for(stream, one ? first->number : event->recorded));
+    if (one) break;
+  }
+  return SUCCESS;
+}
+
 API cuEventCreate(struct event **event, unsigned flags) {
   MAY_FAIL();
   PASS_ON(usable(current));
   *event = calloc(1, sizeof **event);
+  COUNT(events_live, 1);
   return (*event)->context = current, (*event)->flags = flags, SUCCESS;
 }
 
 API cuEventDestroy_v2(struct event *event) {
   MAY_FAIL();
-  if (event->done < event->recorded) wait_for(event->stream, event->recorded);
+  if (event->recorded) progress(event, 0); /* work that is to come writes down its time there */
+  COUNT(events_live, -1);
   return free(event), SUCCESS;
 }
 
@@ -335,7 +363,7 @@ API cuEventRecord(struct event *event, void *handle) {
   struct stream *stream;
   PASS_ON(find_stream(handle, &stream));
   if (!stream || stream->context != event->context) return INVALID_HANDLE;
-  event->stream = stream, event->capture = stream->capture;
+  event->stream = stream, event->whole = NULL, event->capture = stream->capture;
   if (stream->capture) return SUCCESS;
   PASS_ON(enqueue(stream, &(struct work){.kind = RECORD_EVENT, .event = event}));
   return event->recorded = stream->enqueued, SUCCESS;
@@ -343,6 +371,15 @@ API cuEventRecord(struct event *event, void *handle) {
 
 API cuEventRecordWithFlags(struct event *event, void *handle, unsigned flags) {
   return flags ? NOT_SUPPORTED : cuEventRecord(event, handle);
+}
+
+API cuCtxRecordEvent(struct context *context, struct event *event) {
+  MAY_FAIL();
+  RECORD(say("{\"call\": \"cuCtxRecordEvent\", \"context\": %d, \"event\": %lu}", context->device, (uintptr_t)event));
+  PASS_ON(setting("capturing") ? CAPTURE_UNSUPPORTED : nothing_captured(context));
+  event->whole = context, event->stream = NULL, event->capture = NULL;
+  event->recorded = __atomic_add_fetch(&enqueued, 1, __ATOMIC_RELAXED);
+  return event->time = milliseconds(), SUCCESS;
 }
 
 static CUresult askable(const struct event *event) {
@@ -353,22 +390,23 @@ static CUresult askable(const struct event *event) {
 
 API cuEventQuery(struct event *event) {
   MAY_FAIL();
+  if (setting("events_pending")) return NOT_READY;
   PASS_ON(askable(event));
-  if (event->done >= event->recorded) return SUCCESS;
-  PASS_ON(wait_for(event->stream, event->stream->first->number));
+  if (complete(event)) return SUCCESS;
+  PASS_ON(progress(event, 1));
   return NOT_READY;
 }
 
 API cuEventSynchronize(struct event *event) {
   MAY_FAIL();
   PASS_ON(askable(event));
-  return event->done >= event->recorded ? SUCCESS : wait_for(event->stream, event->recorded);
+  return progress(event, 0);
 }
 
 API cuEventElapsedTime_v2(float *time, const struct event *start, const struct event *end) {
   MAY_FAIL();
   if (((start->flags | end->flags) & NO_TIMING) || !start->recorded || !end->recorded) return INVALID_HANDLE;
-  if (start->done < start->recorded || end->done < end->recorded) return NOT_READY;
+  if (!complete(start) || !complete(end)) return NOT_READY;
   return *time = (float)(end->time - start->time), SUCCESS;
 }
 
@@ -393,8 +431,8 @@ API cuStreamWaitEvent(void *handle, struct event *event, unsigned flags) {
   if (event->capture && event->capture->ended) return CAPTURED_EVENT;
   if (event->capture) return stream ? join(stream, event) : INVALID_HANDLE;
   if (stream && stream->capture) return invalidate(stream->capture), CAPTURE_ISOLATION;
-  if (event->done >= event->recorded) return SUCCESS;
-  return enqueue(stream, &(struct work){.kind = WAIT_EVENT, .other = event->stream, .upto = event->recorded});
+  if (complete(event)) return SUCCESS;
+  return enqueue(stream, &(struct work){.kind = WAIT_EVENT, .other = event->stream, .whole = event->whole, .upto = event->recorded});
 }
 
 /* Capture ------------------------------------------------------------------------------------------------------------ */
@@ -412,6 +450,16 @@ CUresult allowed_in_capture(void) {
     int mine = pthread_equal(capture->thread, pthread_self());
     if (!mine && (capture->mode != GLOBAL_MODE || capture_mode != GLOBAL_MODE)) continue;
     invalidate(capture);
+    result = CAPTURE_UNSUPPORTED;
+  }
+  return result;
+}
+
+CUresult nothing_captured(const struct context *context) {
+  CUresult result = SUCCESS;
+  for (struct stream *stream = streams; captures && stream; stream = stream->next) {
+    if (!stream->capture || !of(stream, context)) continue;
+    invalidate(stream->capture);
     result = CAPTURE_UNSUPPORTED;
   }
   return result;
@@ -466,8 +514,8 @@ API cuStreamIsCapturing(void *handle, int *status) {
   MAY_FAIL();
   struct stream *stream;
   PASS_ON(find_stream(handle, &stream));
-  struct stream *beside = stream && stream->flags & LEGACY ? captured_beside(stream) : NULL;
-  if (beside) return CAPTURE_IMPLICIT;
+  int legacy = stream && stream->flags & LEGACY;
+  if (legacy && (setting("capturing") || captured_beside(stream))) return CAPTURE_IMPLICIT;
   return *status = !capturing(stream) ? 0 : stream->capture->invalid ? 2 : 1, SUCCESS;
 }
 
