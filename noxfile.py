@@ -431,3 +431,10 @@ def docs(session: nox.Session) -> None:
 def gpu(session: nox.Session) -> None:
     """Run tests/gpu and the benchmarks on this machine's GPU, with the Python and frameworks that are installed."""
     session.run("bash", "tools/gpu_check.sh", *session.posargs, external=True)
+
+
+@nox.session(python=interpreter("3.12"))
+def gpu_rehearsal(session: nox.Session) -> None:
+    """Run tools/gpu_check.sh without a GPU or a network: on the host driver, with what a machine with a GPU has."""
+    session.install(*group("rehearsal"), *toolchain())
+    session.run("python", "tools/gpu_rehearsal.py", *session.posargs)

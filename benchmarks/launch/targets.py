@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.launch.first_call import EMPTY, FILLED
-from benchmarks.launch.torch_on_null import ADD, ADD_OUT, MUTATING, OUT, OUTPUT, SCALAR, SCALAR_MUTATING
 from benchmarks.launch.torch_calls import REPLAY
+from benchmarks.launch.torch_on_null import ADD, ADD_OUT, MUTATING, OUT, OUTPUT, SCALAR, SCALAR_MUTATING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,9 @@ TARGETS = (
     Target("whole call, out= / torch.add, out=", 1.1, "x", TORCH_NULL, lambda us: us[OUT] / us[ADD_OUT]),
     Target("whole call that writes to an input / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[MUTATING] / us[ADD]),
     Target("whole call with a number / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[SCALAR] / us[ADD]),
-    Target("the same, writing to its input / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[SCALAR_MUTATING] / us[ADD]),
+    Target(
+        "the same, writing to its input / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[SCALAR_MUTATING] / us[ADD]
+    ),
     Target("jit(ours) / jit(x + w), no device", 1.1, "x", JAX_NULL, lambda us: us["jit(ours)"] / us["jit(x + w)"]),
     Target("first call of rms_norm, less ptxas", 50.0, "ms", "first call", lambda us: us[f"{EMPTY}: all"] / 1e3),
     Target(

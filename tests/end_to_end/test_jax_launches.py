@@ -24,6 +24,7 @@ from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
 from pyptx_ir.plugins.rows import Argument
 from pyptx_launch import xla
+from pyptx_launch.retired import RETIRED
 
 from .xla_with_a_stream import NAME, STREAM, register
 
@@ -316,4 +317,5 @@ def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> N
     jax.clear_caches()
     gc.collect()
     assert text not in [code.text for code in MODULES._known]
+    RETIRED.unload(wait=True)
     assert null.take("cuLibraryUnload")

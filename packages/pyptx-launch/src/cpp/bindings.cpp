@@ -92,8 +92,8 @@ NB_MODULE(_shim, shim) {
            nb::sig("def __init__(self, kernel: int, log: int, entry: str, shape: collections.abc.Sequence[int], slots: "
                    "collections.abc.Sequence[tuple[int, int, int, int, float | None, bytes]], attributes: bytes, pools: MapPools) -> None"))
       .def("launch_in_order", &launch, "pointers"_a, "stream"_a, "device"_a, "scalars"_a,
-           nb::sig("def launch_in_order(self, pointers: collections.abc.Sequence[int], stream: int, device: int, "
-                   "scalars: tuple[float | None, ...]) -> None"));
+           nb::sig("def launch_in_order(self, pointers: collections.abc.Sequence[object], stream: int, device: int, "
+                   "scalars: tuple[float | None, ...]) -> None"));  // TypeError where a pointer is no number
   bind_launcher(shim);
 #ifdef PYPTX_XLA
   bind_xla(shim);

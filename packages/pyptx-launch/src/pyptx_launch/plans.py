@@ -163,8 +163,7 @@ class Plan(_shim.Plan):
         handle = stream if isinstance(stream, int) else handle_of(stream)
         ordered = self._in_order(scalars) if scalars else ()
         try:
-            # Numbers, most often; a cast would take as long as a fifth of the launch.
-            self.launch_in_order(pointers, handle, device, ordered)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            self.launch_in_order(pointers, handle, device, ordered)
         except TypeError:
             addresses = addresses_of(self.entry, pointers)
             if all(map(operator.is_, addresses, pointers)):

@@ -300,14 +300,6 @@ API cuKernelSetAttribute(int attribute, int value, struct kernel *kernel, int de
   return SUCCESS;
 }
 
-/* A CUkernel may stand where a CUfunction is asked for. */
-struct kernel *kernel_of(void *handle, struct context **bound) {
-  const struct function *function = handle;
-  *bound = function && function->tag == FUNCTION ? function->context : NULL;
-  if (*bound) return function->kernel;
-  return handle && ((struct kernel *)handle)->tag == KERNEL ? handle : NULL;
-}
-
 /* Modules, of the current context: libraries all the same ------------------------------------------------------------ */
 
 API cuModuleLoadDataEx(struct library **module, const void *image, unsigned count, int *options, void **values) {

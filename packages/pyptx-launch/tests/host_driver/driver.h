@@ -122,7 +122,16 @@ struct library {
   struct kernel *kernels;
 };
 
-struct kernel *kernel_of(void *handle, struct context **bound); /* `bound`: a function's context, or NULL */
+/* A CUkernel may stand where a CUfunction is asked for; `bound` is a function's context, or NULL. */
+static inline struct kernel *kernel_of(void *handle, struct context **bound) {
+  struct function *function = handle;
+  *bound = NULL;
+  if (!function) return NULL;
+  if (function->tag != FUNCTION) return function->tag == KERNEL ? handle : NULL;
+  *bound = function->context;
+  return function->kernel;
+}
+
 void release_library(struct library *library);
 
 /* launch.c ----------------------------------------------------------------------------------------------------------- */

@@ -66,16 +66,18 @@ static CUresult check_cluster(const struct config *config, const struct kernel *
 }
 
 /* The device's own limit of threads is what plans ask for, before they launch. */
-static CUresult check(const struct config *config, const struct kernel *kernel, const struct context *context) {
-  unsigned long threads = volume(config->block), most = kernel->threads;
-  if (volume(config->grid) == 0 || threads == 0 || (most && threads > most)) return INVALID_VALUE;
+static inline CUresult check(const struct config *config, const struct kernel *kernel) {
+  unsigned long threads = volume(config->block), most = (unsigned long)kernel->threads;
+  return volume(config->grid) == 0 || threads == 0 || (most && threads > most) ? INVALID_VALUE : SUCCESS;
+}
+
+static CUresult check_attributes(const struct config *config, const struct kernel *kernel, const struct context *context) {
   for (unsigned i = 0; i < config->count; ++i)
     if (config->attributes[i].id > LAST_ATTRIBUTE) return INVALID_VALUE;
-  const unsigned *cluster = config->count ? find(config, CLUSTER) : NULL;
-  const unsigned *cooperative = config->count ? find(config, COOPERATIVE) : NULL;
+  const unsigned *cluster = find(config, CLUSTER), *cooperative = find(config, COOPERATIVE);
   if (cluster) PASS_ON(check_cluster(config, kernel, cluster));
   if (!cooperative || !*cooperative) return SUCCESS;
-  unsigned long resident = context->multiprocessors * resident_blocks(kernel, threads, config->shared);
+  unsigned long resident = context->multiprocessors * resident_blocks(kernel, volume(config->block), config->shared);
   return volume(config->grid) > resident ? COOPERATIVE_TOO_LARGE : SUCCESS;
 }
 
@@ -113,10 +115,8 @@ CUresult run_launch(const struct launch *launch, struct context *context) {
 }
 
 /* The stream of a launch and the context that it runs in. The stream of a function must be one of the function's context;
- * a kernel runs in the context of its stream, of the default stream in the current one. Where nothing is answered, a
- * stream may be any number, and nothing is looked for. */
+ * a kernel runs in the context of its stream, of the default stream in the current one. */
 static CUresult placed(void *handle, struct context *bound, struct stream **stream, struct context **context) {
-  if (!on_launch && !streams_live) return *stream = NULL, *context = current, SUCCESS;
   PASS_ON(find_stream(handle, stream));
   *context = *stream ? (*stream)->context : current;
   return bound && *stream && bound != *context ? INVALID_HANDLE : usable(*context);
@@ -132,15 +132,17 @@ __attribute__((noinline)) static CUresult hand_on(const struct config *config, s
 
 API cuLaunchKernelEx(const struct config *config, void *handle, void **parameters, void **extra) {
   MAY_FAIL();
-  if (extra || !current) return current ? INVALID_VALUE : INVALID_CONTEXT;
-  struct context *bound, *context;
-  struct stream *stream;
+  struct context *bound, *context = current;
+  struct stream *stream = NULL;
+  if (extra || !context) return context ? INVALID_VALUE : INVALID_CONTEXT;
   struct kernel *kernel = kernel_of(handle, &bound);
   if (!kernel) return INVALID_HANDLE;
-  PASS_ON(placed(config->stream, bound, &stream, &context));
+  /* Where nothing is answered and there are no streams, one may be any number. */
+  if (on_launch || streams_live) PASS_ON(placed(config->stream, bound, &stream, &context));
   COUNT(launches, 1);
   if (config->shared > 49152 && (int)config->shared > kernel->attributes[DYNAMIC_SHARED]) return INVALID_VALUE;
-  PASS_ON(check(config, kernel, context));
+  PASS_ON(check(config, kernel));
+  if (config->count) PASS_ON(check_attributes(config, kernel, context));
   if (stream || on_launch) PASS_ON(hand_on(config, kernel, parameters, stream, context));
   RECORD(say_launch(config, kernel, parameters, context->device));
   return SUCCESS;
