@@ -57,6 +57,12 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "tests/end_to_end/test_published_examples.py", "tests/end_to_end/test_simulated_columns.py",
     "tests/end_to_end/test_simulated_instructions.py",
 )  # fmt: skip
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
+SANITIZED = (  # the tests in which the shim runs; those that measure memory would measure the sanitizers'
+    "packages/pyptx-launch/tests", "packages/pyptx-jax/tests", "tests/end_to_end/test_torch_launches.py",
+    "tests/end_to_end/test_warm_and_cold.py", "--ignore=packages/pyptx-launch/tests/test_leaks.py",
+    "-k=not do_not_grow",
+)  # fmt: skip
 OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
 
 
@@ -105,9 +111,9 @@ def test_group(package: str) -> tuple[str, ...]:
 
 
 def toolchain() -> list[str]:
-    """Return the wheels of those CUDA tools that are not on PATH, and of nvJitLink, which never is."""
+    """Return the wheels of the CUDA tools that are not on PATH, and of nvJitLink, which never is, with its bindings."""
     missing = [f"{wheel}>=13.0" for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool) is None]
-    return ["cuda-pathfinder>=1.2", "nvidia-nvjitlink>=13.0", *missing]
+    return ["cuda-pathfinder>=1.2", "cuda-bindings>=13.0.2,<14", "nvidia-nvjitlink>=13.0", *missing]
 
 
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
@@ -298,6 +304,33 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def sanitize(session: nox.Session) -> None:
+    """Build the shim and the null driver with sanitizers, and run what launches: by itself, from torch, from jax."""
+    install_for_tests(session, frameworks=True)
+    wheels, flags = temporary(session, "wheels"), " ".join(SANITIZERS)
+    options = (f"build-dir={temporary(session, 'build')}", "install.strip=false", "cmake.build-type=RelWithDebInfo")
+    session.install("build>=1.2")
+    session.run(
+        *("python", "-m", "build", "--wheel", "--outdir", str(wheels), *(f"-C{option}" for option in options)),
+        str(ROOT / "packages" / "pyptx-launch"),
+        env={"CXXFLAGS": flags, "LDFLAGS": flags, "CXX": "g++"},
+        silent=True,
+    )
+    session.install("--force-reinstall", "--no-deps", *map(str, wheels.glob("*.whl")))
+    # Python is not built with them, so their runtime comes first; and what Python never frees is no leak of ours.
+    names = ("libasan.so", "libubsan.so", "libstdc++.so")
+    found = (session.run("g++", f"-print-file-name={name}", external=True, silent=True) for name in names)
+    settings = {
+        "LD_PRELOAD": " ".join(str(path).strip() for path in found),
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:detect_odr_violation=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "NULL_DRIVER_CFLAGS": flags,
+        "CC": "gcc",
+    }
+    session.run("pytest", "--capture=sys", "-p", "no:cacheprovider", *SANITIZED, *session.posargs, env=settings)
+
+
+@nox.session
 def oracle(session: nox.Session) -> None:
     """Hold the instruction table against two releases of ptxas, the newest and the oldest that we support."""
     install(session, "pip", *group("test"))
@@ -398,3 +431,10 @@ def docs(session: nox.Session) -> None:
 def gpu(session: nox.Session) -> None:
     """Run tests/gpu and the benchmarks on this machine's GPU, with the Python and frameworks that are installed."""
     session.run("bash", "tools/gpu_check.sh", *session.posargs, external=True)
+
+
+@nox.session(python=interpreter("3.12"))
+def gpu_rehearsal(session: nox.Session) -> None:
+    """Run tools/gpu_check.sh without a GPU or a network: on the host driver, with what a machine with a GPU has."""
+    session.install(*group("rehearsal"), *toolchain())
+    session.run("python", "tools/gpu_rehearsal.py", *session.posargs)

@@ -12,6 +12,7 @@ import pytest
 LAZY = {
     "concurrent.futures",
     "ctypes",
+    "cuda",
     "hashlib",
     "importlib.metadata",
     "jax",
@@ -42,6 +43,20 @@ def test_a_front_door_loads_nothing_slow(module: str) -> None:
     loaded = loaded_by(f"import {module}")
     assert module in loaded
     assert not loaded & LAZY
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "pyptx_launch",
+        pytest.param("pyptx_torch", marks=pytest.mark.torch),
+        pytest.param("pyptx_jax", marks=pytest.mark.jax),
+    ],
+)
+def test_cuda_python_is_left_until_a_driver_is_asked(module: str) -> None:
+    loaded = loaded_by(f"import {module}")
+    assert module in loaded
+    assert not {name for name in loaded if name == "cuda" or name.startswith("cuda.")}
 
 
 def test_plugins_load_no_framework() -> None:

@@ -8,9 +8,12 @@
 # Each stage has a time limit, and all of them together GPU_CHECK_SECONDS (570), so that what hangs costs its own share: first
 # what is fast and tells most. Everything goes to the folder OUT (default: gpu_results), as soon as it is known: log.txt,
 # outcomes.jsonl (a line for each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json
-# (the benchmark), kernels/ (the kernels' benchmarks: a table, a plot, and a JSON file for each subject) and summary.json. The
+# (the benchmark), sanitizer.md (planted faults under compute-sanitizer), kernels/ (the kernels' benchmarks: a table, a plot, and a JSON file for each subject) and summary.json. The
 # exit status says whether all of it went well. PYTHON names the interpreter (default: python3); GPU_CHECK_ONLY, a pattern, the
 # stages that run beside `machine` and `build`: GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or '[tb]*' for all others.
+# GPU_CHECK_WITHOUT names what cannot run here though it may be installed (`torch`, `jax`: the framework sees no GPU; `hardware`:
+# the driver is a stand-in, so that nothing says how fast, or how, a GPU computes); it is left out, as a tool is that is not
+# here (ncu, cuda-gdb, compute-sanitizer), and the summary says so: `nox -s gpu_rehearsal` runs all else without a GPU.
 # GPU_CHECK_KERNEL_SECONDS (45) is how long the kernels of one subject are measured, if so much is left for each: with nothing
 # else to run there is time for more. GPU_CHECK_PACK=1 leaves few files, where a machine gives back no more than that: log,
 # summary, table and plot, and everything else in results.tar.gz.
@@ -25,7 +28,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PYTHONPYCACHEPREFIX=$work/pycache # compiled once for all stages, and nothing of it in the sources
 mkdir -p "$OUT"
-rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,summary.json,results.tar.gz} "$OUT"/truth_*.json "$OUT"/kernels/*
+rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,sanitizer.md,summary.json,results.tar.gz} "$OUT"/truth_*.json "$OUT"/kernels/*
 
 # stage NAME SECONDS COMMAND...: run it within its limit and what is left of all; keep its output, its status and its time.
 stage() {
@@ -44,6 +47,15 @@ stage() {
   fi
   printf '%s\t%s\t%d\n' "$name" "$status" $((SECONDS - begun)) >>"$work/stages.tsv"
 }
+
+# left_out NAME REASON...: a stage that cannot run here; no failure, but never silent.
+left_out() {
+  local name=$1
+  shift
+  # shellcheck disable=SC2254 # a pattern, on purpose
+  case $name in ${GPU_CHECK_ONLY:-*}) printf '%s\tleft out: %s\t0\n' "$name" "$*" >>"$work/stages.tsv" ;; esac
+}
+without() { [[ " ${GPU_CHECK_WITHOUT:-} " == *" $1 "* ]]; }
 
 # The toolkit's ptxas, where it is not on PATH; failing that, Triton's.
 toolkit=${CUDA_HOME:-/usr/local/cuda}/bin
@@ -65,7 +77,13 @@ export PYPTX_PLUGINS
 
 # What is not here is left out, and the summary says so.
 wanted=$("$python" tools/gpu_summary.py --select)
+absent=" $("$python" tools/gpu_summary.py --absent) "
 run_tests() {
+  local framework=${1#test_}
+  if [[ $absent == *" $framework "* ]]; then
+    left_out "$1" "no $framework on a GPU here"
+    return
+  fi
   stage "$1" "$2" "$python" -m pytest --gpu -v -p no:cacheprovider -o minversion=7 -o faulthandler_timeout=60 -W default \
     --tb=short -m "$wanted" "tests/gpu/$1.py"
 }
@@ -81,12 +99,28 @@ run_listed() {
   done
 }
 
-run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_torch:120
-stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json"
+# tool_stage NAME SECONDS TOOL SWITCH: one of NVIDIA's tools over what this project makes, where the machine has it.
+tool_stage() {
+  if [ -z "$(command -v "$3")" ]; then
+    left_out "$1" "no $3 here"
+  elif without hardware; then
+    left_out "$1" "$3 needs a GPU"
+  else
+    stage "$1" "$2" "$python" tools/gpu_tools.py "$4"
+  fi
+}
+
+run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_streams:60 test_torch:120
+read -ra absent_frameworks <<<"$absent"
+stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json" --without "${absent_frameworks[@]}"
 run_listed test_jax:90 test_hardware_truth:60 test_hardware_products:90 test_bundles:40
 for path in tests/gpu/test_*.py; do
   cut -f1 "$work/stages.tsv" | grep -qx "$(basename "$path" .py)" || run_tests "$(basename "$path" .py)" 60
 done
+tool_stage profiler 60 ncu --profile
+tool_stage debugger 60 cuda-gdb --debug
+tool_stage sanitizer 90 compute-sanitizer --sanitize
+if without hardware; then left_out "hardware truth" "a stand-in for the driver says nothing of hardware"; fi
 
 # A process for each subject: what hangs or breaks the context costs its own share. Those to come get theirs of what is left.
 plot=()
@@ -100,6 +134,10 @@ for path in benchmarks/kernels/cases/[!_]*.py; do
 done
 left=${#subjects[@]}
 for subject in "${subjects[@]}"; do
+  if without hardware || without torch; then
+    left_out "kernels_$subject" "the benchmarks need torch on a GPU"
+    continue
+  fi
   share=$(((ends - SECONDS) / left - more))
   seconds=${GPU_CHECK_KERNEL_SECONDS:-45}
   [ "$seconds" -le "$share" ] || seconds=$share

@@ -1,6 +1,6 @@
 """What tools/gpu_check.sh asks of Python: what is on the machine, which tests can run there, and how everything went.
 
-python tools/gpu_summary.py --machine | --select | --write STAGES
+python tools/gpu_summary.py --machine | --select | --absent | --write STAGES
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ MOST_SHOWN = 40  # failures; summary.json has them all
 QUERY = "name,driver_version,memory.total,clocks.sm,clocks.mem,temperature.gpu"
 
 
+def without() -> list[str]:
+    """Return what GPU_CHECK_WITHOUT names: what cannot run here though it may be installed."""
+    return os.environ.get("GPU_CHECK_WITHOUT", "").split()
+
+
 def missing() -> list[str]:
-    """Return the frameworks that are not installed."""
-    return [name for name in FRAMEWORKS if util.find_spec(name) is None]
+    """Return the frameworks that are not installed, or see no GPU."""
+    return [name for name in FRAMEWORKS if name in without() or util.find_spec(name) is None]
 
 
 def capability() -> tuple[int, int]:
@@ -45,7 +50,8 @@ def capability() -> tuple[int, int]:
 
 def selection() -> str:
     """Return pytest's -m: the tests whose framework and architecture are here."""
-    names = [*missing(), *(["sm_100"] if capability() < (10, 0) else [])]
+    hardware = [name for name in without() if name not in FRAMEWORKS]
+    names = [*missing(), *hardware, *(["sm_100"] if capability() < (10, 0) else [])]
     return " and ".join(["gpu", *(f"not {name}" for name in names)])
 
 
@@ -76,11 +82,19 @@ def machine() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of the run: its exit status (`late` where no time was left, 124 or 137 where it ran out) and seconds."""
+    """A stage of the run: its exit status and seconds.
+
+    The status is `late` where no time was left, 124 or 137 where it ran out, `left out: …` where it cannot run here.
+    """
 
     name: str
     status: str
     seconds: int
+
+    @property
+    def ran(self) -> bool:
+        """Whether it was to run here."""
+        return not self.status.startswith("left out")
 
 
 def stages(path: Path) -> list[Stage]:
@@ -129,21 +143,27 @@ def write(path: Path, out: Path) -> int:
         verdict = "met" if target["met"] else "missed"
         print(f"{verdict:9} {target['name']}: {target['measured']} (wanted {target['limit']})")
     for stage in ran:
-        print(f"{stage.status:>9} {stage.seconds:4} s  {stage.name}")
+        status, _, why = stage.status.partition(": ")
+        print(f"{status:>9} {stage.seconds:4} s  {stage.name}{f': {why}' if why else ''}")
     print("tests:", ", ".join(f"{number} {what}" for what, number in counts.items()) or "none ran")
-    none_ran = not counts and any(stage.name.startswith("test_") for stage in ran)
-    return int(bool(bad) or none_ran or any(stage.status != "0" for stage in ran))
+    here = [stage for stage in ran if stage.ran]
+    none_ran = not counts and any(stage.name.startswith("test_") for stage in here)
+    return int(bool(bad) or none_ran or any(stage.status != "0" for stage in here))
 
 
 def main() -> int:
-    """Answer one of the three questions."""
+    """Answer one of the four questions."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machine", action="store_true", help="print what is here")
     parser.add_argument("--select", action="store_true", help="print pytest's -m for what is here")
+    parser.add_argument("--absent", action="store_true", help="print the frameworks that are not here")
     parser.add_argument("--write", metavar="STAGES", type=Path, help="write $OUT/summary.json and print it")
     options = parser.parse_args()
     if options.select:
         print(selection())
+        return 0
+    if options.absent:
+        print(*missing())
         return 0
     return machine() if options.machine else write(options.write, Path(os.environ["OUT"]))
 

@@ -1,6 +1,6 @@
 """What a call costs on the host: ours beside torch's, Triton's, jax's and the driver's own, all in the same run.
 
-    python -m benchmarks.launch [--json FILE] [--repeat N] [--only PART]
+    python -m benchmarks.launch [--json FILE] [--repeat N] [--only PART] [--without torch jax]
 
 Each part runs in a process of its own. On a machine with a GPU: the driver and torch, then jax. Without one: the same
 calls on CPU tensors and arrays, which the simulator runs. In both cases: the shim and jax on the null driver of the
@@ -70,7 +70,7 @@ def show(targets: list[dict[str, Any]]) -> None:
     for target in TARGETS:
         known = next((each for each in targets if each["name"] == target.name), None)
         verdict = ("met   " if known["met"] else "MISSED") + f" {known['measured']}" if known else "not measured here"
-        print(f"{target.name:40} under {target.limit:g} {target.unit:2}  {verdict}")
+        print(f"{target.name:46} under {target.limit:g} {target.unit:2}  {verdict}")
 
 
 def run_all(repeat: int, file: Path | None, chosen: Sequence[Part]) -> int:
@@ -101,11 +101,13 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write everything there, too")
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
     parser.add_argument("--only", choices=[part.name for part in PARTS], help="measure this part alone")
+    parser.add_argument("--without", nargs="*", default=[], help="parts to leave out: frameworks that see no GPU")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--device", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.part:
-        return run_all(options.repeat, options.json, [part for part in PARTS if options.only in (None, part.name)])
+        named = [part for part in PARTS if options.only in (None, part.name)]
+        return run_all(options.repeat, options.json, [part for part in named if part.switch not in options.without])
     print(json.dumps(SWITCHES[options.part](options.repeat, options.device)))
     return 0
 

@@ -12,6 +12,7 @@ from benchmarks.launch.jax_calls import jax_calls
 from benchmarks.launch.jax_on_null import jax_on_null
 from benchmarks.launch.shim import shim
 from benchmarks.launch.torch_calls import torch_calls
+from benchmarks.launch.torch_on_null import torch_on_null
 
 Run = Callable[[int, str], list[dict[str, Any]]]
 
@@ -38,6 +39,7 @@ class Part:
 
 PARTS = (
     Part("shim", "shim", shim, "any", 40),
+    Part("torch on the null driver", "torch-null", torch_on_null, "any", 60),
     Part("jax on the null driver", "jax-null", jax_on_null, "any", 60),
     Part("torch on the GPU", "torch", torch_calls, "cuda", 100),
     Part("jax on the GPU", "jax", jax_calls, "cuda", 60),

@@ -1,4 +1,4 @@
-"""The shim by itself, on the null driver."""
+"""The shim by itself, on the null driver: what each part of a call costs, in the order in which parts are added."""
 
 from __future__ import annotations
 
@@ -12,33 +12,67 @@ from benchmarks.launch.subjects import COUNT, null_driver
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
 
-ALLOCATED = "launcher, output allocated"
+    from pyptx_launch import Launcher, Plan
 
 
 def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
     """Measure the shim on the null driver, with CPU tensors of torch where torch is."""
     null_driver().record(on=False)
-    from pyptx_launch import Launcher, Module, Plan, Pointer, Signature
-
-    parameters = ", ".join(f".param .u64 p{number}" for number in range(3))
-    text = f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k({parameters}) {{ ret; }}\n"
-    plan = Plan(
-        Module(text.encode()), "k", grid=(32, 1, 1), block=(128, 1, 1), parameters=tuple(map(Pointer, range(3)))
-    )
+    plan = plan_of_three()
     addresses = (4096, 8192, 12288)
     calls: Calls = {"plan.launch": lambda: plan.launch(addresses, 0, 0)}
     if importlib.util.find_spec("torch"):
-        import torch
-
-        one = Signature((COUNT,), device=(1, 0), alignment=4)
-        with_output, without = (Launcher(missed, types=(torch.Tensor,)) for _ in range(2))
-        with_output.add(plan, (one, one), (one,))
-        without.add(plan, (one, one, one), ())
-        x, w, y = (torch.ones(COUNT) for _ in range(3))
-        calls["launcher, 3 tensors"] = lambda: without(x, w, y)
-        calls[ALLOCATED] = lambda: with_output(x, w)
-        calls["torch.empty_like"] = lambda: torch.empty_like(x)
+        calls.update(launcher_calls(plan))
     return measure(calls, lambda: None, 5000, repeat)
+
+
+def plan_of_three() -> Plan:
+    """Return a plan of three pointers."""
+    from pyptx_launch import Module, Plan, Pointer
+
+    parameters = ", ".join(f".param .u64 p{number}" for number in range(3))
+    text = f".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k({parameters}) {{ ret; }}\n"
+    rows = tuple(map(Pointer, range(3)))
+    return Plan(Module(text.encode()), "k", grid=(32, 1, 1), block=(128, 1, 1), parameters=rows)
+
+
+def launcher_calls(plan: Plan) -> Calls:
+    """Return calls of launchers that ask torch more and more, and of one that asks all of it in Python."""
+    import torch
+
+    from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, count_versions, forward_mode
+    from pyptx_torch.native import native
+
+    x, w, y = (torch.ones(COUNT) for _ in range(3))
+    python: dict[str, Any] = {
+        "guards": GUARDS, "tensor_guards": TENSOR_GUARDS, "grad_mode": torch.is_grad_enabled,
+        "count_writes": count_versions,
+    }  # fmt: skip
+    directly: dict[str, Any] = {"native": native(), "count_writes": count_versions}
+    bare = launcher(plan)
+    asking = launcher(plan, **directly)
+    whole = launcher(plan, **directly, guards=(forward_mode,))
+    asking_python = launcher(plan, **python)
+    return {
+        "launcher, out=, asking torch nothing": lambda: bare(x, w, out=y),
+        "and modes, gradients, negation, versions": lambda: asking(x, w, out=y),
+        "and forward-mode derivatives": lambda: whole(x, w, out=y),
+        "the same, its output allocated": lambda: whole(x, w),
+        "launcher, out=, asking all of it in Python": lambda: asking_python(x, w, out=y),
+        "torch.empty_like": lambda: torch.empty_like(x),
+    }
+
+
+def launcher(plan: Plan, **options: Any) -> Launcher:  # noqa: ANN401 - Launcher's
+    """Return a launcher of two tensors and an output that never misses."""
+    import torch
+
+    from pyptx_launch import Launcher, Signature
+
+    one = Signature((COUNT,), device=(1, 0), alignment=4)
+    made = Launcher(missed, types=(torch.Tensor, torch.nn.Parameter), empty_like=torch.empty_like, **options)
+    made.add(plan, (one, one), (one,), like=[torch.empty(COUNT)])
+    return made
 
 
 def missed(*_: object, **__: object) -> None:

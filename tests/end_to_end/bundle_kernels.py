@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pyptx import Tile, kernel, ptx, reg
-from pyptx.types import bf16, f32, s32, u32
+from pyptx import Layout, Tile, kernel, ptx, reg
+from pyptx.types import b16, bf16, f32, f64, from_name, s32, u8, u32
+from pyptx_dsl.im2col import Im2col
+from pyptx_ir.element_types import BY_NAME
 
 THREADS = 128
 
@@ -52,9 +54,71 @@ def everything(X, new, Y):  # noqa: ARG001  the entry takes them
     ptx.ret()
 
 
+@kernel(
+    in_specs=(Tile("N", f32),),
+    out_specs=(Tile("N", f32),),
+    raw_params=[("f32", "alpha"), ("u32", "count")],
+    grid=lambda N, rounding: (N, len(rounding), 1),
+    arch="sm_80",
+)
+def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  what is launched is looked at, not run
+    """Take a text and a number that tell specialisations apart."""
+    ptx.ret()
+
+
+@kernel(
+    in_specs=tuple(Tile("N", from_name(name)) for name in BY_NAME),
+    out_specs=(Tile("N", f32),),
+    grid=(1, 1, 1),
+    arch="sm_80",
+)
+def typed(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S, T, U, out_):  # noqa: ARG001, E741  one of each type
+    """Take an array of every type that arrays share with PTX."""
+    ptx.ret()
+
+
+WINDOW = Im2col.convolution((3, 5), pixels=128, channels=64, padding=(1, 2), stride=(1, 2))
+
+
+@kernel(
+    in_specs=(Tile("N", 32, "W", 64, bf16, layout=Layout.TMA_128B, im2col=WINDOW),),
+    out_specs=(Tile("N", f32),),
+    grid=(1, 1, 1),
+)
+def columns(X, Y):  # noqa: ARG001  the entry takes it
+    """Take a tensor map of columns of pixels."""
+    X.tma_desc()
+    ptx.ret()
+
+
 @kernel(grid=(7, 1, 1), block=(64, 1, 1), arch="sm_80")
 def nothing(*, label=""):  # noqa: ARG001  a template value of any text
     """Take no array at all."""
+    ptx.ret()
+
+
+@kernel(
+    in_specs=(Tile("M", "K", f32, align=16), Tile("K", "M", b16, layout=Layout.COL), Tile(3, "M", u8)),
+    out_specs=(Tile("M", "K", f32), Tile("M", f64)),
+    raw_params=[("f32", "alpha"), ("s16", "shift"), ("u64", "seed")],
+    grid=lambda M, K, scheme: (M, K, 1 + (scheme == "exact")),
+    block=(32, 1, 1),
+    arch="sm_80",
+)
+def blend(A, new, flags, Y, norms, *, scheme="fast"):  # noqa: ARG001  what is launched is looked at, not run
+    """Take arrays of many kinds, and open scalars; the code is the same for all sizes."""
+    ptx.ret()
+
+
+@kernel(
+    in_specs=(Tile("N", f32),),
+    out_specs=(Tile("N", f32),),
+    raw_params=[(("u32", "s64", "f32", "u16")[number % 4], f"p{number}") for number in range(20)],
+    grid=lambda N: N,
+    arch="sm_80",
+)
+def many(X, Y):  # noqa: ARG001  what is launched is looked at, not run
+    """Take more scalars than most kernels."""
     ptx.ret()
 
 

@@ -275,6 +275,15 @@ def test_launch_attributes_of_another_target_are_held_too(tmp_path: Path) -> Non
         export(following, [], tmp_path / "b", arch="sm_80")
 
 
+def test_names_that_c_cannot_have_are_refused(tmp_path: Path) -> None:
+    @pyptx.kernel(grid=(1, 1, 1), arch="sm_80")
+    def sized(*, größe=1):  # noqa: ARG001, PLC2401  names that Python has
+        pyptx.ptx.ret()
+
+    with pytest.raises(BundleError, match="cannot name anything in C"):
+        export(sized, [], tmp_path / "b")
+
+
 def test_a_symbolic_link_is_never_written_through(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")

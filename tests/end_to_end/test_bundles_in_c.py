@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
-import shutil
 import struct
 import subprocess
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,17 +12,16 @@ import pytest
 from pyptx.bundles import export
 
 from . import bundle_kernels
+from .bundle_programs import WARNINGS, build, compiler, run
 from .gallery import load as example
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from pathlib import Path
 
     from pyptx import Kernel
 
 pytestmark = pytest.mark.ptxas
-
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wshadow", "-Wstrict-prototypes")
-NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 
 # Calls the functions of one kernel, and prints what each returns, then what the null driver was asked for.
 PROGRAM = """\
@@ -73,6 +67,7 @@ int main(int count, char **words)
     find(&make_current, "cuCtxSetCurrent");
     (void)retain(&context, 0);
     (void)make_current(context);
+    say("here", {name}_load());
     say("launch", {entry}_launch(&arguments, (struct CUstream_st *)0x5000));
     say("null", {entry}_launch(NULL, NULL));
     {spoil}
@@ -84,57 +79,6 @@ int main(int count, char **words)
     return 0;
 }}
 """
-
-
-def null_driver() -> Any:
-    """Load the null driver's module from the tests of pyptx-launch, by its path."""
-    spec = importlib.util.spec_from_file_location("null_driver", NULL_DRIVER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="session")
-def drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder where the null driver lies under the name of NVIDIA's."""
-    folder: Path = tmp_path_factory.mktemp("drivers")
-    shutil.copy(null_driver().build(), folder / "libcuda.so.1")
-    return folder
-
-
-def compiler(name: str) -> str:
-    found = os.environ.get(name.upper()) or shutil.which({"cc": "cc", "cxx": "c++"}[name])
-    assert found is not None, "the tests of bundles need the system's compiler of C and of C++"
-    return found
-
-
-def build(folder: Path, program: str, name: str) -> Path:
-    """Compile a program and the loader of the bundle in `folder`, as C99 with every warning an error."""
-    (folder.parent / "main.c").write_text(program, encoding="utf-8")
-    command = [compiler("cc"), "-std=c99", *WARNINGS, f"-I{folder}", str(folder.parent / "main.c")]
-    subprocess.run([*command, str(folder / f"{name}.c"), "-o", str(folder.parent / "main"), "-ldl"], check=True)
-    return folder.parent / "main"
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a run printed: each step with its result, and the driver's calls."""
-
-    steps: Mapping[str, str]
-    calls: Sequence[Mapping[str, Any]]
-
-    def all(self, call: str) -> list[Mapping[str, Any]]:
-        return [each for each in self.calls if each["call"] == call]
-
-
-def run(program: Path, drivers: Path, *words: str) -> Seen:
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers)}
-    said = subprocess.run([program, *words], env=environment, capture_output=True, text=True, check=True).stdout
-    lines = said.splitlines()
-    steps = dict(line.split(" ", 1) for line in lines if not line.startswith("{"))
-    return Seen(steps, [json.loads(line) for line in lines if line.startswith("{")])
 
 
 def program_for(kernel: Kernel[Any], fill: Mapping[str, str]) -> str:
@@ -159,8 +103,8 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(folder, program_for(bundle_kernels.everything, MEMBERS), "everything")
 
 
-def test_everything_that_a_launch_can_have_arrives(everything: Path, drivers: Path) -> None:
-    seen = run(everything, drivers)
+def test_everything_that_a_launch_can_have_arrives(everything: Path) -> None:
+    seen = run(everything)
     (launch,) = seen.all("cuLaunchKernelEx")
     assert launch["entry"] == "everything"
     assert (launch["grid"], launch["block"], launch["shared"]) == ([4, 3, 2], [32, 4, 1], 100_000)
@@ -185,13 +129,31 @@ def test_everything_that_a_launch_can_have_arrives(everything: Path, drivers: Pa
     assert allowed == {(0, 8): 100_000, (1, 8): 100_000}
 
 
-def test_every_step_says_how_it_went(everything: Path, drivers: Path) -> None:
-    steps = run(everything, drivers).steps
+def test_every_step_says_how_it_went(everything: Path) -> None:
+    steps = run(everything).steps
     assert steps["unloaded"].startswith("-3 the kernels are not loaded")
-    assert (steps["load"], steps["launch"], steps["unload"]) == ("0 success",) * 3
-    assert steps["null"].startswith("-4 an argument is a null pointer")
-    assert steps["spoilt"].startswith("-4 ")
+    assert (steps["load"], steps["here"], steps["launch"], steps["unload"]) == ("0 success",) * 4
+    assert steps["null"].startswith("-4 the pointer to arguments")
+    assert steps["spoilt"] == "-105 X lies at an address that is not aligned to 16 bytes"
     assert steps["gone"].startswith("-3 ")
+
+
+def test_code_is_loaded_into_the_current_context_and_nothing_is_forbidden_by_a_capture(everything: Path) -> None:
+    """The first load finds no context, the second does; a first launch elsewhere may load code too."""
+    calls = [call for call in run(everything).calls if call["call"] != "cuKernelSetAttribute"]
+    names = [call["call"].removeprefix("cu") for call in calls]
+    modes = [call["mode"] for call in calls if call["call"] == "cuThreadExchangeStreamCaptureMode"]
+    exchange = "ThreadExchangeStreamCaptureMode"
+    assert names == [
+        *(exchange, "LibraryLoadData", exchange),
+        *("DevicePrimaryCtxRetain", "CtxSetCurrent"),
+        *(exchange, "KernelGetFunction", exchange),
+        *("TensorMapEncodeTiled", exchange, "LaunchKernelEx", exchange),
+        "LibraryUnload",
+    ]
+    assert modes == [2, 0] * 3
+    (loaded,) = [call for call in calls if call["call"] == "cuKernelGetFunction"]
+    assert (loaded["context"], loaded["capture_mode"]) == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -199,23 +161,21 @@ def test_every_step_says_how_it_went(everything: Path, drivers: Path) -> None:
     [
         ("cuLibraryLoadData", "load"),
         ("cuLibraryGetKernel", "load"),
-        ("cuKernelGetFunction", "launch"),
+        ("cuKernelGetFunction", "here"),
         ("cuTensorMapEncodeTiled", "launch"),
         ("cuLaunchKernelEx", "launch"),
         ("cuLibraryUnload", "unload"),
     ],
 )
-def test_what_the_driver_refuses_is_returned_with_its_text(
-    everything: Path, drivers: Path, call: str, step: str
-) -> None:
-    seen = run(everything, drivers, call)
+def test_what_the_driver_refuses_is_returned_with_its_text(everything: Path, call: str, step: str) -> None:
+    seen = run(everything, call)
     assert seen.steps[step].startswith("209 ")
     assert "no text for" not in seen.steps[step]
-    assert bool(seen.all("cuLaunchKernelEx")) == (step == "unload")
+    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # a load that failed can be tried again
 
 
-def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Path, drivers: Path) -> None:
-    seen = run(everything, drivers, "init", "100")
+def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Path) -> None:
+    seen = run(everything, "init", "100")
     assert seen.steps["load"] == "100 what the driver says of it"
 
 
@@ -258,14 +218,40 @@ def test_smaller_kernels_arrive_too(
     fill: Mapping[str, str],
     parameters: list[bytes],
     tmp_path: Path,
-    drivers: Path,
 ) -> None:
     folder = export(kernel, [choice], tmp_path / "bundle")
-    seen = run(build(folder, program_for(kernel, fill), kernel.name), drivers)
+    seen = run(build(folder, program_for(kernel, fill), kernel.name))
     launch = seen.all("cuLaunchKernelEx")[0]
     assert [bytes.fromhex(value) for value in launch["parameters"]] == parameters
     assert not seen.all("cuKernelSetAttribute")
     assert launch["attributes"] == []
+
+
+def test_a_tensor_map_of_columns_is_encoded_too(tmp_path: Path) -> None:
+    kernel = bundle_kernels.columns
+    folder = export(kernel, [{"N": 8, "W": 16}], tmp_path / "bundle")
+    seen = run(build(folder, program_for(kernel, {"X": "0x7000", "Y": "0x9000"}), "columns"))
+    (encoded,) = seen.all("cuTensorMapEncodeIm2col")
+    wanted = {"address": 0x7000, "type": 9, "shape": [64, 16, 32, 8], "strides": [128, 2048, 65536], "channels": 64}
+    wanted |= {"pixels": 128, "lower": [-2, -1], "upper": [-2, -1], "element_strides": [1, 2, 1, 1], "swizzle": 3}
+    assert {name: encoded[name] for name in wanted} == wanted
+    (launch,) = seen.all("cuLaunchKernelEx")
+    assert bytes.fromhex(launch["parameters"][2])[:8] == struct.pack("<Q", 0x7000)
+    assert launch["alignments"][2] >= 128
+
+
+def test_a_kernel_of_many_scalars_gets_each(tmp_path: Path) -> None:
+    values = {f"p{number}": number + 0.5 if number % 4 == 2 else number for number in range(20)}
+    fixed = {name: value for name, value in values.items() if name not in {"p3", "p16"}}
+    folder = export(bundle_kernels.many, [{"N": 8, **fixed}], tmp_path / "bundle")
+    fill = {"X": "0x7000", "Y": "0x8000", "p16": "16", "p3": "3"}
+    seen = run(build(folder, program_for(bundle_kernels.many, fill), "many"))
+    (launch,) = seen.all("cuLaunchKernelEx")
+    scalars = [struct.pack("<" + "IqfH"[number % 4], values[f"p{number}"]) for number in range(20)]
+    assert [bytes.fromhex(value) for value in launch["parameters"]] == [
+        *(struct.pack("<Q", address) for address in (0x7000, 0x8000)),
+        *scalars,
+    ]
 
 
 def test_several_specialisations_live_in_one_loader_and_the_header_is_c_plus_plus_too(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from pyptx_ir.commands import main
 from pyptx_ir.doctor import installation
 from pyptx_ir.plugins.rows import Diagnosis
+from pyptx_ir.toolchain import jitlink
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,8 +178,8 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide every tool."""
     monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
     monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
-    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._pathfinder", lambda: None)
-    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._WHEEL_FOLDERS", ())
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
+    jitlink._find.cache_clear()  # what was found stays found
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH", "PYPTX_PTXAS", "PYPTX_LIBCUDA"):
         monkeypatch.setenv(name, str(tmp_path) if name != "PYPTX_PTXAS" else "")
 
@@ -190,7 +191,7 @@ def test_missing_tools_are_told_with_what_they_are_for(capsys: pytest.CaptureFix
     lines = {line.subject: line for line in tools()}
     assert {line.state for line in lines.values()} == {"missing"}
     assert lines["ptxas"].found == "ptxas is not installed: it compiles PTX to machine code"
-    assert str(lines["nvJitLink"].hint).startswith("pip install nvidia-nvjitlink")
+    assert str(lines["nvJitLink"].hint) == "pip install cuda-bindings nvidia-nvjitlink"
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert any(line.startswith("missing  ptxas            ptxas is not installed") for line in shown)

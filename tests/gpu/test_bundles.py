@@ -58,21 +58,56 @@ class Arguments(ctypes.Structure):
     _fields_ = (("X", ctypes.c_uint64), ("Y", ctypes.c_uint64), ("alpha", ctypes.c_float))
 
 
+class DLDevice(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int32), ("ordinal", ctypes.c_int32))
+
+
+CUDA = DLDevice(2, 0)
+
+
+class DLTensor(ctypes.Structure):
+    """DLPack 1.x; strides are left null, for arrays that lie by rows."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", DLDevice),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class Tensors(ctypes.Structure):
+    """`scaled_tensors`."""
+
+    _fields_ = (("X", ctypes.POINTER(DLTensor)), ("Y", ctypes.POINTER(DLTensor)), ("alpha", ctypes.c_float))
+
+
 @pytest.fixture
 def bundle(gpu: Device, tmp_path: Path) -> Path:
     return export(scaled, [{"N": SIZE, "count": 700}], tmp_path / "bundle", arch=gpu.target)
 
 
-def expected(x: np.ndarray) -> np.ndarray:
-    return np.where(np.arange(SIZE) < 700, x * np.float32(1.5), x)
+def expected(x: np.ndarray, count: int = 700) -> np.ndarray:
+    return np.where(np.arange(x.size) < count, x * np.float32(1.5), x)
+
+
+def compiled(bundle: Path) -> Any:
+    """Return the loader of a bundle, as a library in this process."""
+    library = bundle.parent / "libscaled.so"
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", str(bundle / "scaled.c")]
+    subprocess.run([*command, "-o", str(library), "-ldl", "-pthread"], check=True)
+    loader: Any = ctypes.CDLL(str(library))
+    loader.scaled_error.restype = ctypes.c_char_p
+    return loader
 
 
 def test_a_loader_in_c_launches_what_was_exported(gpu: Device, bundle: Path) -> None:
-    library = bundle.parent / "libscaled.so"
-    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", str(bundle / "scaled.c")]
-    subprocess.run([*command, "-o", str(library), "-ldl"], check=True)
-    loader: Any = ctypes.CDLL(str(library))
-    loader.scaled_error.restype = ctypes.c_char_p
+    loader = compiled(bundle)
     assert loader.scaled_load() == 0
     x = np.random.default_rng(0).standard_normal(SIZE, dtype=np.float32)
     px, py = gpu.upload(x), gpu.upload(np.full_like(x, np.nan))
@@ -84,6 +119,65 @@ def test_a_loader_in_c_launches_what_was_exported(gpu: Device, bundle: Path) -> 
     assert loader.scaled_unload() == 0
     gpu.free(px)
     gpu.free(py)
+
+
+def test_a_loader_in_c_chooses_by_the_shapes_of_tensors(gpu: Device, tmp_path: Path) -> None:
+    counts = {SIZE: 700, 96: 50}
+    choices = [{"N": size, "count": count} for size, count in counts.items()]
+    loader = compiled(export(scaled, choices, tmp_path / "bundle", arch=gpu.target))
+    assert loader.scaled_load() == 0
+    for size in (96, SIZE, 95):
+        x = np.random.default_rng(size).standard_normal(size, dtype=np.float32)
+        px, py = gpu.upload(x), gpu.upload(np.full_like(x, np.nan))
+        shape = (ctypes.c_int64 * 1)(size)
+        vectors = [DLTensor(address, CUDA, 1, 2, 32, 1, shape) for address in (px, py)]
+        tensors = Tensors(ctypes.pointer(vectors[0]), ctypes.pointer(vectors[1]), 1.5)
+        result = loader.scaled_launch_tensors(ctypes.byref(tensors), None)
+        gpu.synchronize()
+        if size in counts:
+            assert result == 0, loader.scaled_error(result)
+            assert (gpu.download(py, x) == expected(x, counts[size])).all()
+        else:
+            assert b"not compiled for these sizes; there is (N=1000, count=700)" in loader.scaled_error(result)
+            assert np.isnan(gpu.download(py, x)).all()
+        gpu.free(px)
+        gpu.free(py)
+    assert loader.scaled_unload() == 0
+
+
+def test_a_loader_in_c_loads_and_launches_while_its_stream_is_captured(gpu: Device, bundle: Path) -> None:
+    loader = compiled(bundle)
+    x = np.random.default_rng(2).standard_normal(SIZE, dtype=np.float32)
+    px, py, stream = gpu.upload(x), gpu.upload(np.full_like(x, np.nan)), gpu.stream()
+    with gpu.capturing(stream) as graph:
+        assert loader.scaled_load() == 0
+        assert loader.scaled_launch(ctypes.byref(Arguments(px, py, 1.5)), ctypes.c_void_p(stream)) == 0
+    for scale in (1, 2):
+        gpu.write(px, x * np.float32(scale))
+        graph.replay(stream)
+        gpu.synchronize(stream)
+        assert (gpu.download(py, x) == expected(x * np.float32(scale))).all()
+    gpu.free(px)
+    gpu.free(py)
+
+
+def test_a_loader_in_c_launches_in_the_context_of_the_stream(gpu: Device, bundle: Path) -> None:
+    loader, other = compiled(bundle), ctypes.c_void_p()
+    assert loader.scaled_load() == 0
+    gpu.call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)  # it is current, so what is uploaded lies in its memory
+    x = np.random.default_rng(3).standard_normal(SIZE, dtype=np.float32)
+    px, py, stream = gpu.upload(x), gpu.upload(np.full_like(x, np.nan)), gpu.stream()
+    try:
+        gpu.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+        gpu.current()
+        result = loader.scaled_launch(ctypes.byref(Arguments(px, py, 1.5)), ctypes.c_void_p(stream))
+        assert result == 0, loader.scaled_error(result)
+        gpu.call("cuCtxPushCurrent_v2", other)
+        gpu.synchronize(stream)
+        assert (gpu.download(py, x) == expected(x)).all()
+    finally:
+        gpu.call("cuCtxDestroy_v2", other)
+        gpu.current()
 
 
 def test_the_bundled_code_is_launched_as_it_is(gpu: Device, bundle: Path) -> None:

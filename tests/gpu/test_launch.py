@@ -205,6 +205,7 @@ def stamps(gpu: Device, attributes: tuple[tuple[int, bytes], ...]) -> np.ndarray
     return gpu.download(times, np.zeros(4, np.uint64))
 
 
+@pytest.mark.hardware
 def test_a_programmatic_dependent_begins_early_and_waits_for_what_it_reads(gpu: Device) -> None:
     ended, begun, written, seen = stamps(gpu, ((PROGRAMMATIC, ON),))
     assert begun < ended

@@ -29,7 +29,7 @@ from pyptx_dsl.specs import Layout, Tile
 from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
 from pyptx_dsl.trace import active
 from pyptx_dsl.types import bf16, f32, u32
-from pyptx_ir.plugins.rows import Argument
+from pyptx_ir.plugins.rows import Argument, Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -406,14 +406,46 @@ def test_the_arch_of_a_compute_capability() -> None:
     ]
 
 
-def test_auto_asks_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arch_module, "_LIBRARIES", ())
+def no_gpu() -> tuple[int, int]:
+    raise RuntimeError("the CUDA driver sees no device\nhint: see nvidia-smi")
+
+
+@pytest.mark.parametrize(
+    ("answers", "message", "hint"),
+    [
+        (
+            [],
+            "no runtime that launches on GPUs is installed",
+            "pip install 'pyptx[torch]' or 'pyptx[jax]', or name the",
+        ),
+        (
+            [None],
+            "no runtime that launches on GPUs is installed",
+            "pip install 'pyptx[torch]' or 'pyptx[jax]', or name",
+        ),
+        ([None, no_gpu, no_gpu], "the CUDA driver sees no device", 'name it: @kernel(arch="sm_90a")'),
+        ([no_gpu, lambda: (12, 0)], None, None),
+        ([lambda: (9, 0), no_gpu], None, None),
+    ],
+)
+def test_auto_asks_the_runtimes(
+    monkeypatch: pytest.MonkeyPatch,
+    answers: list[Callable[[], tuple[int, int]] | None],
+    message: str | None,
+    hint: str | None,
+) -> None:
+    rows = [Runtime(str(number), 0, bool, print, capability=answer) for number, answer in enumerate(answers)]
+    monkeypatch.setattr("pyptx_ir.plugins.manager.Plugins.runtimes", lambda _: tuple(rows))
     arch_module.detect_arch.cache_clear()
 
     def k() -> None: ...
 
-    with pytest.raises(ArchError, match="sm_90a"):
-        kernel(arch="auto")(k)
+    if message is None:
+        assert kernel(arch="auto")(k).declaration.target.name == ("sm_120" if answers[0] is no_gpu else "sm_90a")
+    else:
+        with pytest.raises(ArchError, match=f"cannot detect the GPU's target: {message}") as raised:
+            kernel(arch="auto")(k)
+        assert str(raised.value.hint).startswith(str(hint))
     arch_module.detect_arch.cache_clear()
 
 

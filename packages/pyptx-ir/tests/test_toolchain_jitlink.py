@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +18,7 @@ from pyptx_ir.toolchain import (
     disassemble,
     find_compiler,
     find_tool,
+    jitlink,
 )
 from pyptx_ir.toolchain.jitlink import find_nvjitlink
 
@@ -54,8 +58,11 @@ def without_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def without_nvjitlink(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._pathfinder", lambda: None)
-    monkeypatch.setattr("pyptx_ir.toolchain.jitlink._WHEEL_FOLDERS", ())
+    def nowhere(name: str) -> None:
+        raise RuntimeError(name)
+
+    monkeypatch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", nowhere)
+    jitlink._find.cache_clear()
 
 
 def test_both_compilers_report_the_same_resources() -> None:
@@ -135,11 +142,56 @@ def test_an_override_is_taken_and_a_wrong_one_is_refused(tmp_path: Path, monkeyp
     found = find_nvjitlink()
     monkeypatch.setenv("PYPTX_NVJITLINK", str(found.path))
     assert find_nvjitlink() == found
+    copied = tmp_path / "libnvJitLink.so.13"
+    copied.write_bytes(found.path.read_bytes())
+    monkeypatch.setenv("PYPTX_NVJITLINK", str(copied))
+    with pytest.raises(ToolchainError, match=f"names {copied}, and this process has loaded {found.path}"):
+        find_nvjitlink()
     monkeypatch.setenv("PYPTX_NVJITLINK", str(tmp_path / "nowhere"))
     with pytest.raises(ToolchainError, match=r"PYPTX_NVJITLINK names .* no file"):
         find_nvjitlink()
-    broken = tmp_path / "libnvJitLink.so.13"
+    broken = tmp_path / "broken.so"
     broken.write_bytes(b"no library")
     monkeypatch.setenv("PYPTX_NVJITLINK", str(broken))
     with pytest.raises(ToolchainError, match="can't be loaded"):
         find_nvjitlink()
+
+
+OVERRIDDEN = """
+import os, sys
+from pathlib import Path
+from pyptx_ir.toolchain.jitlink import find_nvjitlink, link
+tool = find_nvjitlink()
+cubin, outcome = link(tool, Path(sys.argv[1]).read_text(), "sm_90a", ())
+print(tool.path, tool.version, cubin[:4], outcome.status, outcome.signal)
+"""
+
+
+def test_an_override_that_is_set_in_time_does_the_work(tmp_path: Path) -> None:
+    """A copy of the library under another name, which nothing else would find."""
+    found, copied = find_nvjitlink(), tmp_path / "mine.so"
+    copied.symlink_to(found.path)
+    (tmp_path / "k.ptx").write_text(KERNEL, encoding="utf-8")
+    environment = os.environ | {"PYPTX_NVJITLINK": str(copied)}
+    command = [sys.executable, "-c", OVERRIDDEN, str(tmp_path / "k.ptx")]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.split()[1:] == [found.version, r"b'\x7fELF'", "0", "None"]
+
+
+def test_without_its_bindings_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
+    jitlink._find.cache_clear()
+    with pytest.raises(MissingToolError, match="nvJitLink cannot be called without cuda-bindings") as caught:
+        find_nvjitlink()
+    assert caught.value.hint == "pip install cuda-bindings nvidia-nvjitlink"
+
+
+def test_bindings_that_want_a_driver_first_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise RuntimeError("CUDA driver is not found")
+
+    monkeypatch.setattr("cuda.bindings.nvjitlink.version", refuse)
+    jitlink._find.cache_clear()
+    with pytest.raises(ToolchainError, match=r"cuda-bindings cannot call .*: CUDA driver is not found") as caught:
+        find_nvjitlink()
+    assert caught.value.hint == "pip install --upgrade cuda-bindings"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from .null_driver import NullDriver, install
+from .streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,3 +23,10 @@ def null(the_null_driver: NullDriver) -> Iterator[NullDriver]:
     the_null_driver.reset()
     yield the_null_driver
     the_null_driver.reset()
+
+
+@pytest.fixture
+def streams(null: NullDriver) -> Iterator[Streams]:
+    made = Streams(null)
+    yield made
+    made.close()

@@ -11,12 +11,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_name("null_driver.c")
-LIVE = {"memory": 0, "libraries": 1, "streams": 2}
+SOURCES = sorted(Path(__file__).parent.glob("host_driver/*.[ch]"))
+LIVE = {"memory": 0, "libraries": 1, "streams": 2, "events": 3}
 DEFAULTS = {
     "devices": 2,
     "capability": 90,
@@ -27,6 +28,10 @@ DEFAULTS = {
     "version": 13000,
     "registers": 32,
     "init": 0,
+    "multiprocessors": 132,
+    "memory": 80 << 30,
+    "capturing": 0,
+    "events_pending": 0,
 }
 
 
@@ -35,18 +40,34 @@ def compiler() -> str:
     return os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or "clang"
 
 
+def compile_to(path: Path, *options: str) -> None:
+    """Compile the null driver with the system's C compiler."""
+    sources = [source for source in SOURCES if source.suffix == ".c"]
+    checked = ("-O2", "-Wall", "-Wextra", "-fvisibility=hidden", "-shared", "-fPIC", "-pthread")
+    subprocess.run([compiler(), *checked, *options, "-o", path, *sources, "-ldl"], check=True)
+
+
 def build() -> Path:
-    """Compile the null driver with the system's C compiler, once for its text, and return the shared library."""
+    """Compile the null driver, once for its text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    library = folder / f"{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
+    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # `nox -s sanitize` has some
+    text = b"".join(source.read_bytes() for source in SOURCES) + " ".join(options).encode()
+    library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
-        subprocess.run(
-            [compiler(), "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread", "-o", fresh, SOURCE], check=True
-        )
+        # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
+        compile_to(fresh, "-Wl,-soname,libcuda.so.1", *options)
         fresh.replace(library)
     return library
+
+
+def compiled(folder: Path, *options: str, without: str = "") -> str:
+    """Compile a null driver with other options, or one that lacks a function, and return its path."""
+    folder.mkdir(exist_ok=True)
+    library = folder / "libcuda.so"
+    compile_to(library, *options, *([f"-D{without}=cuNotYet"] if without else []))
+    return str(library)
 
 
 class NullDriver:
@@ -86,17 +107,28 @@ class NullDriver:
         """Change what the driver and its devices are; see DEFAULTS."""
         for name, value in settings.items():
             assert self._library.null_driver_set(name.encode(), value), name
+        if "pyptx_launch.driver" in sys.modules:  # it asks once what a device is
+            sys.modules["pyptx_launch.driver"].device.cache_clear()
 
     def record(self, on: bool) -> None:  # noqa: FBT001 - it is a switch
         """Write calls down, or do not: for measuring."""
         self._library.null_driver_record(int(on))
 
+    def answer_nothing(self) -> None:
+        """Launch nothing, check no code, encode no map: whoever answered in this process does so no more."""
+        for question in ("launch", "load", "map"):
+            getattr(self._library, f"null_driver_on_{question}")(None)
+
     def count(self) -> int:
         """Return how many launches there ever were, written down or not."""
         return int(self._library.null_driver_launches())
 
-    def live(self) -> dict[str, int]:
-        """Return what was made and not yet given back."""
+    def live(self, *, idle: bool = True) -> dict[str, int]:
+        """Return what was made and not yet given back; once all work is done, if `idle`."""
+        from pyptx_launch.retired import RETIRED
+
+        if idle:
+            RETIRED.unload(wait=True)
         return {name: self._library.null_driver_live(number) for name, number in LIVE.items()}
 
     def context(self, device: int | None) -> None:
@@ -108,10 +140,8 @@ class NullDriver:
 
     def current(self) -> int | None:
         """Return the device whose context is current in this thread."""
-        found, first = ctypes.c_void_p(), ctypes.c_void_p()
-        self._library.cuCtxGetCurrent(ctypes.byref(found))
-        self._library.cuDevicePrimaryCtxRetain(ctypes.byref(first), 0)
-        return None if found.value is None else found.value - (first.value or 0)
+        device = ctypes.c_int()
+        return None if self._library.cuCtxGetDevice(ctypes.byref(device)) else device.value
 
     def reset(self) -> None:
         """Forget calls, failures and settings; no context is current."""
@@ -126,14 +156,16 @@ def install() -> NullDriver:
     """Return the null driver, which the shim opens in place of NVIDIA's; this process must not have opened that."""
     from pyptx_launch import libcuda
 
-    before = os.environ.get("PYPTX_LIBCUDA")
-    os.environ["PYPTX_LIBCUDA"] = str(build())
+    before, path = os.environ.get("PYPTX_LIBCUDA"), build()
+    os.environ["PYPTX_LIBCUDA"] = str(path)
     try:
-        opened = Path(libcuda.library()._name)
+        libcuda.open_driver()
     finally:
         if before is None:
             del os.environ["PYPTX_LIBCUDA"]
         else:
             os.environ["PYPTX_LIBCUDA"] = before
-    assert opened == build(), f"this process has opened {opened}"
-    return NullDriver(opened)
+    assert ctypes.CDLL("libcuda.so.1")._handle == ctypes.CDLL(str(path))._handle, "this process has another driver"
+    driver = NullDriver(path)
+    driver.answer_nothing()
+    return driver

@@ -48,9 +48,16 @@ def launcher_of(torch, *, scalars=(), keywords=(), inputs=None, outputs=None, **
     outputs = (Signature((4, 8), device=CPU, alignment=4),) if outputs is None else outputs
     missed = Missed()
     types = (torch.Tensor, torch.nn.Parameter)
-    launcher = Launcher(missed, types=types, scalars=keywords, **options)
-    launcher.add(plan_of(len(inputs) + len(outputs), *scalars), inputs, outputs)
+    launcher = Launcher(missed, types=types, scalars=keywords, empty_like=torch.empty_like, **options)
+    like = [prototype(torch, signature) for signature in outputs]
+    launcher.add(plan_of(len(inputs) + len(outputs), *scalars), inputs, outputs, like=like)
     return launcher, missed
+
+
+def prototype(torch, signature):
+    """Return a tensor that looks like a signature."""
+    dtype = {"f32": torch.float32, "f16": torch.float16, "s64": torch.int64}[signature.dtype]
+    return torch.empty_strided(signature.shape, signature.strides or signature._dense, dtype=dtype)
 
 
 def address(tensor) -> bytes:
@@ -85,13 +92,168 @@ def test_out_is_written_to_and_returned(null, torch):
     assert launcher(x, w, out=y) is y
     assert null.launches()[0]["parameters"] == [address(x), address(w), address(y)]
     assert launcher(x, w, out=None) is not y
-    one = Signature((4, 8), device=CPU)
+    one = Signature((4, 8), device=CPU, alignment=4)
     several, _ = launcher_of(torch, inputs=(one,), outputs=(one, one))
     pair = (torch.empty(4, 8), torch.empty(4, 8))
     null.take()
     assert several(x, out=pair) is pair
     assert null.launches()[0]["parameters"] == [address(x), *map(address, pair)]
     assert not missed
+
+
+def test_outputs_that_share_memory_are_a_miss(null, torch):
+    one = Signature((4, 8), device=CPU)
+    several, missed = launcher_of(torch, inputs=(one,), outputs=(one, one))
+    x, base = torch.ones(4, 8), torch.empty(96)
+    views = [base[at : at + 32].view(4, 8) for at in (0, 32, 31)]
+    for out in ((x, x), (views[0], views[0]), (views[0], views[2]), (views[2], views[1])):
+        assert several(x, out=out) == "missed"
+    assert not null.launches()
+    assert several(x, out=(views[1], views[0]))[0] is views[1]
+    assert len(missed) == 4
+
+
+def test_what_a_framework_allocates_is_its_own(torch):
+    launcher, _ = launcher_of(torch)
+    x, w = torch.ones(4, 8), torch.ones(8)
+    y = launcher(x, w)
+    assert y.untyped_storage().resizable()
+    y.resize_(3, 5)
+    torch.add(x, w, out=launcher(x, w).resize_(0))
+    launcher(x, w).untyped_storage().resize_(0)
+    with torch.inference_mode():
+        assert launcher(x, w).is_inference()
+    assert not launcher(x, w).is_inference()
+
+
+def test_an_allocation_that_is_not_what_was_asked_for_is_a_miss(null, torch):
+    for other in (lambda like: like[:2], lambda like: like.double(), lambda like: like.t().contiguous().t(), id):
+        missed = Missed()
+        launcher = Launcher(missed, types=(torch.Tensor,), empty_like=other)
+        one = Signature((4, 8), device=CPU)
+        launcher.add(plan_of(2), (one,), (one,), like=[torch.empty(4, 8)])
+        assert launcher(torch.ones(4, 8)) == "missed"
+    assert not null.launches()
+
+
+def test_without_prototypes_outputs_have_to_be_given(torch):
+    missed = Missed()
+    launcher = Launcher(missed, types=(torch.Tensor,))
+    one = Signature((4, 8), device=CPU)
+    launcher.add(plan_of(2), (one,), (one,))
+    x, y = torch.ones(4, 8), torch.empty(4, 8)
+    assert launcher(x) == "missed"
+    assert launcher(x, out=y) is y
+    with pytest.raises(LaunchError, match="1 prototypes, for 1 outputs and a launcher's empty_like"):
+        launcher.add(plan_of(2), (one,), (one,), like=[y])
+
+
+def test_arrays_whose_framework_has_no_exchange_functions_are_a_miss(torch):
+    launcher, missed = launcher_of(torch)
+
+    class Foreign:
+        __dlpack_c_exchange_api__ = torch.Tensor.__dlpack_c_exchange_api__
+
+        def __dlpack__(self, **_keywords):
+            raise NotImplementedError
+
+        __dlpack_device__ = __dlpack__
+
+    foreign = Launcher(missed, types=(Foreign,))
+    one = Signature((4, 8), device=CPU)
+    foreign.add(plan_of(1), (one,), ())
+    assert foreign(Foreign()) == launcher(Foreign(), Foreign()) == "missed"
+
+
+@pytest.mark.parametrize("count", [16, 17, 20, 64, 300])
+def test_any_number_of_scalars_is_passed_and_all_of_them(null, torch, count):
+    names = [f"s{number}" for number in range(count)]
+    scalars = [Scalar("u32", name, 1000 + number) for number, name in enumerate(names)]
+    one = Signature((4, 8), device=CPU)
+    x = torch.ones(4, 8)
+    fixed, missed = launcher_of(torch, scalars=scalars, keywords=names[-1:], inputs=(one,), outputs=())
+    wanted = [struct.pack("<I", 1000 + number) for number in range(count)]
+    for value in (5, 2**32 - 1):
+        fixed(x, **{names[-1]: value})
+        (launch,) = null.launches()
+        assert launch["parameters"] == [address(x), *wanted[:-1], struct.pack("<I", value)]
+    open_, missed_too = launcher_of(torch, scalars=scalars, keywords=names, inputs=(one,), outputs=())
+    open_(x, **{name: 7 * number for number, name in enumerate(names)})
+    (launch,) = null.launches()
+    assert launch["parameters"] == [address(x), *(struct.pack("<I", 7 * number) for number in range(count))]
+    assert not missed
+    assert not missed_too
+
+
+def test_tensor_guards_are_asked_of_every_tensor(torch):
+    launcher, missed = launcher_of(torch, tensor_guards=(torch.Tensor.is_neg,))
+    x, w, y = torch.ones(4, 8), torch.ones(8), torch.empty(4, 8)
+    negated = torch._neg_view
+    assert launcher(x, w, out=y) is y
+    for tensors, out in (((negated(x), w), y), ((x, negated(w)), y), ((x, w), negated(y)), ((x, negated(w)), None)):
+        assert launcher(*tensors, out=out) == "missed"
+    assert len(missed) == 4
+
+
+def test_writes_are_counted_before_the_launch(null, torch):
+    counted = []
+    launcher, _ = launcher_of(torch, count_writes=counted.append)
+    launcher.add(plan_of(1), (Signature((7,), device=CPU),), (), mutated=(0,))
+    x, w, y = torch.ones(4, 8), torch.ones(8), torch.empty(4, 8)
+    launcher(x, w)
+    assert counted == []
+    launcher(x, w, out=y)
+    seven = torch.ones(7)
+    launcher(seven)
+    assert [[id(each) for each in row] for row in counted] == [[id(y)], [id(seven)]]
+
+    def refuse(_tensors):
+        raise RuntimeError("no versions")
+
+    refusing, _ = launcher_of(torch, count_writes=refuse)
+    null.take()
+    assert refusing(x, w, out=y) == "missed"
+    assert null.launches() == []
+    with pytest.raises(LaunchError, match=r"\(1,\) cannot be those"):
+        launcher.add(plan_of(1), (Signature((9,), device=CPU),), (), mutated=(1,))
+
+
+def test_what_is_forgotten_is_a_miss_and_may_be_added_again(null, torch):
+    launcher, _ = launcher_of(torch)
+    x, w = torch.ones(4, 8), torch.ones(8)
+    launcher(x, w)
+    before = null.live()["libraries"]
+    launcher.forget()
+    gc.collect()
+    assert launcher(x, w) == "missed"
+    assert null.live()["libraries"] == before - 1
+    inputs = (Signature((4, 8), device=CPU), Signature((8,), device=CPU))
+    launcher.add(plan_of(3), inputs, inputs[:1], like=[torch.empty(4, 8)])
+    assert launcher(x, w) != "missed"
+
+
+def test_threads_call_while_plans_are_forgotten(null, torch):
+    launcher, missed = launcher_of(torch)
+    null.record(on=False)
+    x, w = torch.ones(4, 8), torch.ones(8)
+    inputs = (Signature((4, 8), device=CPU), Signature((8,), device=CPU))
+    calls, hits = 2_000, []
+
+    def call() -> None:
+        hits.append(sum(launcher(x, w) != "missed" for _ in range(calls)))
+
+    def churn() -> None:
+        for _ in range(100):
+            launcher.forget()
+            launcher.add(plan_of(3), inputs, inputs[:1], like=[torch.empty(4, 8)])
+
+    threads = [threading.Thread(target=call) for _ in range(8)] + [threading.Thread(target=churn)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(hits) + len(missed) == 8 * calls
+    assert null.count() >= sum(hits) > 0
 
 
 def misses(torch):
@@ -181,7 +343,7 @@ def test_alignment_is_looked_at_in_every_call(torch):
     assert launcher(aligned) != "missed"
     assert launcher(off) == "missed"
     assert launcher(aligned, out=off) == "missed"
-    launcher.add(plan_of(2), (Signature((4, 8), device=CPU, alignment=4),), (wanted,))
+    launcher.add(plan_of(2), (Signature((4, 8), device=CPU, alignment=4),), (wanted,), like=[torch.empty(4, 8)])
     assert launcher(off) != "missed"
     assert len(missed) == 2
 
@@ -193,7 +355,7 @@ def test_two_dtypes_and_shapes_live_side_by_side(torch):
     x, w = torch.ones(4, 8), torch.ones(8)
     for inputs, tensors in ((half, (x.half(), w.half())), (wide, (torch.ones(4, 16), torch.ones(16)))):
         assert launcher(*tensors) == "missed"
-        launcher.add(plan_of(3), inputs, inputs[:1])
+        launcher.add(plan_of(3), inputs, inputs[:1], like=[torch.empty_like(tensors[0])])
         assert launcher(*tensors).dtype == tensors[0].dtype
     assert launcher(x, w).dtype == torch.float32
     assert len(missed) == 2
@@ -216,13 +378,14 @@ def test_strided_tensors_and_offsets_are_launched_as_they_are(null, torch):
     assert not missed
 
 
-def test_an_output_that_is_not_contiguous_has_to_be_given(torch):
-    launcher, _ = launcher_of(
+def test_an_output_has_its_prototypes_strides(torch):
+    launcher, missed = launcher_of(
         torch, inputs=(Signature((4, 8), device=CPU),), outputs=(Signature((8, 4), (1, 8), device=CPU),)
     )
     x, y = torch.ones(4, 8), torch.empty(4, 8).t()
-    assert launcher(x) == "missed"
+    assert launcher(x).stride() == (1, 8)
     assert launcher(x, out=y) is y
+    assert not missed
 
 
 def test_scalars_are_keywords_of_the_fast_path(null, torch):
@@ -284,8 +447,10 @@ def test_errors_of_misses_and_of_the_driver_are_raised(null, torch):
 
 
 def test_an_allocation_that_fails_is_raised_and_launches_nothing(null, torch):
-    huge = Signature((2**40, 2**20), device=CPU)
-    launcher, missed = launcher_of(torch, inputs=(Signature((4, 8), device=CPU),), outputs=(huge,))
+    huge, missed = Signature((2**20, 2**20), device=CPU), Missed()
+    launcher = Launcher(missed, types=(torch.Tensor,), empty_like=torch.empty_like)
+    like = torch.empty(1).expand(2**20, 2**20)
+    launcher.add(plan_of(2), (Signature((4, 8), device=CPU),), (huge,), like=[like])
     with pytest.raises((MemoryError, RuntimeError)):
         launcher(torch.ones(4, 8))
     assert null.launches() == []
@@ -297,7 +462,6 @@ def bad_additions():
     yield plan_of(1), (), (one,), "0 inputs and 1 outputs"
     yield plan_of(3), (one,), (one,), "takes 3 tensors"
     yield plan_of(1), (one,) * 33, (), "33 inputs"
-    yield plan_of(1), (one,), (one,) * 9, "9 outputs"
     yield plan_of(1, Scalar("f32", "beta")), (one,), (), "scalar beta has no value"
     yield plan_of(1), (Signature((4,), dtype="b1"),), (), "tensors of b1 are not told by DLPack"
     yield plan_of(1), (Signature((4,), (1, 1)),), (), "cannot have strides"
@@ -311,8 +475,6 @@ def test_plans_that_no_call_could_launch_are_refused(torch):
             launcher.add(plan, inputs, outputs)
     with pytest.raises(TypeError, match="offers no DLPack exchange API"):
         Launcher(print, types=(list,))
-    with pytest.raises(LaunchError, match="at most 16 scalars, not 17"):
-        Launcher(print, types=(), scalars=[f"s{number}" for number in range(17)])
 
 
 def test_the_first_plan_for_a_signature_stays(torch):

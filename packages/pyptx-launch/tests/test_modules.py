@@ -23,7 +23,7 @@ from pyptx_launch import (
 from pyptx_launch.hints import HINTS
 
 from .images import MAP, POINTER, image, ptxas, scalar
-from .null_driver import SOURCE, compiler
+from .null_driver import compiled
 
 ONE = (1, 1, 1)
 ELF = b"\x7fELF" + bytes(28) + struct.pack("<QQIHHHHHH", 64, 200, 0, 64, 56, 1, 64, 2, 1)
@@ -148,9 +148,25 @@ def test_a_failure_on_the_way_to_a_launch_is_raised_and_leaves_the_plan_usable(n
     assert len(null.launches()) == 1
 
 
+def test_a_result_that_is_younger_than_the_bindings_is_told_all_the_same(null):
+    null.fail("cuLibraryLoadData", 12345)
+    what = r"loading an image of \d+ bytes: cuLibraryLoadData failed with CUDA_ERROR_UNKNOWN \(12345\): unknown to"
+    with pytest.raises(DriverError, match=what):
+        Module(image())
+    Module(image())
+
+
+def test_devices_are_asked_what_they_are_once(null):
+    first = driver.devices()
+    assert all(again is before for again, before in zip(driver.devices(), first, strict=True))
+    null.set(devices=1)
+    assert len(driver.devices()) == 1
+
+
 NO_DRIVER = """
 import sys, pyptx_launch as p
-print([name for name in ("numpy", "torch", "jax") if name in sys.modules], p.driver.available())
+# before
+print([name for name in ("numpy", "torch", "jax", "cuda") if name in sys.modules], p.driver.available())
 print(p.driver.reason())
 for call in (p.driver.version, p.driver.devices, lambda: p.Module(b".version 8.0")):
     try:
@@ -160,11 +176,15 @@ for call in (p.driver.version, p.driver.devices, lambda: p.Module(b".version 8.0
 """
 
 
-def run_with(path: str) -> list[str]:
-    """Return what NO_DRIVER prints in a process of its own, with that file for a driver."""
+def run_with(path: str, before: str = "") -> list[str]:
+    """Return what NO_DRIVER prints in a process of its own, with that file for a driver; `before` runs first."""
     environment = os.environ | {"PYPTX_LIBCUDA": path}
     done = subprocess.run(
-        [sys.executable, "-c", NO_DRIVER], env=environment, check=True, capture_output=True, text=True
+        [sys.executable, "-c", NO_DRIVER.replace("# before", before)],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return done.stdout.splitlines()
 
@@ -182,6 +202,29 @@ def test_a_library_that_is_no_driver_is_told_from_one():
     assert reason == "libm.so.6 has no cuInit: it predates CUDA 12.0"
 
 
+def test_cuda_python_never_talks_to_another_driver(null, tmp_path):
+    nameless = compiled(tmp_path / "nameless")
+    _, reason, hint, *errors = run_with(nameless)
+    assert reason.startswith(f"{nameless} is a driver, and does not call itself libcuda.so.1")
+    assert hint == (
+        "hint: let PYPTX_LIBCUDA name a library whose soname is libcuda.so.1, and set it before anything loads a driver"
+    )
+    assert errors == [DriverMissingError.__name__] * 3
+    other = compiled(tmp_path / "other", "-Wl,-soname,libcuda.so.1")
+    _, reason, *_ = run_with(other, before=f"import ctypes; ctypes.CDLL({str(null.path)!r})")
+    assert reason.startswith(f"{other} is not the libcuda.so.1 that this process has loaded")
+
+
+def test_the_bindings_are_imported_when_a_driver_is_asked_for_something_and_see_the_same_one(null):
+    script = (
+        "import sys, ctypes, pyptx_launch as p; assert 'cuda' not in sys.modules; p.driver.devices();"
+        "from cuda.bindings import driver; print(driver.cuDeviceGetName(64, 1)[1].split(bytes(1))[0].decode())"
+    )
+    environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "null device 1\n"
+
+
 def test_a_driver_that_sees_no_device_says_where_to_look(null):
     script = (
         "import ctypes, pyptx_launch as p; ctypes.CDLL({!r}).null_driver_set(b'init', 100); print(p.driver.reason())"
@@ -195,16 +238,13 @@ def test_a_driver_that_sees_no_device_says_where_to_look(null):
 
 
 def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_path):
-    old = tmp_path / "libcuda.so"
-    text = SOURCE.read_text(encoding="utf-8").replace("cuKernelGetParamInfo", "cuNotYet")
-    (tmp_path / "old.c").write_text(text, encoding="utf-8")
-    subprocess.run([compiler(), "-shared", "-fPIC", "-pthread", "-o", old, tmp_path / "old.c"], check=True)
+    old = compiled(tmp_path, "-Wl,-soname,libcuda.so.1", without="cuKernelGetParamInfo")
     script = (
         "import pyptx_launch as p; m = p.Module(b'.version 8.0 .entry k(.param .u64 x) { ret; }');"
         "p.Plan(m, 'k', grid=(1, 1, 1), block=(1, 1, 1), parameters=[p.Pointer(0)]).launch([64], 0, 0);"
         "print(m.parameters('k'))"
     )
-    environment = os.environ | {"PYPTX_LIBCUDA": str(old)}
+    environment = os.environ | {"PYPTX_LIBCUDA": old}
     done = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
     assert done.stdout == "None\n"
     assert null.take() == []

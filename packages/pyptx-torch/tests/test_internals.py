@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 
 import pytest
 import torch
 
-from pyptx_torch import internals
+from pyptx_torch import internals, native
 
 pytestmark = pytest.mark.torch
 
@@ -30,10 +31,43 @@ def test_each_guard_answers_yes_for_what_it_is_about():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # torch would have everybody export instead
         torch.jit.trace(lambda x: seen.append(answers()) or x + 1, torch.ones(2), check_trace=False)
+    with torch.autograd.profiler.profile(use_cpu=True):
+        seen.append(answers())
     with torch.autograd.forward_ad.dual_level():
         seen.append(answers())
     for number, row in enumerate(seen):
         assert row[number], (number, row)
+
+
+def test_torchs_own_functions_answer_as_the_guards_in_python_do():
+    found = native.native()
+    assert found is not None, "this torch has none of them: launches cost more, and are right"
+    guards = [(ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint16)(each), key) for each, key in found.guards]
+
+    def listening():
+        return [function(key) for function, key in guards]
+
+    seen = [[listening()], [], [], [], []]
+    with torch._subclasses.fake_tensor.FakeTensorMode():
+        seen[0].append(listening())
+    torch.vmap(lambda x: seen[1].append(listening()) or x)(torch.ones(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.jit.trace(lambda x: seen[2].append(listening()) or x + 1, torch.ones(2), check_trace=False)
+    with torch.device("cpu"):
+        seen[3].append(listening())
+    with torch.autograd.profiler.profile(use_cpu=True):
+        seen[4].append(listening())
+    assert seen[0].pop(0) == [False] * 5
+    assert [row[0][number] for number, row in enumerate(seen)] == [True] * 5
+
+
+@pytest.mark.parametrize("missing", ["_IS_INCLUDED", "_BUMP_VERSION", "_IS_NEG", "_GRAD_MODE"])
+def test_where_torch_lacks_one_of_its_functions_python_is_asked(monkeypatch, missing):
+    monkeypatch.setattr(native, missing, "no_such_function")
+    assert native.native.__wrapped__() is None
+    monkeypatch.setattr(native, "_IS_NEG", native._IS_INFERENCE)
+    assert native.native.__wrapped__() is None, "a function that answers wrong must not be used"
 
 
 def test_tensors_and_parameters_offer_dlpacks_exchange_api():

@@ -76,6 +76,7 @@ class Kernel(Generic[OutSpecs_co]):
         self._declaration = declaration
         self._traced: dict[object, Traced] = {}
         self._lock = threading.RLock()
+        self._is_compiling = runtimes.compiling_check()
         self._launcher: Callable[..., object] | None = None
         self._launched_by: set[str] = set()  # names of runtimes
         self._operator: Callable[..., object]  # once torch.compile has asked for it
@@ -237,13 +238,10 @@ class Kernel(Generic[OutSpecs_co]):
         arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and the ContractError that
         names the argument for arrays that don't fit the Tiles.
         """
-        torch = sys.modules.get("torch")
-        if torch is not None and torch.compiler.is_compiling():
+        if self._is_compiling():
             self._ready_to_compile()
             return self._operator(*arrays, **kwargs)
-        if self._launcher is not None:
-            return self._launcher(*arrays, **kwargs)
-        return self._run(*arrays, **kwargs)
+        return (self._launcher or self._run)(*arrays, **kwargs)
 
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
         """Run the kernel the long way: find the runtime, let it check everything, and learn its short way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -72,6 +73,20 @@ def called_while_compiling(method: Method) -> Method:
     """Have torch.compile call a method while it traces, not trace into it: as torch.compiler.assume_constant_result."""
     vars(method)["_dynamo_marked_constant"] = True
     return method
+
+
+def compiling_check() -> Callable[[], bool]:
+    """Return what tells whether torch.compile is tracing the caller: torch's own, if torch is loaded already.
+
+    That one costs least at every call; whoever imports torch later pays for a look whether it is there.
+    """
+    torch = sys.modules.get("torch")
+    return torch.compiler.is_dynamo_compiling if torch is not None else _is_compiling
+
+
+def _is_compiling() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_dynamo_compiling()
 
 
 def operator(kernel: Kernel) -> Callable[..., object] | None:

@@ -58,4 +58,13 @@ def differentiable(forward: Launchable, backward: Backward, **keywords: object) 
     return join(forward, backward, keywords)
 
 
-RUNTIME: Final = Runtime("jax", PRIORITY, claims, call, simulate, differentiable, launcher=launcher)
+def capability() -> tuple[int, int]:
+    """Return the compute capability of the first GPU; raise LaunchError, a RuntimeError, where there is none."""
+    from pyptx_launch import driver
+
+    return driver.device(0).capability
+
+
+RUNTIME: Final = Runtime(
+    "jax", PRIORITY, claims, call, simulate, differentiable, launcher=launcher, capability=capability
+)

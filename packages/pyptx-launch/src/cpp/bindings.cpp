@@ -2,6 +2,7 @@
 #include "bindings.h"
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -36,7 +37,8 @@ void put(ScalarType type, nb::handle value, Scalar& to) {
 }
 
 void make_plan(Plan* plan, std::uintptr_t kernel, std::uintptr_t log, std::string entry,
-               const std::array<unsigned, 10>& shape, const std::vector<SlotRow>& rows, const nb::bytes& attributes) {
+               const std::array<unsigned, 10>& shape, const std::vector<SlotRow>& rows, const nb::bytes& attributes,
+               std::shared_ptr<MapPools> pools) {
   std::vector<Slot> slots;
   for (const auto& [kind, index, scalar, bytes, value, map] : rows) {
     slots.push_back({SlotKind(kind), index, {ScalarKind(scalar), std::uint8_t(bytes)}, {}, {}});
@@ -44,9 +46,10 @@ void make_plan(Plan* plan, std::uintptr_t kernel, std::uintptr_t log, std::strin
     put(slots.back().type, value, slots.back().value);
   }
   std::vector<cu::LaunchAttribute> copied(attributes.size() / sizeof(cu::LaunchAttribute));
-  std::memcpy(static_cast<void*>(copied.data()), attributes.c_str(), copied.size() * sizeof(cu::LaunchAttribute));
+  for (std::size_t i = 0; i < copied.size(); ++i)
+    std::memcpy(static_cast<void*>(&copied[i]), attributes.c_str() + i * sizeof copied[i], sizeof copied[i]);
   new (plan) Plan(reinterpret_cast<cu::Kernel>(kernel), reinterpret_cast<const char*>(log), std::move(entry), shape,
-                  std::move(slots), std::move(copied));
+                  std::move(slots), std::move(copied), std::move(pools));
 }
 
 void launch(const Plan& plan, const std::vector<cu::Address>& pointers, std::uintptr_t stream, int device,
@@ -82,13 +85,15 @@ NB_MODULE(_shim, shim) {
   });
   shim.def("open_driver", &open_driver, "path"_a);
   shim.def("encode_map", &encode_map, "packed"_a, "address"_a);
+  nb::class_<MapPools>(shim, "MapPools").def(nb::init<>());
   nb::class_<Plan>(shim, "Plan")
       .def("__init__", &make_plan, "kernel"_a, "log"_a, "entry"_a, "shape"_a, "slots"_a, "attributes"_a,
+           "pools"_a,
            nb::sig("def __init__(self, kernel: int, log: int, entry: str, shape: collections.abc.Sequence[int], slots: "
-                   "collections.abc.Sequence[tuple[int, int, int, int, float | None, bytes]], attributes: bytes) -> None"))
+                   "collections.abc.Sequence[tuple[int, int, int, int, float | None, bytes]], attributes: bytes, pools: MapPools) -> None"))
       .def("launch_in_order", &launch, "pointers"_a, "stream"_a, "device"_a, "scalars"_a,
-           nb::sig("def launch_in_order(self, pointers: collections.abc.Sequence[int], stream: int, device: int, "
-                   "scalars: tuple[float | None, ...]) -> None"));
+           nb::sig("def launch_in_order(self, pointers: collections.abc.Sequence[object], stream: int, device: int, "
+                   "scalars: tuple[float | None, ...]) -> None"));  // TypeError where a pointer is no number
   bind_launcher(shim);
 #ifdef PYPTX_XLA
   bind_xla(shim);

@@ -25,6 +25,19 @@ Failure failure_of(const Driver& driver, const char* kind, cu::Result result, co
 
 std::atomic<const Driver*> opened{nullptr};
 
+// cuda-python opens libcuda.so.1 by that name: one process must not talk to two drivers.
+void require_the_only_driver(void* library, const std::string& path) {
+  void* named = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (named != nullptr) dlclose(named);  // another count of what stays loaded
+  if (named == library) return;
+  const char* why = named == nullptr ? " is a driver, and does not call itself libcuda.so.1 (its soname): cuda-python"
+                                       " would open another one"
+                                     : " is not the libcuda.so.1 that this process has loaded: cuda-python would talk to"
+                                       " that one";
+  throw Failure("DriverMissingError", path + why + "\nhint: let PYPTX_LIBCUDA name a library whose soname is "
+                                             "libcuda.so.1, and set it before anything loads a driver");
+}
+
 }  // namespace
 
 void open_driver(const std::string& path) {
@@ -39,6 +52,7 @@ void open_driver(const std::string& path) {
   if (loaded.field == nullptr) throw Failure("DriverMissingError", path + " has no " symbol ": it predates CUDA 12.0");
   PYPTX_DRIVER_FUNCTIONS(PYPTX_LOAD)
 #undef PYPTX_LOAD
+  require_the_only_driver(library, path);
   cu::Result result = loaded.init(0);
   if (result != cu::kSuccess) throw failure_of(loaded, "DriverMissingError", result, "cuInit");
   opened = &loaded;

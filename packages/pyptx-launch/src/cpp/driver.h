@@ -48,6 +48,12 @@ struct Failure : std::exception {
   X(stream_create, "cuStreamCreate", (cu::Stream*, unsigned))                                                        \
   X(stream_synchronize, "cuStreamSynchronize", (cu::Stream))                                                         \
   X(stream_destroy, "cuStreamDestroy_v2", (cu::Stream))                                                              \
+  X(stream_context, "cuStreamGetCtx", (cu::Stream, cu::Context*))                                                    \
+  X(stream_is_capturing, "cuStreamIsCapturing", (cu::Stream, int*))                                                  \
+  X(event_create, "cuEventCreate", (cu::Event*, unsigned))                                                           \
+  X(event_record, "cuEventRecord", (cu::Event, cu::Stream))                                                          \
+  X(event_synchronize, "cuEventSynchronize", (cu::Event))                                                            \
+  X(event_destroy, "cuEventDestroy_v2", (cu::Event))                                                                 \
   X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int*))
 
 struct Driver {
@@ -56,7 +62,7 @@ struct Driver {
 #undef PYPTX_DECLARE
 };
 
-// Open the driver, unless it is open; throws DriverMissingError.
+// Open the driver, unless it is open; throws DriverMissingError, also where libcuda.so.1 means another library.
 void open_driver(const std::string& path);
 
 const Driver& driver();
@@ -74,8 +80,12 @@ class ContextScope {
  public:
   explicit ContextScope(cu::Context context) {
     check(driver().context_current(&previous_), "cuCtxGetCurrent");
-    if (previous_ != context) check(driver().context_set_current(context), "cuCtxSetCurrent");
-    changed_ = previous_ != context;
+    if (previous_ != context) change(context);
+  }
+  // For a launch: the context of one of its own streams decides, so any that is current may stay.
+  ContextScope(cu::Context context, cu::Stream stream) {
+    check(driver().context_current(&previous_), "cuCtxGetCurrent");
+    if (previous_ != context && (previous_ == nullptr || cu::is_default(stream))) change(context);
   }
   ~ContextScope() {
     if (changed_) driver().context_set_current(previous_);
@@ -83,6 +93,11 @@ class ContextScope {
   ContextScope(const ContextScope&) = delete;
 
  private:
+  void change(cu::Context context) {
+    check(driver().context_set_current(context), "cuCtxSetCurrent");
+    changed_ = true;
+  }
+
   cu::Context previous_ = nullptr;
   bool changed_ = false;
 };

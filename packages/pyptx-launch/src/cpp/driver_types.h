@@ -14,6 +14,7 @@ using Context = struct ContextHandle*;
 using Kernel = struct KernelHandle*;
 using Function = struct FunctionHandle*;
 using Stream = struct StreamHandle*;
+using Event = struct EventHandle*;
 
 constexpr Result kSuccess = 0;
 
@@ -23,6 +24,10 @@ constexpr int kMaxThreads = 0, kStaticShared = 1, kMaxDynamicShared = 8, kNonPor
 
 constexpr int kCaptureModeRelaxed = 2;      // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
+
+// The NULL stream, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD: streams of whichever context is current.
+inline bool is_default(Stream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
 
 struct LaunchAttribute {  // CUlaunchAttribute
   int id;
@@ -39,7 +44,7 @@ struct LaunchConfig {  // CUlaunchConfig
 };
 static_assert(sizeof(LaunchConfig) == 56);
 
-struct alignas(64) TensorMap {  // CUtensorMap
+struct alignas(128) TensorMap {  // CUtensorMap: 64 are required, and 128 what CUDA 13 declares
   std::uint64_t words[16];
 };
 static_assert(sizeof(TensorMap) == 128);

@@ -16,29 +16,22 @@ std::uint64_t volume(const unsigned* extents) { return std::uint64_t{1} * extent
 }  // namespace
 
 Plan::Plan(cu::Kernel kernel, const char* log, std::string entry, const std::array<unsigned, 10>& shape,
-           std::vector<Slot> slots, std::vector<cu::LaunchAttribute> attributes)
+           std::vector<Slot> slots, std::vector<cu::LaunchAttribute> attributes, std::shared_ptr<MapPools> pools)
     : entry(std::move(entry)), shape(shape), kernel_(kernel), log_(log), slots_(std::move(slots)),
-      attributes_(std::move(attributes)) {
+      attributes_(std::move(attributes)), pools_(std::move(pools)) {
   for (Slot& slot : slots_) {
     bool scalar = slot.kind == SlotKind::scalar;
     slot.bytes = scalar ? slot.type.bytes : slot.kind == SlotKind::map ? sizeof(cu::TensorMap) : sizeof(cu::Address);
     slot.offset = (bytes_ + slot.bytes - 1) / slot.bytes * slot.bytes;
     bytes_ = slot.offset + slot.bytes;
+    pooled_ = pooled_ || slot.kind == SlotKind::map_pointer;
     if (scalar) scalars.push_back(&slot);
     else pointers_ = std::max<std::size_t>(pointers_, slot.index + std::size_t{1});
   }
 }
 
 Plan::~Plan() {
-  for (auto& device : devices_) {
-    std::unique_ptr<const OnDevice> state(device.load(std::memory_order_acquire));
-    if (!state) continue;
-    cu::Context previous = nullptr;
-    driver().context_current(&previous);
-    driver().context_set_current(state->context);  // the pool's memory belongs to it
-    state.reset();
-    driver().context_set_current(previous);
-  }
+  for (auto& device : devices_) delete device.load(std::memory_order_acquire);
 }
 
 const Plan::OnDevice& Plan::on(int device, const cu::Address* pointers) const {
@@ -52,7 +45,8 @@ const Plan::OnDevice& Plan::on(int device, const cu::Address* pointers) const {
   return *devices_[device].load(std::memory_order_relaxed);
 }
 
-cu::Function Plan::load() const {
+// Load the code now, in the current context: at the first launch it might be during a capture.
+void Plan::load() const {
   cu::Function function = nullptr;
   try {
     check(driver().kernel_function(&function, kernel_), "cuKernelGetFunction", "loading " + entry);
@@ -62,7 +56,6 @@ cu::Function Plan::load() const {
     failure.log = log_;
     throw;
   }
-  return function;
 }
 
 int Plan::attribute(int attribute, int device) const {
@@ -76,7 +69,7 @@ std::unique_ptr<Plan::OnDevice> Plan::prepare(int device, const cu::Address* poi
   state->context = primary_context(device);
   ContextScope scope(state->context);
   RelaxedCapture relaxed;
-  state->function = load();
+  load();
   unsigned fixed = attribute(cu::kStaticShared, device), most = device_attribute(cu::kSharedOptin, device);
   check_limits(device, fixed, most);
   auto set = [&](int attribute, int value) {
@@ -106,8 +99,8 @@ void Plan::check_limits(int device, unsigned fixed, unsigned most) const {
            " blocks: they need compute capability 9.0");
 }
 
-void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address* pointers,
-                 const Scalar* scalars) const {
+void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address* pointers, const Scalar* scalars,
+                 MapPool::Launch* pooled) const {
   const cu::TensorMap* encoded = state.maps.data();
   for (const Slot& slot : slots_) {
     unsigned char* to = block + slot.offset;
@@ -122,8 +115,8 @@ void Plan::write(unsigned char* block, const OnDevice& state, const cu::Address*
       slot.map->check_address(pointers[slot.index]);
       cu::TensorMap map = *encoded++;
       check(driver().replace_address(&map, pointers[slot.index]), "cuTensorMapReplaceAddress");
-      cu::Address pooled = slot.kind == SlotKind::map ? 0 : state.pool.address_of(map);
-      std::memcpy(to, pooled == 0 ? static_cast<const void*>(&map) : &pooled, slot.bytes);
+      cu::Address address = slot.kind == SlotKind::map ? 0 : pooled->address_of(map);
+      std::memcpy(to, address == 0 ? static_cast<const void*>(&map) : &address, slot.bytes);
     }
   }
 }
@@ -134,15 +127,37 @@ void Plan::launch(const cu::Address* pointers, std::size_t count, cu::Stream str
     throw Failure("LaunchError", entry + ": it takes the addresses of " + text(pointers_) +
                                      " tensors, and was given " + text(count));
   const OnDevice& state = on(device, pointers);
-  ContextScope scope(state.context);
+  if (!pooled_) {
+    ContextScope scope(state.context, stream);
+    return submit(state, pointers, stream, scalars, nullptr);
+  }
+  MapPool& maps = pool(state, stream);
+  ContextScope scope(maps.context);
+  MapPool::Launch pooled(maps, stream);
+  submit(state, pointers, stream, scalars, &pooled);
+  pooled.submitted();
+}
+
+// Return the pool of the context in which a stream's launches run.
+MapPool& Plan::pool(const OnDevice& state, cu::Stream stream) const {
+  cu::Context context = state.context;
+  if (!cu::is_default(stream)) check(driver().stream_context(stream, &context), "cuStreamGetCtx", "launching " + entry);
+  return pools_->of(context);
+}
+
+void Plan::submit(const OnDevice& state, const cu::Address* pointers, cu::Stream stream, const Scalar* scalars,
+                  MapPool::Launch* pooled) const {
   // 32 KiB each at most, and hardly ever more than a hundred bytes: plans.py refuses what no device takes.
   auto block = static_cast<unsigned char*>(__builtin_alloca_with_align(bytes_ + 1, 8 * alignof(cu::TensorMap)));
   auto parameters = static_cast<void**>(__builtin_alloca((slots_.size() + 1) * sizeof(void*)));
-  write(block, state, pointers, scalars);
+  write(block, state, pointers, scalars, pooled);
   for (std::size_t i = 0; i < slots_.size(); ++i) parameters[i] = block + slots_[i].offset;
   cu::LaunchConfig config{{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[9], stream,
                           attributes_.data(), static_cast<unsigned>(attributes_.size())};
-  cu::Result result = driver().launch(&config, state.function, parameters, nullptr);
+  // A kernel in a function's place runs in the context of the stream, or in the current one on a default stream
+  // (CUDA driver API, "Execution Control": cuLaunchKernelEx).
+  auto function = reinterpret_cast<cu::Function>(kernel_);
+  cu::Result result = driver().launch(&config, function, parameters, nullptr);
   if (result != cu::kSuccess) check(result, "cuLaunchKernelEx", "launching " + entry);
 }
 

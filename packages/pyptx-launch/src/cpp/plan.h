@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "map_pool.h"
 #include "tensor_map.h"
 
 namespace pyptx {
@@ -42,12 +43,13 @@ class Plan {
  public:
   // `log` is where the driver's compiler writes what it complains of, perhaps as late as at first use, or null.
   Plan(cu::Kernel kernel, const char* log, std::string entry, const std::array<unsigned, 10>& shape,
-       std::vector<Slot> slots, std::vector<cu::LaunchAttribute> attributes);
+       std::vector<Slot> slots, std::vector<cu::LaunchAttribute> attributes, std::shared_ptr<MapPools> pools);
   ~Plan();
 
-  // Launch on a stream of a device. `pointers` are the addresses of the tensors, in the order of their indexes;
-  // `scalars` is null, or one for each scalar parameter, in order, those not given standing for the plan's own values.
-  // The device's primary context is current during the call, and what was current before is again afterwards.
+  // Launch on a stream of a device, of whatever context of it; the default streams are those of its primary context.
+  // `pointers` are the addresses of the tensors, in the order of their indexes; `scalars` is null, or one for each
+  // scalar parameter, in order, those not given standing for the plan's own values. What context was current before
+  // is so again afterwards.
   void launch(const cu::Address* pointers, std::size_t count, cu::Stream stream, int device,
               const Scalar* scalars = nullptr) const;
 
@@ -59,24 +61,28 @@ class Plan {
 
  private:
   struct OnDevice {
-    cu::Context context;
-    cu::Function function;
+    cu::Context context;              // the primary one
     std::vector<cu::TensorMap> maps;  // of the slots with maps, in order; their addresses are replaced at each launch
-    mutable MapPool pool;
   };
 
   const OnDevice& on(int device, const cu::Address* pointers) const;
   std::unique_ptr<OnDevice> prepare(int device, const cu::Address* pointers) const;
-  cu::Function load() const;
+  void load() const;
   int attribute(int attribute, int device) const;
   void check_limits(int device, unsigned fixed, unsigned most) const;
-  void write(unsigned char* block, const OnDevice& state, const cu::Address* pointers, const Scalar* scalars) const;
+  MapPool& pool(const OnDevice& state, cu::Stream stream) const;
+  void write(unsigned char* block, const OnDevice& state, const cu::Address* pointers, const Scalar* scalars,
+             MapPool::Launch* pooled) const;
+  void submit(const OnDevice& state, const cu::Address* pointers, cu::Stream stream, const Scalar* scalars,
+              MapPool::Launch* pooled) const;
 
   cu::Kernel kernel_;
   const char* log_;
   std::vector<Slot> slots_;
   std::vector<cu::LaunchAttribute> attributes_;
+  std::shared_ptr<MapPools> pools_;
   std::size_t bytes_ = 0, pointers_ = 0;
+  bool pooled_ = false;  // whether a tensor map is passed by its address
   mutable std::mutex preparing_;
   mutable std::array<std::atomic<const OnDevice*>, 64> devices_{};
 };

@@ -1,10 +1,6 @@
-// Tensor maps: what to encode, and a pool of encoded ones in device memory.
+// Tensor maps: what to encode.
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "append_table.h"
 #include "driver.h"
 
 namespace pyptx {
@@ -26,28 +22,5 @@ struct MapArguments {
   cu::TensorMap encode(cu::Address address) const;
 };
 static_assert(sizeof(MapArguments) == 200);
-
-// Encoded maps in the memory of one device, by their content. Each is written once, before its address is handed out,
-// and stays as it is until the pool dies: kernels in flight, other streams and captured graphs may read it.
-class MapPool {
- public:
-  ~MapPool();
-
-  // Return the device address of a copy; needs the device's context to be current.
-  cu::Address address_of(const cu::TensorMap& map);
-
- private:
-  struct Entry {
-    std::uint64_t hash;
-    cu::TensorMap map;
-    cu::Address address;
-    Entry* next = nullptr;
-  };
-
-  std::unique_ptr<Entry> upload(std::uint64_t hash, const cu::TensorMap& map);
-
-  AppendTable<Entry, 64> entries_;
-  std::vector<cu::Address> allocations_;  // written under the table's lock
-};
 
 }  // namespace pyptx

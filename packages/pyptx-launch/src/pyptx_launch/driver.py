@@ -5,11 +5,15 @@ The driver is opened when it is first asked for: `libcuda.so.1`, or the file tha
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
+from functools import cache
+from typing import Final, cast
 
 from pyptx_launch import libcuda
 from pyptx_launch.errors import LaunchError
+
+# CUdevice_attribute: the capability's two numbers, the multiprocessors, the most shared memory of a block.
+_ATTRIBUTES: Final = (75, 76, 16, 97)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +49,31 @@ def reason() -> str | None:
 
 def version() -> tuple[int, int]:
     """Return the newest CUDA that the driver runs, such as (13, 0)."""
-    found = ctypes.c_int()
-    libcuda.call("cuDriverGetVersion", ctypes.byref(found))
-    return found.value // 1000, found.value % 1000 // 10
+    found = libcuda.number("cuDriverGetVersion")
+    return found // 1000, found % 1000 // 10
 
 
 def devices() -> tuple[Device, ...]:
-    """Return the devices, in the driver's order (CUDA_VISIBLE_DEVICES decides)."""
-    return tuple(map(_device, range(_count())))
+    """Return the devices, in the driver's order (CUDA_VISIBLE_DEVICES decides).
+
+    What they are cannot change while a process runs, so the driver is asked once for each.
+    """
+    return tuple(map(device, range(_count())))
+
+
+@cache
+def device(ordinal: int) -> Device:
+    """Return the device of an ordinal, asked once; raises DriverError where there is none."""
+    what = f"asking for device {ordinal}"
+    name = cast("bytes", libcuda.call("cuDeviceGetName", 256, ordinal, doing=what)[0]).split(b"\0")[0].decode()
+    memory = libcuda.number("cuDeviceTotalMem", ordinal, doing=what)
+    major, minor, multiprocessors, shared = (_attribute(number, ordinal) for number in _ATTRIBUTES)
+    return Device(ordinal, name, (major, minor), multiprocessors, shared, memory)
 
 
 def _count() -> int:
-    count = ctypes.c_int()
-    libcuda.call("cuDeviceGetCount", ctypes.byref(count))
-    return count.value
-
-
-def _device(ordinal: int) -> Device:
-    name, memory = ctypes.create_string_buffer(256), ctypes.c_size_t()
-    libcuda.call("cuDeviceGetName", name, len(name), ordinal)
-    libcuda.call("cuDeviceTotalMem_v2", ctypes.byref(memory), ordinal)
-    # CUdevice_attribute: the capability's two numbers, the multiprocessors, the most shared memory of a block.
-    major, minor, multiprocessors, shared = (_attribute(number, ordinal) for number in (75, 76, 16, 97))
-    return Device(ordinal, name.value.decode(), (major, minor), multiprocessors, shared, memory.value)
+    return libcuda.number("cuDeviceGetCount")
 
 
 def _attribute(number: int, ordinal: int) -> int:
-    value = ctypes.c_int()
-    libcuda.call("cuDeviceGetAttribute", ctypes.byref(value), number, ordinal)
-    return value.value
+    return libcuda.number("cuDeviceGetAttribute", libcuda.constant("CUdevice_attribute", number), ordinal)

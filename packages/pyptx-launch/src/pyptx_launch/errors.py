@@ -52,6 +52,8 @@ class TensorMapError(LaunchError, ValueError):
 def of(kind: str, message: str, name: str, code: int, meaning: str, log: str) -> LaunchError:
     """Return the exception for a failure in the compiled part, which calls this by name."""
     match kind:
+        case "DriverMissingError" if "\nhint: " in message:
+            return DriverMissingError(message)
         case "DriverMissingError":
             hint = HINTS.get(name) or (
                 "install NVIDIA's driver (580 or newer runs CUDA 13), or name its libcuda.so in PYPTX_LIBCUDA"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from itertools import chain
@@ -12,10 +13,12 @@ from pyptx_launch.errors import LaunchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from pyptx_launch.plans import Plan
 
-MAX_TENSORS, MAX_OUTPUTS, MAX_SCALARS = _shim.limits()
+MAX_TENSORS: Final = _shim.MAX_TENSORS
+"""How many tensors a call may have; one with more is a miss."""
 
 # DLDataType by PTX's names: its code and bits, and its lanes.
 _DTYPES: Final = {
@@ -56,11 +59,10 @@ class Signature:
         return (*head, *chain.from_iterable(pairs))
 
     @property
-    def contiguous(self) -> bool:
-        """Whether it is as frameworks allocate."""
-        if self.strides is None:
-            return True
-        return all(n == 1 or a == b for n, a, b in zip(self.shape, self.strides, self._dense, strict=True))
+    def nbytes(self) -> int:
+        """The bytes of a dense tensor of this shape."""
+        _, bits, lanes = _DTYPES[self.dtype]
+        return math.prod(self.shape) * bits * lanes // 8
 
     @property
     def _dense(self) -> tuple[int, ...]:
@@ -81,6 +83,32 @@ class Signature:
             raise LaunchError(f"{entry}: a tensor's alignment cannot be {self.alignment}")
 
 
+@dataclass(frozen=True, slots=True)
+class Native:
+    """Addresses of functions in a framework's own libraries that a launcher asks in place of Python objects.
+
+    A Python object of a tensor holds a pointer to its implementation, `offset` bytes from its beginning. Functions of a
+    tensor take the address of that pointer, as C++ passes a handle by reference; but `requires_grad` takes the pointer,
+    as a method does. `guards` are functions `bool(uint16)`, each with its argument; `grad_mode` is one without.
+    `bump_version` is called for what is written to, unless `is_inference` answers true for it.
+
+    Nothing can check these: a wrong number is a crash. `symbol_address` finds functions by their names.
+    """
+
+    offset: int
+    guards: tuple[tuple[int, int], ...]
+    tensor_guards: tuple[int, ...]
+    grad_mode: int
+    requires_grad: int
+    is_inference: int
+    bump_version: int
+
+
+def symbol_address(library: str, name: str) -> int:
+    """Return the address of a symbol in a shared library that is loaded already; 0 where either is missing."""
+    return _shim.symbol_address(library, name)
+
+
 def _new(
     cls: type,
     miss: Callable[..., object],
@@ -89,22 +117,45 @@ def _new(
     guards: Sequence[Callable[[], object]] = (),
     grad_mode: Callable[[], object] | None = None,
     scalars: Sequence[str] = (),
+    tensor_guards: Sequence[Callable[[Any], object]] = (),
+    empty_like: Callable[[Any], object] | None = None,
+    count_writes: Callable[[Sequence[Any]], object] | None = None,
+    native: Native | None = None,
 ) -> object:
     names = tuple(map(sys.intern, scalars))
-    if len(names) > MAX_SCALARS:
-        raise LaunchError(f"a launcher takes at most {MAX_SCALARS} scalars, not {len(names)}")
     attributes = (sys.intern("out"), sys.intern("requires_grad"))
-    return _shim.make_launcher(cls, (miss, grad_mode, *attributes, tuple(types), tuple(guards), names))
+    groups = (tuple(types), tuple(guards), tuple(tensor_guards), names)
+    row = None
+    if native is not None:
+        others = (native.grad_mode, native.requires_grad, native.is_inference, native.bump_version)
+        row = (native.offset, native.guards, native.tensor_guards, others)
+    return _shim.make_launcher(cls, (miss, grad_mode, *attributes, empty_like, count_writes, *groups), row)
 
 
-def _add(self: Launcher, plan: Plan, inputs: Sequence[Signature], outputs: Sequence[Signature]) -> None:
+def _add(
+    self: Launcher,
+    plan: Plan,
+    inputs: Sequence[Signature],
+    outputs: Sequence[Signature],
+    *,
+    like: Sequence[object] = (),
+    mutated: Sequence[int] = (),
+) -> None:
     tensors = (*inputs, *outputs)
     for signature in tensors:
         signature.check(plan.entry)
-    if not inputs or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS or len(outputs) > MAX_OUTPUTS:
+    if not inputs or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
         raise LaunchError(
-            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS},"
-            f" {MAX_OUTPUTS} of them outputs; these are {len(inputs)} inputs and {len(outputs)} outputs"
+            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS};"
+            f" these are {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    if not all(0 <= index < len(inputs) for index in mutated):
+        raise LaunchError(
+            f"{plan.entry}: of {len(inputs)} inputs, {tuple(mutated)} cannot be those that are written to"
+        )
+    if like and (len(like) != len(outputs) or self._references[4] is None):
+        raise LaunchError(
+            f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
         )
     _shim.add_plan(
         self,
@@ -112,9 +163,15 @@ def _add(self: Launcher, plan: Plan, inputs: Sequence[Signature], outputs: Seque
         tuple(chain.from_iterable(signature.words for signature in inputs)),
         tuple(signature.words for signature in outputs),
         tuple(signature.alignment for signature in tensors),
-        all(signature.contiguous for signature in outputs),
+        tuple(signature.nbytes for signature in tensors),
+        tuple(like),
+        tuple(mutated),
         tuple(_position(name, self._references[-1], plan) for name in plan.scalars),
     )
+
+
+def _forget(self: Launcher) -> None:
+    _shim.forget_plans(self)
 
 
 def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
@@ -132,10 +189,15 @@ if TYPE_CHECKING:
         """Launch plans for tensors that look like those that the plans were added for; leave all else to `miss`.
 
         A call takes tensors, `out=` and the keywords in `scalars`. It is a hit if every tensor's type is one of `types`
-        (itself, no subclass), every guard answers false, no tensor needs a gradient while `grad_mode()` is true, and
-        dtype, shape, strides, device and alignment are those of a plan. Then the outputs are allocated by the
-        framework (or are `out`), the kernel is launched on the framework's current stream, and the output is returned:
-        a tuple of several, None for none. In any other case the whole call is `miss(*tensors, **keywords)`.
+        (itself, no subclass), every guard answers false, each of `tensor_guards` answers false for every tensor, no
+        tensor requires a gradient while `grad_mode()` is true, the tensors of `out` share no memory, and dtype, shape,
+        strides, device and alignment are those of a plan. Then `count_writes` is called with the tensors of `out` and
+        those that the kernel mutates, if there are any, the kernel is launched on the framework's current stream, and
+        the output is returned: a tuple of several, None for none. Without `out`, outputs are made by
+        `empty_like(prototype)`. In any other case the whole call is `miss(*tensors, **keywords)`.
+
+        `native` answers in place of `grad_mode`, `tensor_guards` and `count_writes`, and its guards are asked beside
+        `guards`. A call while the current stream captures a graph is a miss.
 
         Each of `types` must offer DLPack's C exchange API (`__dlpack_c_exchange_api__`), or TypeError is raised.
         Scalars are passed by value; one that is left out, or does not fit, is a miss. Errors of the framework (no
@@ -150,20 +212,38 @@ if TYPE_CHECKING:
             guards: Sequence[Callable[[], object]] = (),
             grad_mode: Callable[[], object] | None = None,
             scalars: Sequence[str] = (),
+            tensor_guards: Sequence[Callable[[Any], object]] = (),
+            empty_like: Callable[[Any], object] | None = None,
+            count_writes: Callable[[Sequence[Any]], object] | None = None,
+            native: Native | None = None,
         ) -> None: ...
 
         def __call__(self, *tensors: object, **keywords: object) -> object:
             """Launch, or answer what `miss` answers."""
             ...
 
-        _references: tuple[Sequence[str], ...]  # what it was made of; the names of its scalars come last
+        _references: tuple[Any, ...]  # what it was made of; the names of its scalars come last
 
-        def add(self, plan: Plan, inputs: Sequence[Signature], outputs: Sequence[Signature]) -> None:
+        def add(
+            self,
+            plan: Plan,
+            inputs: Sequence[Signature],
+            outputs: Sequence[Signature],
+            *,
+            like: Sequence[object] = (),
+            mutated: Sequence[int] = (),
+        ) -> None:
             """Launch `plan` from now on for such inputs; the first plan for a signature stays.
 
-            Raises LaunchError if there are no inputs, if the plan needs more tensors, or if one of its scalars has
-            neither a value nor a keyword.
+            `like` holds a prototype for each output, whose elements are never read; without it, calls without `out` are
+            misses. `mutated` are the indices of inputs that the kernel writes to. Raises LaunchError if there are no
+            inputs, if the plan needs more tensors, if one of its scalars has neither a value nor a keyword, or if
+            `like` or `mutated` don't fit.
             """
+            ...
+
+        def forget(self) -> None:
+            """Forget all plans; calls that have found theirs go on with it."""
             ...
 
 else:
@@ -173,5 +253,6 @@ else:
             "__doc__": "Launch plans for tensors that look as before; leave all else to `miss`.",
             "__module__": __name__,
             "add": _add,
+            "forget": _forget,
         }
     )

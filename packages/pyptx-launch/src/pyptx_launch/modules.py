@@ -5,12 +5,17 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
-from ctypes import c_int, c_size_t, c_void_p
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
-from pyptx_launch import libcuda
+from pyptx_launch import _shim, libcuda
 from pyptx_launch.errors import CompileError, DriverError, LaunchError
+from pyptx_launch.retired import RETIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_launch.cuda_core import ObjectCodeLike
 
 _LOG_BYTES: Final = 16384
 _JIT_LOGS: Final = (5, 6, 3, 4)  # CU_JIT_ERROR_LOG_BUFFER, its size, CU_JIT_INFO_LOG_BUFFER, its size
@@ -37,83 +42,93 @@ class Attributes:
 class Module:
     """Load a cubin, a fatbin, or PTX text, which the driver compiles (`CompileError` carries what it complains of).
 
-    A module belongs to no device: its code is loaded where a plan first runs it. It lives as long as its plans. Raises
-    LaunchError for an image that is empty or cut short.
+    A module belongs to no device: its code is loaded where a plan first runs it. Raises LaunchError for an image that
+    is empty or cut short.
+
+    A module lives as long as its plans. Its code stays loaded longer, until what the devices had been asked to do by
+    then has finished: see `pyptx_launch.retired`. What a CUDA graph replays later is not known to the driver as work,
+    nor is what runs in contexts beside the primary one and its green contexts: keep the plan for as long as the graph,
+    or until such work is done.
     """
 
     def __init__(self, image: bytes) -> None:
-        self._logs: tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_char]] | None = None
-        values = options = None
-        if _checked_is_text(image):
-            # The compiler may run as late as at first use: the logs, and their lengths, have to outlive this call.
-            self._logs = (ctypes.create_string_buffer(_LOG_BYTES), ctypes.create_string_buffer(_LOG_BYTES))
-            errors, information = map(ctypes.addressof, self._logs)
-            values = self._values = (c_void_p * 4)(errors, _LOG_BYTES - 1, information, _LOG_BYTES - 1)
-            options = (c_int * 4)(*_JIT_LOGS)
-        self._library = c_void_p()
+        self.image: Final = image
+        self.kind: Final = _checked_kind(image)
+        self._logs: tuple[bytearray, bytearray] | None = None
+        options, values = list[object](), list[object]()
+        if self.kind == "ptx":
+            # The compiler may run as late as at first use: the logs have to outlive this call.
+            self._logs = (bytearray(_LOG_BYTES), bytearray(_LOG_BYTES))
+            options = [libcuda.constant("CUjit_option", option) for option in _JIT_LOGS]
+            values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
+        RETIRED.unload()
+        self._library = self._load(options, values)
+        self.pools: Final = _shim.MapPools()  # of its plans' tensor maps that kernels take by address
+        self._finalizer = weakref.finalize(self, RETIRED.add, self._library, self.pools)
+        self._finalizer.atexit = False  # the driver goes with the process
+
+    def _load(self, options: Sequence[object], values: Sequence[object]) -> int:
+        arguments = (self.image, options, values, len(options), (), (), 0)
+        what = f"loading an image of {len(self.image)} bytes"
         try:
             with libcuda.relaxed_capture():
-                libcuda.call(
-                    "cuLibraryLoadData",
-                    *(ctypes.byref(self._library), image, options, values, 4 if options else 0, None, None, 0),
-                    doing=f"loading an image of {len(image)} bytes",
-                )
+                return libcuda.number("cuLibraryLoadData", *arguments, doing=what)
         except DriverError as error:
             raise self._compile_error(error) from None
-        weakref.finalize(self, _unload, self._library).atexit = False  # the driver goes with the process
 
     @property
     def log_address(self) -> int:
         """Where the driver's compiler writes its complaints; 0 where it is not asked to compile."""
-        return 0 if self._logs is None else ctypes.addressof(self._logs[0])
+        return 0 if self._logs is None else ctypes.addressof(ctypes.c_char.from_buffer(self._logs[0]))
 
     def kernel(self, entry: str) -> int:
         """Return the driver's handle of an entry."""
-        kernel = c_void_p()
         what = f"looking for entry {entry}"
         try:
-            libcuda.call("cuLibraryGetKernel", ctypes.byref(kernel), self._library, entry.encode(), doing=what)
+            return libcuda.number("cuLibraryGetKernel", self._library, entry.encode(), doing=what)
         except DriverError as error:
             raise self._compile_error(error) from None
-        return kernel.value or 0
 
     def attributes(self, entry: str, device: int = 0) -> Attributes:
         """Return what `entry` uses on `device`; loads it there."""
-        kernel, found = self.kernel(entry), list[int]()
-        for number in range(len(fields(Attributes))):
-            value = c_int()
-            what = f"asking what entry {entry} uses"
-            libcuda.call("cuKernelGetAttribute", ctypes.byref(value), number, kernel, device, doing=what)
-            found.append(value.value)
-        return Attributes(*found)
+        kernel, what = self.kernel(entry), f"asking what entry {entry} uses"
+        attributes = [libcuda.constant("CUfunction_attribute", number) for number in range(len(fields(Attributes)))]
+        return Attributes(
+            *(libcuda.number("cuKernelGetAttribute", each, kernel, device, doing=what) for each in attributes)
+        )
 
     def parameters(self, entry: str) -> tuple[tuple[int, int], ...] | None:
         """Return offset and size of each parameter; None from drivers before CUDA 12.4, which cannot tell."""
-        ask = getattr(libcuda.library(), "cuKernelGetParamInfo", None)
-        if ask is None:
-            return None
         kernel, found = self.kernel(entry), list[tuple[int, int]]()
-        offset, size = c_size_t(), c_size_t()
-        while ask(kernel, len(found), ctypes.byref(offset), ctypes.byref(size)) == 0:
-            found.append((offset.value, size.value))
-        return tuple(found)
+        try:
+            while True:
+                found.append(cast("tuple[int, int]", libcuda.call("cuKernelGetParamInfo", kernel, len(found))))
+        except NotImplementedError:
+            return None
+        except DriverError:  # CUDA_ERROR_INVALID_VALUE: the one before was the last
+            return tuple(found)
+
+    def object_code(self) -> ObjectCodeLike:
+        """Return the image as an object code of cuda.core, which loads it anew; raises ImportError without cuda-core.
+
+        Its kernels take part in what cuda.core launches; those of this module's plans are not shared with it.
+        """
+        from pyptx_launch.cuda_core import object_code
+
+        return object_code(self.kind, self.image)
 
     def _compile_error(self, error: DriverError) -> DriverError:
         """Return the error with what the driver's compiler said, if it said anything."""
-        if self._logs is None or not self._logs[0].value:
+        said = [bytes(each).split(b"\0")[0] for each in self._logs or ()]
+        if not said or not said[0]:
             return error
-        log = "\n".join(each.value.decode(errors="replace") for each in self._logs if each.value)
+        log = "\n".join(each.decode(errors="replace") for each in said if each)
         message = str(error).split("\nhint: ")[0]
         return CompileError(message, name=error.name, code=error.code, meaning=error.meaning, log=log)
 
 
-def _unload(library: c_void_p) -> None:
-    with libcuda.relaxed_capture():
-        libcuda.library().cuLibraryUnload(library)
-
-
-def _checked_is_text(image: bytes) -> bool:
-    """Tell whether an image is PTX; raises LaunchError for a binary one that has fewer bytes than its headers say.
+def _checked_kind(image: bytes) -> str:
+    """Return `cubin`, `fatbin` or `ptx`; raise LaunchError for an image that has fewer bytes than its headers say.
 
     The driver believes the headers: it reads behind the end of what is cut short.
     """
@@ -122,12 +137,12 @@ def _checked_is_text(image: bytes) -> bool:
     padded = image[:64].ljust(64, b"\0")
     if image.startswith(b"\x7fELF"):  # ELF64: the tables of segments and sections, wherever they lie
         segments, sections, _, _, size, count, section_size, section_count = struct.unpack_from("<QQIHHHHH", padded, 32)
-        stated = max(64, segments + size * count, sections + section_size * section_count)
+        stated, kind = max(64, segments + size * count, sections + section_size * section_count), "cubin"
     elif struct.unpack_from("<I", padded)[0] == _FATBIN_MAGIC:
         header, body = struct.unpack_from("<HQ", padded, 6)
-        stated = max(16, header + body)
+        stated, kind = max(16, header + body), "fatbin"
     else:
-        return True
+        return "ptx"
     if stated > len(image):
         raise LaunchError(f"the image is cut short: it has {len(image)} bytes, and its header tells of {stated}")
-    return False
+    return kind

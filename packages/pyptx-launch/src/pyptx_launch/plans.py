@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pyptx_launch import _shim
+from pyptx_launch.cuda_core import addresses_of, handle_of
 from pyptx_launch.errors import LaunchError
 from pyptx_launch.parameters import Map, MapPointer, Parameter, Pointer, Row, Scalar, row_of, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_launch.cuda_core import Memory, SupportsCudaStream, View
     from pyptx_launch.modules import Module
     from pyptx_launch.tensor_maps import TensorMapLike
 
@@ -106,7 +109,7 @@ class Plan(_shim.Plan):
 
     A plan is immutable: any number of threads may launch it, on any devices and streams. Tensor maps that a kernel
     takes by pointer lie in device memory until the plan dies; so keep a plan for as long as a CUDA graph holds one of
-    its launches.
+    its launches. What a plan that dies has launched runs to its end: see `Module`.
     """
 
     __slots__ = ("entry", "module", "optional", "scalars", "tensors")
@@ -134,23 +137,38 @@ class Plan(_shim.Plan):
         _check_parameters(entry, rows, module.parameters(entry))
         shape = (*grid, *block, *cluster, shared_bytes)
         super().__init__(
-            module.kernel(entry), module.log_address, entry, shape, rows, _packed(entry, cluster, attributes)
+            module.kernel(entry),
+            module.log_address,
+            entry,
+            shape,
+            rows,
+            _packed(entry, cluster, attributes),
+            module.pools,
         )
 
     def launch(
         self,
-        pointers: Sequence[int],
-        stream: int,
+        pointers: Sequence[int | View | Memory],
+        stream: int | SupportsCudaStream,
         device: int,
         scalars: Mapping[str, int | float] | Sequence[int | float] = (),
     ) -> None:
-        """Launch on a stream (a CUstream) of a device.
+        """Launch on a stream of a device: a CUstream as a number, or an object with `__cuda_stream__`.
 
-        `pointers` are the addresses of the tensors, by index; `scalars` come by name, or in the order of the
-        parameters. The device's primary context is current during the call, and what was current before is again
-        afterwards. Raises LaunchError, DriverError, and OverflowError for a scalar that does not fit its type.
+        `pointers` are the addresses of the tensors, by index, or objects that tell one, such as cuda.core's
+        StridedMemoryView; numbers are quickest. `scalars` come by name, or in the order of the parameters. The device's
+        primary context is current during the call, and what was current before is again afterwards. Raises
+        LaunchError, DriverError, and OverflowError for a scalar that does not fit its type.
         """
-        self.launch_in_order(pointers, stream, device, self._in_order(scalars) if scalars else ())
+        handle = stream if isinstance(stream, int) else handle_of(stream)
+        ordered = self._in_order(scalars) if scalars else ()
+        try:
+            self.launch_in_order(pointers, handle, device, ordered)
+        except TypeError:
+            addresses = addresses_of(self.entry, pointers)
+            if all(map(operator.is_, addresses, pointers)):
+                raise
+            self.launch_in_order(addresses, handle, device, ordered)
 
     def _in_order(self, scalars: Mapping[str, int | float] | Sequence[int | float]) -> tuple[int | float | None, ...]:
         if not isinstance(scalars, Mapping):

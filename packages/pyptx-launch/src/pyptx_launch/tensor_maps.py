@@ -121,7 +121,7 @@ class TensorMap:
     def encode(self, address: int) -> bytes:
         """Return the 128 bytes that the driver makes of it for a tensor at `address`; they must lie on 64 bytes."""
         arguments = packed(self)
-        libcuda.library()
+        libcuda.open_driver()
         return _shim.encode_map(arguments, address)
 
 

@@ -86,15 +86,6 @@ def has_tangent(tensor: torch.Tensor) -> bool:
     return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
 
 
-HAS_EXCHANGE_API: Final = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
-"""Whether DLPack's C exchange API shows this torch's tensors, as pyptx_launch's launcher reads them."""
-
-
-def is_busy() -> bool:
-    """Tell whether something is going on that a launch past torch's dispatcher would bypass."""
-    return any(guard() for guard in GUARDS)
-
-
 def _never() -> bool:
     return False
 
@@ -109,9 +100,23 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_function_stack,  # set_default_device, modes of users
     torch._C._are_functorch_transforms_active,  # vmap, grad, jvp, functionalize
     torch._C._is_tracing,  # torch.jit.trace
+    torch._C._autograd._profiler_enabled,  # which would show no name for what passes by the dispatcher
     forward_mode,
 )
 """What must answer false, or 0, for a call to be launched past torch's dispatcher."""
+
+TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (torch.Tensor.is_neg,)
+"""What must answer false for every tensor of such a call: that its negation is pending, a bit that DLPack lacks."""
+
+
+def count_versions(tensors: Sequence[torch.Tensor]) -> None:
+    """Count a new version of tensors, by which autograd notices that what it saved has been written to since.
+
+    Tensors made in inference mode have none.
+    """
+    if torch.is_inference_mode_enabled():
+        tensors = [tensor for tensor in tensors if not tensor.is_inference()]
+    torch._C._increment_version(tensors)
 
 
 def has_unknown_size(tensor: torch.Tensor) -> bool:

@@ -25,6 +25,13 @@ def allocate(kernel: str, outputs: Sequence[Output], device: torch.device) -> tu
     )
 
 
+def prototype(kernel: str, output: Output, device: torch.device) -> torch.Tensor:
+    """Return a tensor of an output's shape, strides and type that holds no memory, for `torch.empty_like`."""
+    (made,) = allocate(kernel, (output,), device)
+    made.untyped_storage().resize_(0)
+    return made
+
+
 def as_tuple(returned: object) -> tuple[torch.Tensor, ...]:
     """Return what a kernel or an operator returned as a tuple of tensors."""
     if isinstance(returned, torch.Tensor):

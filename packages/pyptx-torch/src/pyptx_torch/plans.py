@@ -13,12 +13,16 @@ from pyptx_dsl.contract import dense_strides
 from pyptx_dsl.errors import DeviceError
 from pyptx_dsl.images import image_of
 from pyptx_dsl.keys import freeze
+from pyptx_dsl.once import OncePerKey
 from pyptx_dsl.specs import Layout
 from pyptx_launch import Launcher, Module, Signature, driver, plan_for
 from pyptx_launch.errors import DriverMissingError
-from pyptx_launch.launchers import MAX_OUTPUTS, MAX_TENSORS
+from pyptx_launch.launchers import MAX_TENSORS
+from pyptx_launch.retired import RETIRED
 from pyptx_torch.devices import NAMES, argument_of, dtype_of
-from pyptx_torch.internals import GUARDS
+from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, count_versions, forward_mode, is_capturing
+from pyptx_torch.native import native
+from pyptx_torch.outputs import prototype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -50,32 +54,23 @@ class Plans:
     """The plans of one kernel on one type of device.
 
     At most LIMIT of them are kept. One that a CUDA graph has captured stays for as long as the kernel does, since the
-    graph refers to its code. What is dropped is dropped only after the devices have finished, and one round later, for
-    another thread may have found it just before.
+    graph refers to its code. One that is dropped may be running: its module waits until it has ended.
     """
 
     def __init__(self, operator: Operator, place: Place, limit: int = LIMIT) -> None:
         """Start with none; `operator` is not kept."""
         self._kernel = operator.kernel
         self._inputs = operator.signature.inputs
+        self._mutated = operator.signature.mutated
         self._scalars = tuple(operator.scalars)
         self._place = place
         self._limit = limit
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()  # of what follows; nothing is traced, compiled, loaded or waited for under it
         self._known: OrderedDict[Key, Ready] = OrderedDict()
-        self._modules: dict[tuple[str, str], Module] = {}  # by text and the target that it was compiled for
         self._captured = dict[int, Ready]()
-        self._leaving = list[Ready]()
-        self._fast: dict[Key, tuple[Ready, tuple[Signature, ...], tuple[Signature, ...]]] = {}
-        self._miss: Callable[..., object] | None = None
+        self._fast: dict[Key, _Fast] = {}
         self._launcher: Launcher | None = None
-        self.single: tuple[int, ...] = ()  # the inputs that have had one element
-
-    @property
-    def launcher(self) -> Callable[..., object]:
-        """What launches the plans directly."""
-        assert self._launcher is not None  # noqa: S101  whoever asks has attached it
-        return self._launcher
+        self._modules = OncePerKey[tuple[str, str], Module]()  # by text and the target that it was compiled for
 
     def __len__(self) -> int:
         """Return how many plans are ready."""
@@ -98,44 +93,51 @@ class Plans:
                 self._captured[id(ready)] = ready
         return ready
 
-    def attach(self, miss: Callable[..., object]) -> None:
-        """Have a launcher that knows the plans of calls without fixed keywords, and leaves all else to `miss`."""
+    def attach(self, miss: Callable[..., object]) -> Launcher:
+        """Return a launcher that knows the plans of calls without fixed keywords, and leaves all else to `miss`."""
+        direct = native()
+        launcher = Launcher(
+            miss,
+            types=(torch.Tensor, torch.nn.Parameter),
+            guards=GUARDS if direct is None else (forward_mode,),
+            tensor_guards=TENSOR_GUARDS,
+            grad_mode=torch.is_grad_enabled,
+            scalars=self._scalars,
+            empty_like=torch.empty_like,
+            count_writes=count_versions,
+            native=direct,
+        )
         with self._lock:
-            self._miss = miss
-            self._renew()
+            self._launcher = launcher
+            self._teach()
+        return launcher
 
     def _make(self, key: Key, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> Ready:
         check_driver(self._kernel.name, self._place)
         arguments = [argument_of(self._kernel.name, *named) for named in zip(self._inputs, inputs, strict=True)]
         special = self._kernel.specialize(arguments, keywords)
+        target = driver.devices()[key[0] or 0].target
+        # Specialisations that differ in their grids share the code.
+        module = self._modules.get((special.text, target), lambda: Module(image_of(special, target)))
+        made = Ready(plan_for(special, module), special.outputs, _alignments(special, inputs))
+        fixed = any(name not in self._scalars for name in keywords)
+        fast = None if fixed or not inputs else self._fast_for(made, inputs)
         with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                return known
-            self._make_room()
-            ready = Ready(
-                plan_for(special, self._module(special, key[0] or 0)),
-                special.outputs,
-                _alignments(special, inputs),
-            )
-            self._known[key] = ready
-            fixed = any(name not in self._scalars for name in keywords)
-            count = len(inputs) + len(ready.outputs)
-            if inputs and not fixed and count <= MAX_TENSORS and len(ready.outputs) <= MAX_OUTPUTS:
-                self._add_fast(key, ready, inputs)
+            ready = self._known.setdefault(key, made)  # another thread may have made it meanwhile
+            if ready is made:
+                self._make_room()
+                if fast is not None:
+                    self._fast[key] = fast
+                    self._teach(fast)
         return ready
 
-    def _module(self, special: Specialization, ordinal: int) -> Module:
-        """Return the loaded code; specialisations that differ in their grids share it."""
-        target = driver.devices()[ordinal].target
-        known = self._modules.get((special.text, target))
-        if known is None:
-            known = self._modules[special.text, target] = Module(image_of(special, target))
-        return known
-
-    def _add_fast(self, key: Key, ready: Ready, inputs: Sequence[torch.Tensor]) -> None:
+    def _fast_for(self, ready: Ready, inputs: Sequence[torch.Tensor]) -> _Fast | None:
+        """Return what the launcher is told of a plan; None where it takes more tensors than a launcher does."""
+        if len(inputs) + len(ready.outputs) > MAX_TENSORS:
+            return None
         device = (self._place.dlpack, inputs[0].device.index or 0)
-        rows = (
+        return _Fast(
+            ready.plan,
             tuple(
                 Signature(tuple(tensor.shape), tuple(tensor.stride()), _told(tensor.dtype), device, alignment)
                 for tensor, alignment in zip(inputs, ready.alignments, strict=False)
@@ -144,40 +146,37 @@ class Plans:
                 _signature(self._kernel.name, output, device, alignment)
                 for output, alignment in zip(ready.outputs, ready.alignments[len(inputs) :], strict=True)
             ),
+            tuple(prototype(self._kernel.name, output, inputs[0].device) for output in ready.outputs),
         )
-        self._fast[key] = (ready, *rows)
-        self.single = tuple(sorted({*self.single, *(i for i, tensor in enumerate(inputs) if tensor.numel() == 1)}))
-        if self._launcher is not None:
-            self._launcher.add(ready.plan, *rows)
 
-    def _renew(self) -> None:
-        """Make a launcher that knows what is ready now."""
-        if self._miss is None:
+    def _teach(self, *plans: _Fast) -> None:
+        """Tell the launcher of plans, or of all of them; the lock is held."""
+        if self._launcher is None:
             return
-        launcher = Launcher(
-            self._miss,
-            types=(torch.Tensor, torch.nn.Parameter),
-            guards=(*GUARDS, self._place.capturing),
-            grad_mode=torch.is_grad_enabled,
-            scalars=self._scalars,
-        )
-        for ready, *rows in self._fast.values():
-            launcher.add(ready.plan, *rows)
-        self._launcher = launcher
+        for fast in plans or self._fast.values():
+            self._launcher.add(fast.plan, fast.inputs, fast.outputs, like=fast.like, mutated=self._mutated)
 
     def _make_room(self) -> None:
-        """Drop the quarter of the plans that were not used for longest, once there are too many."""
-        if len(self._known) < self._limit or self._place.capturing():
+        """Drop the quarter of the plans that were not used for longest, once there are too many; the lock is held."""
+        if len(self._known) <= self._limit:
             return
-        for device in {torch.device(self._place.type, key[0]) for key in self._known}:
-            self._place.wait(device)
-        self._leaving.clear()
         for _ in range(max(1, self._limit // 4)):
-            key, ready = self._known.popitem(last=False)
+            key, _ = self._known.popitem(last=False)
             self._fast.pop(key, None)
-            self._leaving.append(ready)
         self._modules.clear()
-        self._renew()
+        if self._launcher is not None:
+            self._launcher.forget()
+            self._teach()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fast:
+    """What a launcher is told of a plan: its inputs and outputs, and what each output is allocated like."""
+
+    plan: Plan
+    inputs: tuple[Signature, ...]
+    outputs: tuple[Signature, ...]
+    like: tuple[torch.Tensor, ...]
 
 
 def check_driver(kernel: str, place: Place) -> None:
@@ -186,6 +185,7 @@ def check_driver(kernel: str, place: Place) -> None:
         raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")
     if not place.built():
         raise DeviceError(f"{kernel}: this torch is built without {place.type}", hint="install a build that has it")
+    RETIRED.guard(is_capturing)  # what is asked when code is unloaded would break off a capture
 
 
 def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:

@@ -62,6 +62,20 @@ def differentiable(forward: Launchable, backward: Backward, **keywords: Any) -> 
     return join(forward, backward, **keywords)
 
 
+def capability() -> tuple[int, int]:
+    """Return the compute capability of the first GPU; raise LaunchError, a RuntimeError, where there is none."""
+    from pyptx_launch import driver
+
+    return driver.device(0).capability
+
+
 RUNTIME: Final = Runtime(
-    "torch", PRIORITY, claims, call, differentiable=differentiable, operator=operator, launcher=launcher
+    "torch",
+    PRIORITY,
+    claims,
+    call,
+    differentiable=differentiable,
+    operator=operator,
+    launcher=launcher,
+    capability=capability,
 )

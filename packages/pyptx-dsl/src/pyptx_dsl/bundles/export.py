@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.binding import Keywords, bind, grid_of, scalar_of, sort_keywords
-from pyptx_dsl.bundles.c_loader import check_expressible, header, source
+from pyptx_dsl.bundles.c_loader import check_expressible, sources
 from pyptx_dsl.bundles.folder import described, refuse_strangers, write_folder
 from pyptx_dsl.bundles.manifest import NAME, Entry, Heading, compose
 from pyptx_dsl.bundles.matching import plain
@@ -183,8 +183,7 @@ def _is_given(name: str, given: Keywords, bound: Mapping[str, int]) -> bool:
 
 def _files(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
     """Return all files of a bundle, the manifest last: it has the digests of the others."""
-    name, ours = heading.name, heading.version
-    files = {f"{name}.h": header(name, ours, entries).encode(), f"{name}.c": source(name, ours, entries).encode()}
+    files = sources(heading, entries)
     for entry in entries:
         files[f"{entry.name}.ptx"] = entry.special.text.encode("utf-8", "surrogateescape")
         files[f"{entry.name}.cubin"] = entry.cubin

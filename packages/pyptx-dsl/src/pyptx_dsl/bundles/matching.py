@@ -38,14 +38,14 @@ def choose(kernel: str, entries: Sequence[Entry], sizes: Mapping[str, int], valu
     """
     sized = [entry for entry in entries if all(entry.keywords.get(name) == size for name, size in sizes.items())]
     if not sized:
-        raise ContractError(f"{kernel} was not compiled for {_spelt(sizes)}", hint=f"there is {_listed(entries)}")
+        raise ContractError(f"{kernel} was not compiled for {_spelt(sizes)}", hint=f"there is {listed(entries)}")
     meant = [entry for entry in sized if all(entry.keywords.get(name) == plain(values[name]) for name in values)]
     if not meant:
-        raise KeywordError(f"{kernel} was not compiled for {_spelt(values)}", hint=f"there is {_listed(sized)}")
+        raise KeywordError(f"{kernel} was not compiled for {_spelt(values)}", hint=f"there is {listed(sized)}")
     if len(meant) > 1:
         raise KeywordError(
             f"{kernel} was compiled {len(meant)} times, and nothing here says which is meant",
-            hint=f"choose one by name: {_listed(meant)}",
+            hint=f"choose one by name: {listed(meant)}",
         )
     return meant[0]
 
@@ -54,6 +54,7 @@ def _spelt(keywords: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in keywords.items())
 
 
-def _listed(entries: Sequence[Entry]) -> str:
+def listed(entries: Sequence[Entry]) -> str:
+    """Return what the first entries were made for, and how many more there are."""
     rows = [f"({_spelt(entry.keywords)})" for entry in entries[:_SHOWN]]
     return "; ".join(rows) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")

@@ -234,6 +234,9 @@ class Runtime:
     `operator(kernel)`, where a runtime has it, returns a function like the kernel's call that the framework's compiler
     can trace through. `launcher(kernel, miss)` returns what a call goes to directly once this runtime has answered one:
     it does what it knows at once and hands everything else to `miss`, with the same arguments.
+
+    `capability()`, where a runtime launches on GPUs, returns the compute capability of the first one; it raises a
+    RuntimeError that says why there is none. `arch="auto"` asks it.
     """
 
     name: str
@@ -244,6 +247,7 @@ class Runtime:
     differentiable: Callable[..., Callable[..., object]] | None = None
     operator: Callable[[Launchable], Callable[..., object]] | None = None
     launcher: Callable[[Launchable, Callable[..., object]], Callable[..., object]] | None = None
+    capability: Callable[[], tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

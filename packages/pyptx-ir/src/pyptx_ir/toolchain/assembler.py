@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _TOO_NEW = re.compile(r"Unsupported \.version (\d+)\.(\d+); current version is '([\d.]+)'")
 _UNKNOWN_TARGET = re.compile(
     r"Value '(\S+)' is not defined for option 'gpu-name'|Unsupported \.target '(\S+)'"
-    r"|(?<=NVJITLINK_ERROR_UNRECOGNIZED_ARCH: )unrecognized architecture"
+    r"|nvJitLink: ERROR_UNRECOGNIZED_ARCH"
 )
 
 

@@ -15,7 +15,8 @@ LOCAL_WINDOW: Final = 2 << 32
 CONST_WINDOW: Final = 3 << 32
 PARAM_WINDOW: Final = 4 << 32
 CODE_WINDOW: Final = 5 << 32
-GLOBAL_WINDOW: Final = 0x7F00_0000_0000
+# Below all that a process of Linux on x86-64 maps by itself: so memory of the host can stand at these very addresses.
+GLOBAL_WINDOW: Final = 0x7E00_0000_0000
 
 WINDOWS: Final = {
     "shared": SHARED_WINDOW,

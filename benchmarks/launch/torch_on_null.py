@@ -1,0 +1,90 @@
+"""Whole calls of torch tensors on the null driver, in host memory: all of a call but the driver and the GPU."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.launch.rounds import measure
+from benchmarks.launch.subjects import COUNT, THREADS, add_kernel, null_driver
+
+if TYPE_CHECKING:
+    from benchmarks.launch.rounds import Calls
+
+OUTPUT, OUT, MUTATING = "kernel(x, w)", "kernel(x, w, out=y)", "kernel_(x, w)"
+SCALAR, SCALAR_MUTATING = "kernel(x, alpha=a)", "kernel_(x, alpha=a)"
+ADD, ADD_OUT = "torch.add(x, w)", "torch.add(x, w, out=y)"
+
+
+def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
+    """Measure calls of every shape beside torch's addition, after they have been made once the long way."""
+    driver = null_driver()
+    driver.record(on=False)
+    import torch
+
+    x, w, y = (torch.ones(COUNT) for _ in range(3))
+    add, add_, scale, scale_ = kernels()
+    for kernel, tensors, keywords in ((add, (x, w), {}), (add_, (x, w), {}), (scale, (x,), A), (scale_, (x,), A)):
+        launch_directly(kernel, *tensors, **keywords)
+    calls: Calls = {
+        "nothing": lambda: None,
+        ADD: lambda: torch.add(x, w),
+        OUTPUT: lambda: add(x, w),
+        ADD_OUT: lambda: torch.add(x, w, out=y),
+        OUT: lambda: add(x, w, out=y),
+        "x.add_(w)": lambda: x.add_(w),
+        MUTATING: lambda: add_(x, w),
+        SCALAR_MUTATING: lambda: scale_(x, alpha=0.5),
+        SCALAR: lambda: scale(x, alpha=0.5),
+        "torch.empty_like(x)": lambda: torch.empty_like(x),
+    }
+    before = driver.count()
+    rows = measure(calls, lambda: None, 5000, repeat)
+    assert driver.count() - before == 5 * 5000 * (repeat + 1)
+    return rows
+
+
+A = {"alpha": 0.5}
+
+
+def kernels() -> tuple[Any, ...]:
+    """Return kernels with an output, that writes to an input, and both again with a number in place of a tensor."""
+    from pyptx import Tile, kernel, ptx
+    from pyptx.types import f32
+
+    tile = Tile("N", f32)
+    options: dict[str, Any] = {"grid": lambda N: N // THREADS, "block": (THREADS, 1, 1), "arch": "sm_80"}
+    alpha = {"raw_params": [("f32", "alpha")]}
+
+    def nothing(X, W) -> None:
+        ptx.global_ptrs(X, W)
+        ptx.ret()
+
+    def nothing_(X) -> None:
+        ptx.global_ptrs(X)
+        ptx.ret()
+
+    return (
+        add_kernel("sm_80"),
+        kernel(nothing, in_specs=(tile, tile), mutates=("X",), **options),
+        kernel(nothing, in_specs=(tile,), out_specs=(tile,), **options, **alpha),
+        kernel(nothing_, in_specs=(tile,), mutates=("X",), **options, **alpha),
+    )
+
+
+def launch_directly(kernel: Any, *tensors: Any, **keywords: Any) -> None:  # noqa: ANN401 - a kernel and its call
+    """Have a kernel launch CPU tensors on the null driver, and make a call of it known."""
+    from pyptx_torch import cuda, dispatch, eager, operators, places
+
+    host = places.Place(
+        "cpu",
+        1,  # kDLCPU
+        built=lambda: True,
+        stream=lambda _device: 0,
+        ordinal=lambda: 0,
+        capturing=lambda: False,
+        wait=lambda _device: None,
+    )
+    dispatch.RUNNERS["cpu"] = functools.partial(cuda.run, place=host)
+    kernel._launcher = eager.launcher_of(kernel, operators.operator_of(kernel), host)  # noqa: SLF001 - as _run sets it
+    kernel(*tensors, **keywords)

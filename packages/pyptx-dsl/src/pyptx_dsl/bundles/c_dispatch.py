@@ -1,0 +1,82 @@
+"""The C function that takes sizes and launches the specialisation that was compiled for them, or refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.bundles.c_interface import in_comment, quoted, spelt
+from pyptx_dsl.bundles.matching import listed
+
+if TYPE_CHECKING:
+    from pyptx_dsl.bundles.c_interface import Interface, Selector
+    from pyptx_dsl.bundles.manifest import Entry
+
+_SHOWN: Final = 8
+
+
+def dispatch_declaration(interface: Interface) -> str:
+    """Return the struct of the sizes, and the function that takes them; nothing where there is nothing to choose by."""
+    if not interface.dispatched:
+        return ""
+    name = interface.name
+    return "\n".join(
+        [
+            "",
+            f"/* Launches the specialisation of {interface.outline.name} that was compiled for these sizes, or returns",
+            f"   {interface.upper}_NOT_COMPILED: for exactly these, never for the nearest. */",
+            f"typedef struct {name}_sizes {{",
+            *(f"    {selector.declaration()}{_values(interface, selector)}" for selector in interface.selectors),
+            f"}} {name}_sizes;",
+            "",
+            f"int {name}_dispatch(const {name}_sizes *sizes, const {name}_arguments *arguments,",
+            f"{' ' * len(f'int {name}_dispatch(')}struct CUstream_st *stream);",
+            "",
+        ]
+    )
+
+
+def _values(interface: Interface, selector: Selector) -> str:
+    """Return the comment that lists what a member can be."""
+    found = [entry.keywords[selector.keyword] for entry in interface.entries]
+    values = dict.fromkeys(str(int(value)) if selector.kind == "flag" else f"{value!a}" for value in found)
+    shown = ", ".join([*list(values)[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
+    return f" /* {in_comment(shown)} */"
+
+
+def dispatch_function(interface: Interface) -> str:
+    """Return the function that chooses."""
+    if not interface.dispatched:
+        return ""
+    name, prefix = interface.name, interface.upper
+    lines = [
+        f"int {name}_dispatch(const {name}_sizes *sizes, const {name}_arguments *arguments,",
+        f"{' ' * len(f'int {name}_dispatch(')}struct CUstream_st *stream)",
+        "{",
+        "    if (sizes == NULL) {",
+        f"        return {prefix}_BAD_ARGUMENT;",
+        "    }",
+        *(line for entry in interface.entries for line in _choice(interface, entry)),
+        f"    return {prefix}_NOT_COMPILED;",
+        "}",
+    ]
+    return "\n" + "\n".join(lines) + "\n"
+
+
+def _choice(interface: Interface, entry: Entry) -> list[str]:
+    conditions = [selector.condition("sizes->", entry.keywords[selector.keyword]) for selector in interface.selectors]
+    return [
+        f"    if ({' && '.join(conditions)}) {{",
+        f"        return {entry.name}_launch(arguments, stream);",
+        "    }",
+    ]
+
+
+def not_compiled(interface: Interface) -> str:
+    """Return the words for sizes that nothing was compiled for, as a literal of C."""
+    return quoted(f"{interface.outline.name} was not compiled for these sizes; there is {listed(interface.entries)}")
+
+
+def compiled_for(entry: Entry) -> str:
+    """Return what a specialisation was made for, as a comment of C says it."""
+    sizes = in_comment(spelt(entry.keywords))
+    return f"{entry.kernel}{' for ' + sizes if sizes else ''}"

@@ -1,0 +1,167 @@
+"""What a C program passes to the kernel of a bundle, and under which names: arrays, sizes, template values, scalars."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.errors import BundleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyptx_dsl.bundles.manifest import Entry, Plain
+    from pyptx_dsl.bundles.outline import Outline
+
+ADDRESS: Final = "unsigned long long"
+# C's type for a scalar, and its letter in Python's `struct`.
+SCALARS: Final = {
+    **dict.fromkeys(("u8", "b8"), ("unsigned char", "B")),
+    **dict.fromkeys(("u16", "b16"), ("unsigned short", "H")),
+    **dict.fromkeys(("u32", "b32"), ("unsigned int", "I")),
+    **dict.fromkeys(("u64", "b64"), (ADDRESS, "Q")),
+    "s8": ("signed char", "b"),
+    "s16": ("short", "h"),
+    "s32": ("int", "i"),
+    "s64": ("long long", "q"),
+    "f32": ("float", "f"),
+    "f64": ("double", "d"),
+}
+# C's type for a value that tells specialisations apart, by the kind of its values, with what stands before the member.
+SELECTORS: Final = {"flag": "int ", "integer": "long long ", "number": "double ", "text": "const char *"}
+_LEAST_INTEGER, _MOST_INTEGER = -(1 << 63), (1 << 63) - 1  # of C's long long
+# C99 5.2.4.1 promises 4095 characters of a string.
+_LONGEST_WORDS: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A size or another value that tells specialisations apart; `kind` is a key of `SELECTORS`."""
+
+    keyword: str
+    member: str
+    kind: str
+
+    def declaration(self) -> str:
+        """Return the member of a struct."""
+        return f"{SELECTORS[self.kind]}{self.member};"
+
+    def condition(self, place: str, value: Plain) -> str:
+        """Return the expression that tells whether the member at `place` has a value."""
+        member = f"{place}{self.member}"
+        if self.kind == "text":
+            return f"{member} != NULL && strcmp({member}, {quoted(str(value))}) == 0"
+        if self.kind == "number":
+            return f"{member} == {float(value).hex()}"
+        # The least integer has no literal of its own.
+        number = f"({value + 1}LL - 1)" if value == _LEAST_INTEGER else f"{int(value)}LL"
+        return f"{member} == {int(value) if self.kind == 'flag' else number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """The names of a kernel's C functions and of what they take.
+
+    `members` are the C names of arrays, scalars and keywords; `selectors` the dimensions, then whatever else tells
+    apart two specialisations of the same sizes.
+    """
+
+    name: str
+    outline: Outline
+    entries: tuple[Entry, ...]
+    members: Mapping[str, str]
+    selectors: tuple[Selector, ...]
+
+    @property
+    def dispatched(self) -> bool:
+        """Whether there is anything to choose a specialisation by."""
+        return bool(self.selectors)
+
+    @property
+    def upper(self) -> str:
+        """What the names of its constants begin with."""
+        return self.name.upper()
+
+
+def interface_of(name: str, outline: Outline, entries: Sequence[Entry]) -> Interface:
+    """Return the interface of a kernel; raise BundleError for a keyword that C has no way to name."""
+    dimensions = outline.dimensions
+    chosen = (*dimensions, *_differing(dimensions, entries))
+    odd = next((keyword for keyword in (*dimensions, *entries[0].keywords) if not keyword.isascii()), None)
+    if odd is not None:
+        raise BundleError(f"{outline.name}: {odd!a} cannot name anything in C", hint="use an ASCII name")
+    names = _member_names([*outline.tensors, *(row.name for row in outline.open), *chosen])
+    selectors = tuple(Selector(key, names[key], _kind([entry.keywords[key] for entry in entries])) for key in chosen)
+    return Interface(name, outline, tuple(entries), names, selectors)
+
+
+def _differing(dimensions: Sequence[str], entries: Sequence[Entry]) -> list[str]:
+    """Return the keywords, other than dimensions, in which two specialisations of the same sizes differ."""
+    groups: dict[tuple[Plain, ...], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(tuple(entry.keywords[name] for name in dimensions), []).append(entry)
+    return [
+        keyword
+        for keyword in entries[0].keywords
+        if keyword not in dimensions
+        and any(entry.keywords[keyword] != group[0].keywords[keyword] for group in groups.values() for entry in group)
+    ]
+
+
+def _kind(values: Sequence[Plain]) -> str:
+    if all(isinstance(value, bool) for value in values):
+        return "flag"
+    if all(isinstance(value, int) and _LEAST_INTEGER <= value <= _MOST_INTEGER for value in values):
+        return "integer"
+    if all(isinstance(value, int | float) and _is_double(value) for value in values):
+        return "number"
+    return "text"
+
+
+def _is_double(value: float) -> bool:
+    """Tell whether a number is one of C's doubles, all digits of it."""
+    return math.isfinite(value) and abs(value) < float(1 << 53) and float(value) == value
+
+
+def _member_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the C name of each: its own, with a `_` behind where C or C++ has another use for that.
+
+    Reserved are the keywords of C99 and C++20, and what compilers have as macros.
+    """
+    found, reserved = dict[str, str](), resource("reserved.txt").split()
+    for own in dict.fromkeys(names):
+        name = own + "_" if own in reserved else own
+        while name in found.values():
+            name += "_"
+        found[own] = name
+    return found
+
+
+def resource(name: str) -> str:
+    """Return the text of a file in `c/`."""
+    from importlib.resources import files
+
+    return files("pyptx_dsl.bundles").joinpath("c", name).read_text(encoding="utf-8")
+
+
+def quoted(text: str) -> str:
+    """Return a literal of C with these characters in UTF-8, cut to what every compiler takes."""
+    data = text.encode("utf-8", "surrogateescape")[:_LONGEST_WORDS]
+    return '"' + "".join(_character(byte) for byte in data) + '"'
+
+
+def _character(byte: int) -> str:
+    """Return a byte of a literal; `?` may begin a trigraph."""
+    word = chr(byte)
+    return f"\\{word}" if word in '"\\?' else word if " " <= word <= "~" else f"\\{byte:03o}"
+
+
+def in_comment(text: str) -> str:
+    """Return a text that neither ends the comment that it stands in nor begins another."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
+
+
+def spelt(keywords: Mapping[str, Plain]) -> str:
+    """Return keywords as a call writes them, in ASCII."""
+    return ", ".join(f"{name}={value!a}" for name, value in keywords.items())

@@ -1,0 +1,200 @@
+"""The C function of each specialisation: arguments checked, tensor maps encoded, the launch handed to the driver."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.bundles.c_interface import SCALARS
+from pyptx_dsl.types import from_name
+from pyptx_ir.element_types import BY_NAME
+from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyptx_dsl.bundles.c_interface import Interface
+    from pyptx_ir.plugins.rows import EntryParameter, Specialization, TensorMap
+
+_CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
+_MAP_BYTES: Final = 128
+_MAP_ALIGNMENT: Final = 128  # cuda.h of CUDA 13, CUtensorMap; the driver asks for 64
+# CUDA driver API, cuTensorMapEncodeTiled: what the address of a tensor must be a multiple of; more with interleave 32B.
+_MAP_TENSOR: Final = 16
+_WIDE_MAP_TENSOR: Final = 32
+
+
+def alignments(special: Specialization) -> list[int]:
+    """Return what each array's address must be a multiple of: as its contract says, and its tensor map."""
+    found = [array.alignment for array in special.inputs] + [array.alignment for array in special.outputs]
+    for row in special.parameters:
+        if row.tensor_map is not None and row.index is not None:
+            wide = row.tensor_map.interleave == "32B"
+            found[row.index] = max(found[row.index], _WIDE_MAP_TENSOR if wide else _MAP_TENSOR)
+    return found
+
+
+def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
+    """Return the launches of the specialisations, whose code is that of these rows of the table of kernels.
+
+    Those that differ in nothing but their code and their grid share the function that does the work.
+    """
+    shared, public = dict[str, int](), list[str]()
+    for entry, row in zip(interface.entries, rows, strict=True):
+        number = shared.setdefault(_body(interface, entry.special), len(shared))
+        public += [
+            "",
+            f"int {entry.name}_launch(const {interface.name}_arguments *arguments, struct CUstream_st *stream)",
+            "{",
+            f"    return launch_{number}(&kernels[{row}], {_listed(entry.special.grid)}, arguments, stream);",
+            "}",
+        ]
+    takes = f"unsigned int x, unsigned int y, unsigned int z, const {interface.name}_arguments *arguments"
+    heads = (f"\nstatic int launch_{number}(const kernel *one, {takes},\n" for number in shared.values())
+    tails = (f"{' ' * 20}struct CUstream_st *stream)\n{body}" for body in shared)
+    return "".join(f"{head}{tail}" for head, tail in zip(heads, tails, strict=True)) + "\n".join(public) + "\n"
+
+
+def _body(interface: Interface, special: Specialization) -> str:
+    """Return the body of the function that launches a specialisation with any grid."""
+    members, prefix, attributes = interface.members, interface.upper, _attributes(special)
+    maps = [parameter for parameter in special.parameters if parameter.kind == "tensor_map"]
+    passed = [parameter for parameter in special.parameters if _is_passed(parameter)]
+    checks = list(_checks(special, members))
+    lines = [
+        "{",
+        *_attribute_table(attributes),
+        *(line for parameter in special.parameters for line in _storage(parameter)),
+        *([f"    {interface.name}_arguments values;"] if passed else []),
+        *(["    int result = 0;"] if maps or checks else []),
+        *([f"    void *parameters[{len(special.parameters)}];"] if special.parameters else []),
+        f"    launch_config config = {{{{0, 0, 0}}, {{{_listed(special.block)}}}, {special.shared_bytes}, NULL,",
+        f"                            {'attributes' if attributes else 'NULL'}, {len(attributes)}}};",
+        "    if (one->kernel == NULL) {",
+        f"        return {prefix}_NOT_LOADED;",
+        "    }",
+        "    if (arguments == NULL) {",
+        f"        return {prefix}_BAD_ARGUMENT;",
+        "    }",
+        *(["    values = *arguments;"] if passed else []),
+        *checks,
+        *(f"    config.grid[{number}] = {axis};" for number, axis in enumerate("xyz")),
+        "    config.stream = stream;",
+        *_assignments(special, members),
+        *(line for parameter in maps for line in _encoded(parameter, members, special)),
+        f"    return launch(one, &config, {'parameters' if special.parameters else 'NULL'});",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _is_passed(parameter: EntryParameter) -> bool:
+    return parameter.kind == "tensor" or (parameter.kind == "scalar" and parameter.value is None)
+
+
+def _attributes(special: Specialization) -> list[tuple[int, bytes]]:
+    """Return the launch attributes, the cluster among them."""
+    found = list(special.attributes)
+    if special.cluster != (1, 1, 1):
+        found.append((_CLUSTER_DIMENSION, struct.pack("<3I", *special.cluster)))
+    return sorted(found)
+
+
+def _attribute_table(attributes: Sequence[tuple[int, bytes]]) -> list[str]:
+    if not attributes:
+        return []
+    rows = [f"        {{{number}, {{0}}, {{{{{_listed(value or bytes(1))}}}}}}}," for number, value in attributes]
+    return ["    static const launch_attribute attributes[] = {", *rows, "    };"]
+
+
+def _storage(row: EntryParameter) -> list[str]:
+    """Return the locals that hold a parameter which is not the caller's."""
+    name = row.name
+    if row.kind == "scalar" and row.value is not None:
+        return [f"    unsigned char {name}_value[] = {{{_listed(_packed(row.type, row.value))}}}; /* {row.value!r} */"]
+    described = row.tensor_map
+    if described is None:
+        return []
+    outer = described.strides[-2::-1]
+    return [
+        f"    static const uint64_t {name}_shape[] = {{{_listed(described.shape[::-1])}}};",
+        *([f"    static const uint64_t {name}_strides[] = {{{_listed(outer)}}};"] if outer else []),
+        *_window(name, described),
+        f"    static const unsigned int {name}_steps[] = {{{_listed(described.element_strides[::-1])}}};",
+        f"    unsigned char {name}_room[{_MAP_BYTES + _MAP_ALIGNMENT}];",
+        f"    unsigned char *{name} = {name}_room + {_MAP_ALIGNMENT} - (uintptr_t){name}_room % {_MAP_ALIGNMENT};",
+    ]
+
+
+def _window(name: str, described: TensorMap) -> list[str]:
+    """Return what a copy takes: a box, or the corners of columns."""
+    columns = described.im2col
+    if columns is None:
+        return [f"    static const unsigned int {name}_box[] = {{{_listed(described.box[::-1])}}};"]
+    corners = (("lower", columns.lower), ("upper", columns.upper))
+    return [f"    static const int {name}_{which}[] = {{{_listed(corner[::-1])}}};" for which, corner in corners]
+
+
+def _packed(dtype: str, value: int | float) -> bytes:
+    """Return a scalar's bytes; untyped bits may be given as a negative number, and large floats round to infinity."""
+    form = "<" + SCALARS[dtype][1]
+    if isinstance(value, int):
+        return struct.pack(form, value % (1 << from_name(dtype).bits) if dtype.startswith("b") else value)
+    try:
+        return struct.pack(form, value)
+    except OverflowError:
+        return struct.pack(form, math.copysign(math.inf, value))
+
+
+def _checks(special: Specialization, members: Mapping[str, str]) -> Iterable[str]:
+    """Yield the statement that refuses addresses which are null or not aligned."""
+    wanted, lead, end = alignments(special), "    if (", " != 0"
+    rows = [(row.index or 0, members[row.name]) for row in special.parameters if row.kind == "tensor"]
+    for number, (index, member) in enumerate(rows):
+        tail = ") {" if number == len(rows) - 1 else " ||"
+        yield f"{lead}(result = check_address({index}, values.{member}, {wanted[index]})){end}{tail}"
+        lead = "        "
+    if rows:
+        yield from ("        return result;", "    }")
+
+
+def _assignments(special: Specialization, members: Mapping[str, str]) -> Iterable[str]:
+    for number, row in enumerate(special.parameters):
+        own = row.name if row.kind == "tensor_map" else f"{row.name}_value"
+        yield f"    parameters[{number}] = {f'&values.{members[row.name]}' if _is_passed(row) else own};"
+
+
+def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specialization) -> list[str]:
+    """Return the call that encodes a tensor map; `check_expressible` has been through it."""
+    described, name = row.tensor_map, row.name
+    if described is None:
+        return []
+    tensor = next(each.name for each in special.parameters if each.kind == "tensor" and each.index == row.index)
+    strides = f"{name}_strides" if len(described.shape) > 1 else "NULL"
+    columns = described.im2col
+    window = f"{name}_box" if columns is None else f"{name}_lower, {name}_upper, {columns.channels}, {columns.pixels}"
+    return [
+        f"    result = driver.cuTensorMapEncode{'Tiled' if columns is None else 'Im2col'}(",
+        f"        {name}, {BY_NAME[described.dtype].tensor_map}, {len(described.shape)},",
+        f"        (void *)(uintptr_t)values.{members[tensor]}, {name}_shape, {strides},",
+        f"        {window}, {name}_steps, {_modes(described)});",
+        "    if (result != 0) {",
+        "        return result;",
+        "    }",
+    ]
+
+
+def _modes(described: TensorMap) -> str:
+    return _listed(
+        (
+            INTERLEAVES.index(described.interleave),
+            SWIZZLES.index(described.swizzle),
+            L2_PROMOTIONS.index(described.l2_promotion),
+            FILLS.index(described.fill),
+        )
+    )
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,137 @@
+// What a launcher holds: the plans that it knows, by what their tensors look like, and what it asks of every call.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "dlpack.h"
+#include "plan.h"
+
+namespace pyptx {
+
+// Of one call; one with more of either is a miss.
+constexpr std::size_t kMaxTensors = 32, kMaxWords = 512;
+constexpr std::size_t kHeadWords = 2;
+
+// Write what a tensor looks like: device; element type and rank; then extent and stride of each dimension, the stride
+// of an extent of one being 0. The words of a signature (launchers.py) are the same numbers.
+inline std::size_t describe(const dl::Tensor& tensor, std::int64_t* to) {
+  to[0] = std::int64_t{tensor.device.type} << 32 | std::uint32_t(tensor.device.id);
+  to[1] = std::int64_t{tensor.rank} << 32 | tensor.dtype.lanes << 16 | tensor.dtype.bits << 8 | tensor.dtype.code;
+  std::int64_t contiguous = 1;
+  for (std::int32_t i = tensor.rank; i-- > 0; contiguous *= tensor.shape[i]) {
+    to[kHeadWords + 2 * i] = tensor.shape[i];
+    std::int64_t stride = tensor.strides != nullptr ? tensor.strides[i] : contiguous;
+    to[kHeadWords + 2 * i + 1] = tensor.shape[i] == 1 ? 0 : stride;
+  }
+  return kHeadWords + 2 * static_cast<std::size_t>(tensor.rank);
+}
+
+inline std::uint64_t hash_of(const std::int64_t* words, std::size_t count) {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    hash = (hash ^ static_cast<std::uint64_t>(words[i])) * 0x9E3779B97F4A7C15;  // 2^64 divided by the golden ratio
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// One specialisation.
+struct Entry {
+  std::vector<std::int64_t> words;  // of all inputs
+  std::vector<std::vector<std::int64_t>> outputs;
+  std::vector<std::uint64_t> alignments, sizes;  // of inputs, then outputs, in bytes
+  std::vector<nanobind::object> like;                  // what each output is allocated like; empty if calls must give them
+  std::vector<std::size_t> mutated;              // the inputs that the kernel writes to
+  std::vector<int> scalars;                      // for each of the plan's, which of the launcher's it is; -1 for none
+  nanobind::object owner;                              // of the plan
+  const Plan* plan;
+
+  bool same(const std::int64_t* others, std::size_t count) const {
+    return words.size() == count && std::memcmp(words.data(), others, count * sizeof *others) == 0;
+  }
+  bool aligned(const cu::Address* addresses, std::size_t from, std::size_t to) const {
+    while (from < to && addresses[from] % alignments[from] == 0) ++from;
+    return from == to;
+  }
+};
+
+// The entries, by their words. A call shares the one that it has found, so that dropping it meanwhile does no harm.
+class Entries {
+ public:
+  using Shared = std::shared_ptr<const Entry>;
+
+  Shared find(const std::int64_t* words, std::size_t count, const cu::Address* addresses, std::size_t inputs) {
+    std::lock_guard lock(mutex_);
+    auto fits = [&](const Shared& entry) { return entry->same(words, count) && entry->aligned(addresses, 0, inputs); };
+    if (last_ != nullptr && fits(last_)) return last_;
+    auto [from, to] = by_hash_.equal_range(hash_of(words, count));
+    for (; from != to; ++from)
+      if (fits(from->second)) return last_ = from->second;
+    return nullptr;
+  }
+
+  void add(Shared entry) {
+    std::lock_guard lock(mutex_);
+    auto [from, to] = by_hash_.equal_range(hash_of(entry->words.data(), entry->words.size()));
+    for (; from != to; ++from)
+      if (from->second->words == entry->words && from->second->alignments == entry->alignments) return;
+    by_hash_.emplace(hash_of(entry->words.data(), entry->words.size()), std::move(entry));
+  }
+
+  void clear() {
+    std::unordered_multimap<std::uint64_t, Shared> dropped;  // freed without the lock: Python objects go with them
+    Shared last;
+    std::lock_guard lock(mutex_);
+    dropped.swap(by_hash_);
+    last.swap(last_);
+  }
+
+ private:
+  std::mutex mutex_;  // held for some nanoseconds, and never while Python runs
+  std::unordered_multimap<std::uint64_t, Shared> by_hash_;
+  Shared last_;
+};
+
+// Functions in a framework's own libraries, which answer in nanoseconds what Python objects would in tens of them. A
+// tensor's Python object holds a pointer to its implementation at `offset`; functions take the address of that pointer
+// (a reference to a handle), or the pointer itself.
+struct Native {
+  using Asked = bool (*)(std::uint16_t);
+  using OfHandle = bool (*)(const void* const*);
+  using OfTensor = bool (*)(const void*);
+
+  std::size_t offset = 0;
+  std::vector<std::pair<Asked, std::uint16_t>> guards;
+  std::vector<OfHandle> tensor_guards;
+  Asked grad_mode = nullptr;
+  OfTensor requires_grad = nullptr;
+  OfHandle is_inference = nullptr;
+  void (*bump_version)(const void* const*) = nullptr;
+
+  const void* const* handle(PyObject* tensor) const {
+    return reinterpret_cast<const void* const*>(reinterpret_cast<const char*>(tensor) + offset);
+  }
+};
+
+struct Accepted { PyTypeObject* type; const dl::ExchangeApi* api; };
+
+// The Python objects are those of the launcher's tuple of references.
+struct State {
+  PyObject *miss, *grad_mode, *out, *requires_grad, *empty_like, *count_writes;
+  std::vector<PyObject*> guards, tensor_guards, scalars;
+  std::vector<Accepted> types;
+  std::unique_ptr<const Native> native;  // asked in place of the Python objects that answer the same, if it is there
+  Entries entries;
+};
+
+// Launch a plan that fits the call and return its output, or else what the miss answers; null with a Python exception.
+PyObject* answer(State& state, PyObject* const* arguments, std::size_t flags, PyObject* names) noexcept;
+PyObject* answer(State& state, PyObject* arguments, PyObject* keywords) noexcept;  // a tuple, and a dict or null
+
+}  // namespace pyptx

@@ -1,0 +1,86 @@
+/* Graphs: what was captured, one piece of work after another, in an order that every edge would allow. */
+#include "driver.h"
+
+struct graph {
+  struct work *first, **last;
+  size_t count;
+};
+
+struct graph *new_graph(void) {
+  struct graph *graph = calloc(1, sizeof *graph);
+  graph->last = &graph->first;
+  return graph;
+}
+
+static void add(struct graph *graph, const struct work *work) {
+  struct work *copy = copy_of(work);
+  if (work->staged) copy->staged = NULL; /* a node copies what is there when it is replayed */
+  *graph->last = copy;
+  graph->last = &copy->next;
+  ++graph->count;
+}
+
+void invalidate(struct capture *capture) { capture->invalid = 1; }
+
+CUresult add_node(struct stream *stream, const struct work *work) {
+  if (stream->capture->invalid) return CAPTURE_INVALIDATED;
+  if (work->kind == FREE) return NOT_SUPPORTED;
+  if (work->kind == WAIT_EVENT || work->kind == RECORD_EVENT) return SUCCESS; /* edges: see above */
+  pthread_mutex_lock(&state);
+  add(stream->capture->graph, work);
+  if (stream != stream->capture->origin) stream->forked = 1;
+  pthread_mutex_unlock(&state);
+  return SUCCESS;
+}
+
+API cuGraphDestroy(struct graph *graph) {
+  MAY_FAIL();
+  for (struct work *work = graph->first, *next; work; work = next) {
+    next = work->next;
+    delete_work(work);
+  }
+  return free(graph), SUCCESS;
+}
+
+/* CUgraphNodeType: kernel, memcpy, memset, host. */
+static int type_of(const struct work *work) {
+  return work->kind == LAUNCH ? 0 : work->kind == COPY ? 1 : work->kind == SET ? 2 : 3;
+}
+
+API cuGraphNodeGetType(const struct work *node, int *type) { return *type = type_of(node), SUCCESS; }
+
+API cuGraphGetNodes(const struct graph *graph, const struct work **nodes, size_t *count) {
+  size_t room = nodes ? *count : 0, at = 0;
+  for (const struct work *work = graph->first; work && at < room; work = work->next) nodes[at++] = work;
+  return *count = nodes ? at : graph->count, SUCCESS;
+}
+
+API cuGraphInstantiateWithFlags(struct graph **executable, const struct graph *graph, unsigned long long flags) {
+  MAY_FAIL();
+  (void)flags;
+  PASS_ON(usable(current));
+  *executable = new_graph();
+  for (const struct work *work = graph->first; work; work = work->next) add(*executable, work);
+  RECORD(say("{\"call\": \"cuGraphInstantiate\", \"nodes\": %zu}", graph->count));
+  return SUCCESS;
+}
+
+struct instantiation { uint64_t flags; void *upload_stream, *failed_node; int result; };
+
+API cuGraphInstantiateWithParams(struct graph **executable, const struct graph *graph, struct instantiation *parameters) {
+  parameters->failed_node = NULL, parameters->result = 0;
+  return cuGraphInstantiateWithFlags(executable, graph, parameters->flags);
+}
+
+API cuGraphUpload(const struct graph *executable, void *stream) { return (void)executable, (void)stream, SUCCESS; }
+
+API cuGraphExecDestroy(struct graph *executable) { return cuGraphDestroy(executable); }
+
+API cuGraphLaunch(const struct graph *executable, void *handle) {
+  MAY_FAIL();
+  struct stream *stream;
+  PASS_ON(find_stream(handle, &stream));
+  for (const struct work *work = executable->first; work; work = work->next) PASS_ON(enqueue(stream, work));
+  RECORD(say("{\"call\": \"cuGraphLaunch\", \"nodes\": %zu, \"stream\": %lu}", executable->count, (uintptr_t)handle));
+  return SUCCESS;
+}

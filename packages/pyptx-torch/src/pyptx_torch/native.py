@@ -1,0 +1,105 @@
+"""What torch's libraries answer directly: the guards of `internals`, without a Python object for each answer.
+
+The functions are C++, known by their mangled names, and so is where a tensor's Python object keeps its implementation.
+torch promises none of it. So each is looked up, where a tensor lies is found by looking for it, and before anything is
+used it has to answer right for tensors whose answers are known. Where that fails, launchers ask in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+from typing import Any, Final, cast
+
+import torch
+
+from pyptx_launch.launchers import Native, symbol_address
+
+# ruff: noqa: SLF001 - the module is about private names
+
+_LIBRARIES: Final = ("libc10.so", "libtorch_cpu.so")
+_WORD: Final = ctypes.sizeof(ctypes.c_void_p)
+
+# What the dispatcher includes for a thread while something listens: a TorchDispatchMode (fake tensors, make_fx,
+# torch.export), a transform of torch.func, torch.jit.trace.
+_KEYS: Final = ("Python", "FuncTorchDynamicLayerFrontMode", "Tracer")
+
+_IS_INCLUDED: Final = "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE"
+_FUNCTION_MODE: Final = "_ZN2at4impl27torch_function_mode_enabledEv"  # set_default_device, modes of users
+_PROFILER: Final = "_ZN5torch8profiler4impl15profilerEnabledEv"
+_GRAD_MODE: Final = "aoti_torch_grad_mode_is_enabled"
+_REQUIRES_GRAD: Final = "_ZNK3c1010TensorImpl13requires_gradEv"
+_IS_NEG: Final = "_ZN2at6native6is_negERKNS_6TensorE"
+_IS_INFERENCE: Final = "_ZN2at6native12is_inferenceERKNS_6TensorE"
+_BUMP_VERSION: Final = "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE"
+
+
+@functools.cache
+def native() -> Native | None:
+    """Return torch's functions, found and tried once; None where this torch has others."""
+    folder = Path(torch.__file__).parent / "lib"
+    libraries = [str(folder / name) for name in _LIBRARIES]
+
+    def address(name: str) -> int:
+        return next(filter(None, (symbol_address(library, name) for library in libraries)), 0)
+
+    offset = _offset()
+    guards = (
+        *((address(_IS_INCLUDED), _key(name)) for name in _KEYS),
+        *((address(name), 0) for name in (_FUNCTION_MODE, _PROFILER)),
+    )
+    rest = [address(name) for name in (_GRAD_MODE, _REQUIRES_GRAD, _IS_INFERENCE, _BUMP_VERSION)]
+    is_neg = address(_IS_NEG)
+    known = all(function and key >= 0 for function, key in guards) and all((is_neg, *rest))
+    if offset is None or not known:
+        return None
+    found = Native(offset, guards, (is_neg,), *rest)
+    return found if _answers_right(found) else None
+
+
+def _offset() -> int | None:
+    """Return where a tensor's Python object holds the pointer to its implementation; None if that cannot be told."""
+    size: int = torch._C.TensorBase.__basicsize__
+    places = set(range(0, size, _WORD))
+    for tensor in (torch.ones(3), torch.nn.Parameter(torch.ones(2)), torch.ones(4)[1:]):
+        implementation: int = tensor._cdata
+        places = {at for at in places if ctypes.c_size_t.from_address(id(tensor) + at).value == implementation}
+    return places.pop() if len(places) == 1 else None
+
+
+def _key(name: str) -> int:
+    """Return the number of a dispatch key; -1 where this torch has none of that name."""
+    try:
+        return int(cast("Any", torch._C)._parse_dispatch_key(name))
+    except (RuntimeError, TypeError, ValueError, AttributeError):
+        return -1
+
+
+def _answers_right(found: Native) -> bool:
+    """Tell whether every function answers what Python does, once with yes and once with no."""
+    of_thread = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint16)
+    of_tensor = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
+    is_neg, is_inference = (of_tensor(each) for each in (found.tensor_guards[0], found.is_inference))
+    requires_grad, bump = of_tensor(found.requires_grad), ctypes.CFUNCTYPE(None, ctypes.c_void_p)(found.bump_version)
+    with torch.inference_mode():
+        inferred = torch.ones(2)
+    with torch.inference_mode(mode=False):
+        complex_ones = torch.ones(2, dtype=torch.complex64)
+        plain, wanting, negated = torch.ones(2), torch.ones(2, requires_grad=True), complex_ones.conj().imag
+    for tensor in (plain, wanting, negated, inferred):
+        handle = id(tensor) + found.offset
+        implementation = ctypes.c_size_t.from_address(handle).value
+        told = is_neg(handle), is_inference(handle), requires_grad(implementation)
+        if told != (tensor.is_neg(), tensor.is_inference(), tensor.requires_grad):
+            return False
+    before = plain._version
+    bump(id(plain) + found.offset)
+    if plain._version != before + 1:
+        return False
+    grad_mode = of_thread(found.grad_mode)
+    modes = []
+    for enabled in (True, False):
+        with torch.set_grad_enabled(enabled):
+            modes.append(grad_mode(0))
+    return modes == [True, False] and not any(of_thread(address)(key) for address, key in found.guards)

@@ -1,0 +1,104 @@
+"""Run tools/gpu_check.sh without a GPU: on the host driver of pyptx-launch's tests, and without a network.
+
+python tools/gpu_rehearsal.py
+
+This Python is the one that is checked: it has what a machine with a GPU has installed (`nox -s gpu_rehearsal` sees to
+that). Device memory is the host's, and the simulator runs what is launched. What needs a framework's device or the
+hardware itself is left out, and the summary names it. Everything that the script writes goes to $OUT (default:
+gpu_rehearsal_results).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+REHEARSAL = ROOT / "tools" / "rehearsal"
+NULL_DRIVER = ROOT / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
+WITHOUT = ("torch", "jax", "hardware")  # none of them has a device here
+DEAD = "http://127.0.0.1:9"  # a proxy that answers nobody
+
+
+def host_driver() -> str:
+    """Compile the stand-in for NVIDIA's driver and return its path."""
+    spec = importlib.util.spec_from_file_location("null_driver", NULL_DRIVER)
+    if spec is None or spec.loader is None:
+        raise ImportError(NULL_DRIVER)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return str(module.build())
+
+
+def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
+    """Return the environment of a rehearsal, which keeps what it makes in `folder`."""
+    for name in ("images", "cache"):
+        (folder / name).mkdir()
+    proxies = {f"{name}_proxy": DEAD for name in ("http", "https", "all")}
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("PYPTX_", "PIP_", "UV_"))},
+        **proxies,
+        **{name.upper(): value for name, value in proxies.items()},
+        "OUT": os.environ.get("OUT", "gpu_rehearsal_results"),
+        "PYTHON": sys.executable,
+        "PATH": os.pathsep.join([str(REHEARSAL / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": str(REHEARSAL),
+        "PIP_NO_INDEX": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+        "JAX_PLATFORMS": "cpu",
+        "PYPTX_LIBCUDA": driver,
+        "PYPTX_CACHE_DIR": str(folder / "cache"),
+        "HOST_DRIVER_IMAGES": str(folder / "images"),
+        "HOST_DRIVER_PTXAS": ptxas,
+        "GPU_CHECK_WITHOUT": " ".join(WITHOUT),
+        "GPU_CHECK_PRODUCT_SECONDS": os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "10"),
+    }
+
+
+def alone() -> list[str]:
+    """Return the command that runs another without a network, where this user may do that."""
+    found = shutil.which("unshare")
+    if found is None:
+        return []
+    command = [found, "--net", "--map-root-user"]
+    return command if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0 else []
+
+
+def tool(name: str) -> str:
+    """Return a tool of NVIDIA's: on PATH, or in a wheel."""
+    from cuda.pathfinder import find_nvidia_binary_utility
+
+    found = shutil.which(name) or find_nvidia_binary_utility(name)
+    if found is None:
+        sys.exit(f"a rehearsal needs {name}: on PATH, or pip install nvidia-cuda-nvcc")
+    return str(found)
+
+
+def left_out(out: Path) -> list[str]:
+    """Return the stages that the summary names as left out."""
+    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    return [name for name, each in summary["stages"].items() if each["status"].startswith("left out")]
+
+
+def main() -> int:
+    """Rehearse, and return the script's status."""
+    prefix = alone()
+    print(
+        "without a network" if prefix else "no network namespace for this user: proxies lead nowhere instead",
+        flush=True,
+    )
+    with tempfile.TemporaryDirectory() as name:
+        found = environment(host_driver(), Path(name), tool("ptxas"))
+        status = subprocess.run([*prefix, "bash", "tools/gpu_check.sh"], cwd=ROOT, env=found, check=False).returncode
+    print("not rehearsed:", ", ".join(left_out(ROOT / found["OUT"])))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""NVIDIA's own tools over what this project makes, on a machine that has them.
+
+python tools/gpu_tools.py --profile | --debug | --sanitize
+
+--profile: ncu shows the Python lines of a traced kernel. --debug: cuda-gdb stops at one. --sanitize: memcheck and
+racecheck of compute-sanitizer over planted faults, beside what the simulator finds; the table goes to
+$OUT/sanitizer.md. Exits with 1 where a tool does not show what it should: for the table, where it finds a fault in a
+mended kernel, or where memcheck misses an access past an array in global memory, which it is there for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+RUN = 100  # seconds that one run of a tool may take
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards?)")
+AT_ONCE = 4  # runs of the sanitizer
+CHECKS = ("memcheck", "racecheck")
+TRACED = (sys.executable, "-m", "tests.gpu.traced")
+
+
+def told(*command: str) -> str:
+    """Run a command in the repository's root; print and return what it said, and that it ran out of time if it did."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=RUN)
+        said = done.stdout + done.stderr
+    except subprocess.TimeoutExpired as late:
+        said = f"{command[0]} still ran after {late.timeout} s"
+    print("$", *command, f"\n{said}", flush=True)
+    return said
+
+
+# --- lines ------------------------------------------------------------------------------------------
+
+
+def profile() -> int:
+    """Profile the traced kernel; its marked line must be in ncu's listing of the source."""
+    from tests.gpu import traced
+
+    with tempfile.TemporaryDirectory() as folder:
+        report = f"{folder}/traced.ncu-rep"
+        counted = ("--section", "SourceCounters", "--import-source", "yes", "--kernel-name", "traced")
+        told("ncu", "--clock-control", "none", *counted, "--launch-count", "1", "--export", report, *TRACED)
+        listing = told("ncu", "--import", report, "--page", "source", "--csv", "--print-source", "cuda,sass")
+    return verdict(shown(listing, traced.MARK), f"ncu shows {traced.SOURCE.name}:{traced.marked()}")
+
+
+def shown(listing: str, line: str) -> bool:
+    """Tell whether a listing has a line of the source, and instructions of the machine."""
+    return line in listing and bool(re.search(r"\b(FMUL|EXIT)\b", listing))
+
+
+def debug() -> int:
+    """Let cuda-gdb stop at the marked line."""
+    from tests.gpu import traced
+
+    place = f"{traced.SOURCE.name}:{traced.marked()}"
+    steps = ("set breakpoint pending on", f"break {place}", "run", "info cuda kernels", "backtrace", "kill")
+    commands = [word for step in steps for word in ("-ex", step)]
+    said = told("cuda-gdb", "-q", "-batch", *commands, "--args", *TRACED)
+    return verdict(stopped(said, place), f"cuda-gdb stops at {place}")
+
+
+def stopped(said: str, place: str) -> bool:
+    """Tell whether a debugger has stopped at a place, in a kernel."""
+    hit = re.search(r"(?:Breakpoint|CUDA thread hit).* \d+, .*", said)
+    return hit is not None and place in said[hit.start() :] and "traced" in said[hit.start() :]
+
+
+def verdict(good: bool, what: str) -> int:  # noqa: FBT001 - it is the answer to a question
+    """Print what was to be shown, and whether it was."""
+    print(f"{'yes' if good else 'NO'}: {what}")
+    return int(not good)
+
+
+# --- faults -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A kernel, the rules that the simulator found broken, and how many findings each check of the sanitizer has.
+
+    None: the check did not finish.
+    """
+
+    title: str
+    which: str
+    rules: tuple[str, ...]
+    counts: tuple[int | None, ...]
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the sanitizer answers what it must not, or not what it must."""
+        memory, races = self.counts
+        if self.which == "mended":
+            return bool(memory) or bool(races)
+        return "array" in self.title and not memory
+
+    def told(self) -> str:
+        """Return the line of the table."""
+        counts = " | ".join("did not finish" if count is None else str(count) for count in self.counts)
+        return f"| {self.title} | {self.which} | {', '.join(self.rules) or 'nothing'} | {counts} |"
+
+
+def count(said: str) -> int | None:
+    """Return how many findings a check's summary counts."""
+    found = SUMMARY.search(said)
+    return int(found[1]) if found else None
+
+
+def counted(run: tuple[int, str]) -> tuple[int | None, ...]:
+    """Return what each check counts in one run: a case's number, and which of its kernels."""
+    command = (sys.executable, "-m", "tests.gpu.planted", str(run[0]), run[1])
+    return tuple(count(told("compute-sanitizer", "--tool", check, *command)) for check in CHECKS)
+
+
+def sanitize() -> int:
+    """Run the planted faults, and the same kernels mended, under each check; write the table as it grows."""
+    from tests.gpu import planted
+
+    path = Path(os.environ["OUT"]) / "sanitizer.md"
+    head = "| kernel | | the simulator | memcheck | racecheck |\n|---|---|---|---|---|\n"
+    rows: list[Row] = []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = [(number, which) for number in range(len(planted.CASES)) for which in ("faulty", "mended")]
+        for (number, which), counts in zip(runs, pool.map(counted, runs), strict=True):
+            title = planted.CASES[number]
+            rows.append(Row(title, which, planted.simulated(title, which), counts))
+            path.write_text(head + "".join(f"{row.told()}\n" for row in rows), encoding="utf-8")
+    wrong = [row for row in rows if row.wrong]
+    print(path.read_text(encoding="utf-8"))
+    return verdict(not wrong, f"the sanitizer agrees on {len(rows) - len(wrong)} of {len(rows)} kernels")
+
+
+def main() -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    chosen = parser.add_mutually_exclusive_group(required=True)
+    for name, run in (("--profile", profile), ("--debug", debug), ("--sanitize", sanitize)):
+        chosen.add_argument(name, dest="run", action="store_const", const=run)
+    options = parser.parse_args()
+    return int(options.run())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
