@@ -302,7 +302,7 @@ def outcome_of(function: Callable[..., object], x: object) -> str:
     return "launched"
 
 
-def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> None:
+def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> None:  # noqa: ARG001  it is launched on
     from pyptx_jax.cuda import MODULES
 
     x, made = jax.numpy.ones(64), fresh(40)
