@@ -2,8 +2,8 @@
 
     python benchmarks/bench_launch.py [--repeat N]
 
-The null driver of the tests stands for NVIDIA's, so what is measured is all of a call but the driver and the GPU. First
-the parts of a call, then whole calls from Python, torch's own beside them in the same rounds. Exits with 1 where a whole
+The null driver of the tests stands for NVIDIA's, so what is measured is all of a call but the driver and the GPU: the
+parts of a call, then whole calls from Python, torch's own beside them in the same rounds. Exits with 1 where a whole
 call takes longer than the repository promises (`benchmarks/launch/targets.py`).
 """
 

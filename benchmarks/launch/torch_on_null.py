@@ -1,4 +1,4 @@
-"""Whole calls from Python on the null driver, CPU tensors for device memory: all of a call but the driver and the GPU."""
+"""Whole calls of torch tensors on the null driver, in host memory: all of a call but the driver and the GPU."""
 
 from __future__ import annotations
 
