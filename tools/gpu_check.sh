@@ -80,6 +80,7 @@ wanted=$("$python" tools/gpu_summary.py --select)
 absent=" $("$python" tools/gpu_summary.py --absent) "
 run_tests() {
   local framework=${1#test_}
+  framework=${framework%%_*}
   if [[ $absent == *" $framework "* ]]; then
     left_out "$1" "no $framework on a GPU here"
     return
@@ -110,7 +111,7 @@ tool_stage() {
   fi
 }
 
-run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_streams:60 test_torch:120
+run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_streams:60 test_torch:120 test_torch_streams:60
 read -ra absent_frameworks <<<"$absent"
 stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json" --without "${absent_frameworks[@]}"
 run_listed test_jax:90 test_hardware_truth:60 test_hardware_products:90 test_bundles:40

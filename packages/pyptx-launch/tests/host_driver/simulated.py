@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-REGION: Final = 512 << 30  # bytes of device memory, as in memory.c
+END: Final = 0x7FFF_FFFF_F000  # of a process: device memory ends before, and registered memory of the host may not
 RESERVED: Final = 64 << 20  # of them, at the start: the running module's variables, then its heap
 NANOSECONDS: Final = 100_000  # a step
 STEPS: Final = 5_000_000  # after which a kernel counts as endless
@@ -100,7 +100,7 @@ class Simulator:
 
         self._driver = driver
         self._arena = Arena(0, track=False)
-        self._arena.data = np.ctypeslib.as_array((c_uint8 * REGION).from_address(GLOBAL_WINDOW))
+        self._arena.data = np.ctypeslib.as_array((c_uint8 * (END - GLOBAL_WINDOW)).from_address(GLOBAL_WINDOW))
         self._window = GLOBAL_WINDOW
         self._known: tuple[int, int] | None = None
         self._allocated: list[Any] = []
