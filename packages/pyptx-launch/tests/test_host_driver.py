@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
 from contextlib import contextmanager
 from ctypes import CFUNCTYPE, POINTER, byref, c_float, c_int, c_size_t, c_uint64, c_void_p
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyptx_launch import DriverError, Module, Plan, Pointer, Scalar
+from pyptx_launch.retired import RETIRED
 
 from .host_driver.simulated import Request
 from .images import POINTER as DECLARED
@@ -110,6 +112,8 @@ def test_a_copy_past_an_allocation_is_refused_whichever_way_it_goes(driver, offs
 
 
 def test_memory_is_counted_and_runs_out(driver, null):
+    gc.collect()
+    RETIRED.unload(wait=True)  # the maps of plans that earlier tests have dropped
     null.set(memory=1 << 20)
     place = driver.made("cuMemAlloc_v2", c_size_t(1 << 19))
     free, total = c_size_t(), c_size_t()
