@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyptx_launch import DriverError, Module, Plan, Pointer, Scalar
-from pyptx_launch.retired import RETIRED
 
 from .host_driver.simulated import Request
 from .images import POINTER as DECLARED
@@ -29,6 +28,12 @@ INVALID_VALUE, OUT_OF_MEMORY, INVALID_HANDLE, ILLEGAL_STATE, NOT_READY = 1, 2, 4
 ILLEGAL_ADDRESS, LAUNCH_FAILED, COOPERATIVE_TOO_LARGE, INVALID_CLUSTER_SIZE = 700, 719, 720, 912
 UNSUPPORTED, INVALIDATED, UNJOINED, ISOLATION, IMPLICIT, CAPTURED_EVENT = 900, 901, 904, 905, 906, 907
 
+GIVEN_BACK = {
+    "cuEventCreate": "cuEventDestroy_v2",
+    "cuMemAlloc_v2": "cuMemFree_v2",
+    "cuStreamCreate": "cuStreamDestroy_v2",
+}
+
 
 class Driver:
     """The functions of the driver, by their names; `ran` collects the values of kernels that have run.
@@ -38,6 +43,7 @@ class Driver:
 
     def __init__(self, null: NullDriver) -> None:
         self.library: Any = null._library
+        self.handles: list[tuple[str, c_uint64]] = []
         self.ran: list[int] = []
         self.fault = 0  # the error of the next kernel
         self.answer = CFUNCTYPE(c_int, POINTER(Request))(self._run)
@@ -68,7 +74,17 @@ class Driver:
         """Return the handle or address that a function gives out."""
         found = c_uint64()
         assert self(function, byref(found), *arguments) == 0
+        self.handles += [(GIVEN_BACK[function], found)] if function in GIVEN_BACK else []
         return found.value
+
+    def close(self) -> None:
+        """Give everything back, so that other tests count nothing of these."""
+        self("cuCtxSynchronize")
+        for function, handle in reversed(self.handles):
+            self(function, handle)  # what a test has given back is refused
+        self.library.null_driver_on_launch(None)
+        del self.plan, self.answer  # a cycle otherwise, whose module would retire in another test
+        gc.collect()
 
     def stream(self, flags: int = 1) -> int:
         return self.made("cuStreamCreate", flags)
@@ -84,8 +100,8 @@ def driver(null: NullDriver) -> Iterator[Driver]:
     null.context(0)
     made = Driver(null)
     yield made
-    made("cuCtxSynchronize")
-    null.answer_nothing()
+    made.close()
+    null.live()
 
 
 @contextmanager
@@ -112,13 +128,12 @@ def test_a_copy_past_an_allocation_is_refused_whichever_way_it_goes(driver, offs
 
 
 def test_memory_is_counted_and_runs_out(driver, null):
-    gc.collect()
-    RETIRED.unload(wait=True)  # the maps of plans that earlier tests have dropped
-    null.set(memory=1 << 20)
-    place = driver.made("cuMemAlloc_v2", c_size_t(1 << 19))
     free, total = c_size_t(), c_size_t()
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
-    assert (free.value, total.value) == (1 << 19, 1 << 20)
+    null.set(memory=total.value - free.value + (1 << 20))  # what other tests hold, and so much more
+    place = driver.made("cuMemAlloc_v2", c_size_t(1 << 19))
+    assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
+    assert free.value == 1 << 19
     assert driver("cuMemAlloc_v2", byref(c_uint64()), c_size_t((1 << 19) + 1)) == OUT_OF_MEMORY
     driver("cuMemFree_v2", c_uint64(place))
     assert driver("cuMemFree_v2", c_uint64(driver.made("cuMemAlloc_v2", c_size_t(1 << 20)))) == 0
