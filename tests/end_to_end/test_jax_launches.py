@@ -302,8 +302,9 @@ def outcome_of(function: Callable[..., object], x: object) -> str:
     return "launched"
 
 
-def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> None:  # noqa: ARG001  it is launched on
+def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> None:
     from pyptx_jax.cuda import MODULES
+    from pyptx_launch.retired import RETIRED
 
     x, made = jax.numpy.ones(64), fresh(40)
     text = made.specialize([Argument((64,), "f32", (1,))], {}).text
@@ -315,3 +316,6 @@ def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> N
     jax.clear_caches()
     gc.collect()
     assert text not in [code.text for code in MODULES._known]
+    assert null.take("cuLibraryUnload") == [], "it may be running"
+    RETIRED.unload(wait=True)
+    assert null.take("cuLibraryUnload")

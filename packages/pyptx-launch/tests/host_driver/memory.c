@@ -6,7 +6,12 @@
 
 enum { DEVICE, PINNED, MANAGED };
 
-struct allocation { uint64_t start; size_t bytes; int device, kind; };
+struct allocation { /* `context`: whose kernels reach it; of device memory, and NULL for all others */
+  uint64_t start;
+  size_t bytes;
+  int device, kind;
+  const struct context *context;
+};
 
 enum { ALIGNMENT = 512, GAP = 512, MOST_FILLED = 1 << 20 };
 
@@ -31,11 +36,21 @@ OURS int null_driver_map(uint64_t wish) {
   return region && (!wish || region == (void *)wish);
 }
 
-/* Write out starts and sizes of what is allocated, as far as there is room; return how many there are. */
-OURS size_t null_driver_allocations(uint64_t *pairs, size_t most) {
+/* Parts of a device share the memory of its primary context; created contexts have their own. */
+static const struct context *owner(const struct context *context) {
+  return context->kind == CREATED ? context : primary(context->device);
+}
+
+/* Write out starts and sizes of what kernels of a context reach, as far as there is room; return how many there are. */
+OURS size_t null_driver_allocations(uint64_t *pairs, size_t most, const struct context *context) {
+  size_t found = 0;
+  context = owner(context);
   pthread_mutex_lock(&state);
-  for (size_t i = 0; i < count && i < most; ++i) pairs[2 * i] = allocations[i].start, pairs[2 * i + 1] = allocations[i].bytes;
-  size_t found = count;
+  for (size_t i = 0; i < count; ++i) {
+    if (allocations[i].context && allocations[i].context != context) continue;
+    if (found < most) pairs[2 * found] = allocations[i].start, pairs[2 * found + 1] = allocations[i].bytes;
+    ++found;
+  }
   pthread_mutex_unlock(&state);
   return found;
 }
@@ -79,7 +94,8 @@ static uint64_t gap(size_t bytes, size_t *index) {
   return at + rounded(bytes) <= (uint64_t)region + region_bytes ? at : 0;
 }
 
-static CUresult place(uint64_t *address, size_t bytes, int device, int kind) {
+static CUresult place(uint64_t *address, size_t bytes, const struct context *context, int kind) {
+  int device = context->device;
   if (bytes == 0) return INVALID_VALUE;
   if (kind != PINNED && used[device] + rounded(bytes) > (size_t)setting("memory")) return OUT_OF_MEMORY;
   size_t index;
@@ -87,7 +103,7 @@ static CUresult place(uint64_t *address, size_t bytes, int device, int kind) {
   if (!*address) return OUT_OF_MEMORY;
   if (count == room) allocations = realloc(allocations, (room = 2 * room + 64) * sizeof *allocations);
   memmove(&allocations[index + 1], &allocations[index], (count - index) * sizeof *allocations);
-  allocations[index] = (struct allocation){*address, bytes, device, kind};
+  allocations[index] = (struct allocation){*address, bytes, device, kind, kind == DEVICE ? owner(context) : NULL};
   ++count, ++version;
   if (kind != PINNED) used[device] += rounded(bytes);
   return SUCCESS;
@@ -97,7 +113,7 @@ static CUresult allocate(uint64_t *address, size_t bytes, int kind) {
   PASS_ON(usable(current));
   if (!null_driver_map(0)) return OUT_OF_MEMORY;
   pthread_mutex_lock(&state);
-  CUresult result = place(address, bytes, current->device, kind);
+  CUresult result = place(address, bytes, current, kind);
   pthread_mutex_unlock(&state);
   if (result != SUCCESS) return result;
   memset((void *)*address, 0xA5, bytes < MOST_FILLED ? bytes : MOST_FILLED); /* it holds whatever was there */
