@@ -31,7 +31,9 @@ def launched_and_gone(count: int, device: int = 0) -> None:
 
 @pytest.fixture
 def empty(null):
-    """Nothing is retired, before and after."""
+    """Nothing is retired, before and after, nor waits to be collected."""
+    gc.unfreeze()  # what was set aside before this file may be garbage by now
+    gc.collect()
     RETIRED.unload(wait=True)
     null.take()
     assert len(RETIRED) == 0

@@ -163,7 +163,6 @@ class Plans:
         for _ in range(max(1, self._limit // 4)):
             key, _ = self._known.popitem(last=False)
             self._fast.pop(key, None)
-        self._modules.clear()
         if self._launcher is not None:
             self._launcher.forget()
             self._teach()
