@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _OPAQUE = {"texref", "samplerref", "surfref"}
 _INVALID_NAME = re.compile(r"(?<![\w$%.])([A-Za-z_$%][\w$]*)(?:\s*<\s*([0-9]{1,9})\s*>)?")
-_NO_NAMES = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
+_NO_NAMES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"", re.DOTALL)
 
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
