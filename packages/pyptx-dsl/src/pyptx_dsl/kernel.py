@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from typing import TYPE_CHECKING, Generic, overload
+from typing import TYPE_CHECKING, Generic, NoReturn, overload
 
 from pyptx_dsl import runtimes
 from pyptx_dsl.results import OutSpecs_co
@@ -159,6 +159,15 @@ class Kernel(Generic[OutSpecs_co]):
     def __reduce__(self) -> str:
         """Pickle by name, as functions do; what was decorated inside a function cannot be."""
         return self._declaration.function.__qualname__
+
+    def __getitem__(self, grid: object) -> NoReturn:
+        """Raise CallError: a call takes the arrays alone, and the declaration says how many blocks there are."""
+        from pyptx_dsl.errors import CallError
+
+        raise CallError(
+            f"{self.name}[{grid!r}]: a kernel is called with its arrays alone, without a grid",
+            hint=f"the decorator says it, @kernel(grid=…), as numbers or a function of the dimensions: {self.name}(…)",
+        )
 
     # --- looking at it ------------------------------------------------------------------------------
 

@@ -179,7 +179,8 @@ def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -
         if not (isinstance(cast("object", name), str) and name.isidentifier() and name.isascii()):
             raise SharedMemoryError(f"{name!r} cannot name an allocation", hint="use an ASCII identifier")
         trace.claim_symbol(name, "shared")
-    return trace.shared.place(name if named else trace.fresh_symbol(name), size, alignment)
+    symbol = name if named else trace.fresh_symbol(name, "shared")
+    return trace.shared.place(symbol, size, alignment)
 
 
 def _alignment(given: object, default: int) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.register import Reg
 
-__all__ = ["Binary", "Form", "Quaternary", "Ternary", "Unary", "choice", "form", "ptx_type"]
+__all__ = ["Binary", "Form", "Quaternary", "Ternary", "Unary", "choice", "form", "keywords_of", "ptx_type"]
 
 _WORD = re.compile(r"\{\.(\w+)\}|\.(\w+)")
 
@@ -206,6 +206,21 @@ def _spelt(wrapper: Wrapper, dtype: PtxType, given: tuple[tuple[str, str | bool]
         raise OperandError(f"{what} of {dtype} has no form with {' and '.join(asked)} together")
     hint = close(stray, tuple(known)) if known else f"it has no modifiers for {dtype}"
     raise OperandError(f"{what} of {dtype} has no modifier {stray!r}", hint=hint)
+
+
+def keywords_of(wrapper: Wrapper, dtype: str, words: Sequence[str]) -> dict[str, str | bool] | None:
+    """Return PTX's modifiers as keywords of a wrapper, `("rz",)` as `rounding="rz"`; None where it has not all."""
+    for row in wrapper.forms:
+        parts = [part for part in row.parts if part.keyword != "type"]
+        found = {part.keyword: word for part in parts for word in words if word in part.values}
+        flags = [
+            part.keyword
+            for part in parts
+            if not part.values and SPELLINGS.get(part.keyword, (part.keyword,))[0] in words
+        ]
+        if dtype in row.types and len(found) + len(flags) == len(words):
+            return {**found, **dict.fromkeys(flags, True)}
+    return None
 
 
 def _document(summary: str, operands: str, manual: str, forms: tuple[Form, ...]) -> str:
