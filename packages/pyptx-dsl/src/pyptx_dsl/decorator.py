@@ -10,6 +10,7 @@ import functools
 from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.kernel import Kernel
+from pyptx_dsl.tracebacks import entry
 from pyptx_dsl.unknown_keywords import refuse_unknown
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def kernel(
 ) -> Callable[[Callable[..., object]], Kernel[None]]: ...
 
 
+@entry
 def kernel(
     fn: Callable[..., object] | None = None,
     *,

@@ -23,29 +23,32 @@ Site = tuple[int, ...]
 """Frames, innermost first: of each the id of its code object, which a recorder keeps, and its instruction offset."""
 
 # contextlib stands between a `with ptx.if_(…):` and the code behind it.
-_PACKAGES = frozenset(
-    {
-        "pyptx",
-        "pyptx_dsl",
-        "pyptx_ir",
-        "pyptx_transpile",
-        "pyptx_sim",
-        "pyptx_torch",
-        "pyptx_launch",
-        "torch",
-        "pyptx_jax",
-        "jax",
-        "jaxlib",
-        "contextlib",
-        "functools",
-    }
-)
+_OTHERS = frozenset({"torch", "jax", "jaxlib", "functools"})
+_PACKAGES = _OTHERS | {
+    "pyptx",
+    "pyptx_dsl",
+    "pyptx_ir",
+    "pyptx_transpile",
+    "pyptx_sim",
+    "pyptx_torch",
+    "pyptx_launch",
+    "pyptx_jax",
+    "contextlib",
+}
 
 
 def is_machinery(frame: FrameType) -> bool:
     """Tell whether a frame is this project's, or of a plugin's module that says `__tracebackhide__ = True`."""
     names = frame.f_globals
     return _is_ours(names.get("__name__")) or names.get("__tracebackhide__") is True
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Tell whether a frame tells a user nothing: this project's, a hidden one, or contextlib's between them."""
+    names = frame.f_globals
+    module = names.get("__name__")
+    others = isinstance(module, str) and module.partition(".")[0] in _OTHERS
+    return names.get("__tracebackhide__") is True or (_is_ours(module) and not others)
 
 
 def _is_ours(module: object) -> bool:

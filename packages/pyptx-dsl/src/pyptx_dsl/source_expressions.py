@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import linecache
 from dataclasses import dataclass
 from itertools import islice
@@ -60,12 +61,26 @@ def place_of(frame: FrameType, instruction: int) -> Place | None:
     line, end_line, column, end_column = position
     if line is None or end_line is None or column is None or end_column is None:
         return None
-    source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
-    try:
-        module = ast.parse(source)
-    except (SyntaxError, ValueError):  # changed since it was imported
+    module = _parsed(frame)
+    if module is None:
         return None
     return _found(module, (line, column), (end_line, end_column), frame)
+
+
+def _parsed(frame: FrameType) -> ast.AST | None:
+    """Parse the file of a frame; of a file that is more than Python, the frame's function alone."""
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    try:
+        return ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        pass
+    first = frame.f_code.co_firstlineno
+    try:
+        block = inspect.getblock(lines[first - 1 :])
+        head = "if True:\n" if block and block[0][:1].isspace() else "\n"
+        return ast.increment_lineno(ast.parse(head + "".join(block)), first - 2)
+    except (SyntaxError, ValueError):  # changed since it was imported
+        return None
 
 
 def _found(module: ast.AST, start: tuple[int, int], end: tuple[int, int], frame: FrameType) -> Place | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
 from pyptx_dsl.operands import as_count
+from pyptx_dsl.tracebacks import entry
 from pyptx_dsl.types import BY_NAME, PtxType
 from pyptx_ir.element_types import BY_ARRAY, takes
 from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
@@ -84,6 +85,7 @@ class Tile:
     im2col: Im2col | None
     align: int
 
+    @entry
     def __init__(
         self,
         *dims_and_dtype: Dim | PtxType | Layout,
