@@ -229,5 +229,7 @@ else:  # for type checkers, a module that answers to every name would hide every
         return load(name, globals())
 
     def __dir__() -> list[str]:
-        """Return the names that are always there."""
-        return sorted(__all__)
+        """Return the names that are always there, and those of installed plugins."""
+        from pyptx_dsl.ptx.completion import provided
+
+        return sorted({*__all__, *provided()})

@@ -70,8 +70,10 @@ class Inst:
         return ".".join(["ptx.inst", *map(to_python, self._words)])
 
     def __dir__(self) -> Sequence[str]:
-        """Return nothing: every word is possible."""
-        return []
+        """Return the words that can follow by the instruction table, plugins' rows included; any other may, too."""
+        from pyptx_dsl.ptx.completion import following
+
+        return following(self._words)
 
 
 inst = Inst()

@@ -62,7 +62,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
         return f"write the instruction: ptx.inst.{name}.…(…)"
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return f"{meant}dir(ptx) lists what there is, and ptx.inst.<opcode>.…(…) writes any instruction"
+    return f"{meant}dir(ptx) lists what there is; an instruction that the table lacks is ptx.inst.{name}.…(…)"
 
 
 def extension(parent: str, name: str) -> object:
