@@ -39,7 +39,7 @@ def misfit(call: ast.Call, place: Place, where: str | None) -> CallError | None:
         return None
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(not key.arg for key in call.keywords):
         return None
-    signature = inspect.signature(cast("Callable[..., object]", function))
+    signature = inspect.signature(function)
     name = ast.unparse(call.func)
     try:
         signature.bind(*call.args, **{str(key.arg): key for key in call.keywords})

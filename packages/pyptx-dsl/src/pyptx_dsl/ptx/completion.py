@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from pyptx_dsl.naming import to_python
+
+if TYPE_CHECKING:
+    from pyptx_dsl.stubs.automaton import State
 
 __all__ = ["following", "provided"]
 
@@ -24,14 +28,14 @@ def _following(words: tuple[str, ...]) -> tuple[str, ...]:
     from pyptx_ir.isa.check import patterns_of
     from pyptx_ir.plugins.manager import manager
 
-    state = spellings(manager().instructions_of(words[0]))
+    state: State | None = spellings(manager().instructions_of(words[0]))
     for word in words:
-        state = state.following.get(word)
-        if state is None:  # in another order than the manual's: whatever the rows with these words have besides
-            rows = [row for row in patterns_of(words[0]) if row.vocabulary.issuperset(words[1:])]
-            rest = {word for row in rows for word in row.vocabulary if word not in words}
-            return tuple(sorted(to_python(word) for word in rest))
-    return tuple(sorted(to_python(word) for word in state.following))
+        state = None if state is None else state.following.get(word)
+    if state is not None:
+        return tuple(sorted(to_python(word) for word in state.following))
+    # In another order than the manual's: whatever the rows with these words have besides.
+    rows = [row for row in patterns_of(words[0]) if row.vocabulary.issuperset(words[1:])]
+    return tuple(sorted({to_python(word) for row in rows for word in row.vocabulary if word not in words}))
 
 
 def provided(parent: str = "") -> list[str]:
