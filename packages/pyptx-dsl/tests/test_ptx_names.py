@@ -28,6 +28,7 @@ from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_dsl.operands import PipeRef
 from pyptx_dsl.ptx import names
 from pyptx_dsl.ptx.errors import MissingNamespaceError, UnknownNameError
+from pyptx_dsl.ptx.wrapper import Modifiers, Wrapper
 from pyptx_dsl.specs import Tile
 from pyptx_dsl.types import b8, b32, bf16, e2m1x2, f16, f32, f64, pred, s32, s64, u32, u64
 from pyptx_ir.isa.table.chapters import ROWS
@@ -100,7 +101,6 @@ def test_spelling_in_python_and_back_is_the_word(word: str) -> None:
 
 def test_a_chain_is_looked_up_once() -> None:
     assert ptx.inst.ld.global_.v4.f32 is ptx.inst.ld.global_.v4.f32
-    assert dir(ptx.inst) == []
     with pytest.raises(AttributeError):
         _ = ptx.inst._private
 
@@ -487,3 +487,9 @@ def test_a_plugin_that_takes_a_name_of_ours_is_a_clash_with_both_owners(
     monkeypatch.setattr("pyptx_ir.plugins.manager.manager", lambda: installed)
     with pytest.raises(PluginError, match=r"pyptx-dsl.*acme-arch"):
         _ = ptx.nothing
+
+
+def test_the_typed_keywords_of_wrappers_are_those_of_their_rows() -> None:
+    wrappers = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
+    keywords = {keyword for wrapper in wrappers for form in wrapper.forms for keyword in form.keywords}
+    assert keywords | {"mode"} == set(Modifiers.__annotations__)

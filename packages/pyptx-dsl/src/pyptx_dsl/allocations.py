@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from pyptx_dsl import operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, RegisterTypeError
@@ -179,6 +179,53 @@ class SharedAlloc:
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
         """Return the symbol."""
         return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
+
+
+# What an index of an allocation is, its rank says; the classes tell type checkers, and do nothing when they run.
+class SharedVector(SharedAlloc):
+    """A one-dimensional allocation: an index names an element."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: object) -> Reg: ...
+
+
+class SharedMatrix(SharedAlloc):
+    """A two-dimensional allocation: one index names a row, two an element."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: tuple[object, object]) -> Reg: ...
+        @overload
+        def __getitem__(self, index: SupportsIndex | Reg) -> SharedSlice: ...
+        @overload
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+
+
+class SharedStages(SharedAlloc):
+    """A three-dimensional allocation: one index names a stage, two a row of it, three an element."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: tuple[object, object, object]) -> Reg: ...
+        @overload
+        def __getitem__(self, index: SupportsIndex | Reg | tuple[object, object]) -> SharedSlice: ...
+        @overload
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+
+
+OF_RANK: dict[int, type[SharedAlloc]] = {1: SharedVector, 2: SharedMatrix, 3: SharedStages}
+"""The class of an allocation by its rank; of any other it is SharedAlloc."""
 
 
 class SharedSlice(SharedAddress):

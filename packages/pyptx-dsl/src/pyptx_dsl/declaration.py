@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.arch import detect_arch
+from pyptx_dsl.arch import detect_arch, product_hint
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
 from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid, three
 from pyptx_dsl.launch_attributes import encode_attributes
@@ -159,7 +159,7 @@ def _target(arch: str) -> TargetRow:
     try:
         return find_target(arch)
     except TargetError as error:
-        raise ArchError(error.message, hint=error.hint) from None
+        raise ArchError(error.message, hint=product_hint(arch) or error.hint) from None
 
 
 def _version(version: object, target: TargetRow) -> tuple[int, int]:

@@ -8,6 +8,7 @@
         │   ├── TruthValueError     `if reg:` (also TypeError)
         │   ├── RegisterTypeError   an operator or instruction that this type of register has not (also TypeError)
         │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
+        │   ├── CallError           a function of ptx, reg or smem with arguments that it has not (also TypeError)
         │   ├── RewrittenOffsetError an offset rewritten behind its 64-bit form
         │   ├── DuplicateNameError  a register, label, variable or parameter named twice
         │   ├── UndefinedLabelError a branch to a label that nothing defines
@@ -109,6 +110,10 @@ class RegisterTypeError(TraceError, TypeError):
 
 class OperandError(TraceError, TypeError):
     """A value that cannot stand as an operand."""
+
+
+class CallError(TraceError, TypeError):
+    """A function called with arguments that it does not take, written as another kind of call, or not called at all."""
 
 
 class RewrittenOffsetError(TraceError):

@@ -13,6 +13,7 @@ from pyptx_dsl.contract import alignment_of, dense_strides
 from pyptx_dsl.errors import EmptyKernelWarning, SelfTraceError
 from pyptx_dsl.finish import Finished, Line, finish
 from pyptx_dsl.lineinfo import LineTable
+from pyptx_dsl.misuse import worded
 from pyptx_dsl.parameters import entry_parameters
 from pyptx_dsl.tensor_maps import tensor_map
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
@@ -90,7 +91,7 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
     if declaration.extern_symbol is not None and not trace.has_symbol(declaration.extern_symbol):
         trace.claim_symbol(declaration.extern_symbol, "shared")
     with _collector_paused():
-        with tracing(trace):
+        with tracing(trace), worded():
             declaration.function(*_tensors(declaration, env), **templates)
         traced = _assembled(declaration, trace, env)
     if not trace.statement_count:

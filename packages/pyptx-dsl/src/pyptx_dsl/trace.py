@@ -259,13 +259,15 @@ class Trace:
         if space:
             self.checker.declared[name] = f".{space}"
 
-    def fresh_symbol(self, stem: str) -> str:
-        """Take the next free `stem_N`."""
+    def fresh_symbol(self, stem: str, space: str = "") -> str:
+        """Take the next free `stem_N`, for a variable in `space`."""
         number = self._hints.get(stem, 0)
         while f"{stem}_{number}" in self._symbols:
             number += 1
         self._hints[stem] = number + 1
         self._symbols.add(f"{stem}_{number}")
+        if space:
+            self.checker.declared[f"{stem}_{number}"] = f".{space}"
         return f"{stem}_{number}"
 
     def _define_label(self, name: str) -> None:

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.matching import missing_items, unknown_words
+from pyptx_ir.isa.matching import match_modifiers, missing_items, unknown_words
 from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.isa.table.words import WORDS
@@ -15,7 +15,7 @@ from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.fitting import Fault
-    from pyptx_ir.isa.patterns import Item, Pattern
+    from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
 UNKNOWN_INSTRUCTION = "unknown-instruction"
@@ -69,6 +69,15 @@ def _known_opcodes() -> tuple[str, ...]:
     from pyptx_ir.plugins.manager import manager
 
     return tuple(sorted({row.opcode for row in manager().instructions()}))
+
+
+def unknown_hint(opcode: tuple[str, ...]) -> str | None:
+    """Return what may have been meant by an instruction of which the table does not know even the name, or None."""
+    from pyptx_ir.plugins.manager import manager
+
+    if manager().instructions_of(opcode[0]):
+        return None
+    return unknown(opcode).hint
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
@@ -191,19 +200,38 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Refusal:
         meant = f"did you mean .{close[0]}? " if close else ""
         message = f"{name}: {opcode[0]} has no modifier .{unknown_everywhere[0]}"
         return Refusal(MODIFIER, message, meant + _with_values(form, best))
+    completions = _completions(opcode, patterns)
+    if completions is not None:
+        lacking, pattern = completions
+        return _lacking(name, lacking, f"the form is {pattern.row.syntax}")
     unfit = unknown_words(best, words)
     if unfit:
         message = f"{name}: .{unfit[0]} does not go with the other modifiers"
         return Refusal(MODIFIER, message, _with_values(form, best))
     missing = missing_items(best, words)
     if missing:
-        return _lacking(name, missing[0], form)
+        return _lacking(name, sorted(missing[0].words), form)
     message = f"{name}: these modifiers do not go together, or not in this order"
     return Refusal(MODIFIER, message, _with_values(form, best))
 
 
-def _lacking(name: str, missing: Item, form: str) -> Refusal:
-    choices = sorted(missing.words)
+def _completions(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> tuple[list[str], Pattern] | None:
+    """Return the words of which any one makes an opcode whole, and the form that it has then."""
+    words = opcode[1:]
+    for pattern in patterns:
+        if unknown_words(pattern, words):
+            continue
+        for item in pattern.items:
+            places = [(word, at) for word in sorted(item.words - set(words)) for at in range(len(words) + 1)]
+            whole = [
+                word for word, at in places if match_modifiers(pattern, (*words[:at], word, *words[at:])) is not None
+            ]
+            if whole:
+                return list(dict.fromkeys(whole)), pattern
+    return None
+
+
+def _lacking(name: str, choices: list[str], form: str) -> Refusal:
     more = " or …" if len(choices) > _MOST_CHOICES else ""
     listed = " or ".join(f".{word}" for word in choices[:_MOST_CHOICES]) + more
     return Refusal(MISSING_MODIFIER, f"{name} lacks a modifier: {listed}", form)
