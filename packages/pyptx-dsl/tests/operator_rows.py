@@ -278,6 +278,23 @@ SECTIONS = (
             Row("u + tid", "mov.u32 %r0, %tid.x; add.u32 %r1, %u, %r0"),
         ),
     ),
+    Section(
+        "Shared memory",
+        "With an index for each dimension it is an element: `line[i]`, `tile[row, column]`, read and written. With fewer "
+        "it is an address, of the part which they select: `tile[stage]`. `line.address(i)` is the address of an element; "
+        "of an array of mbarriers, `[i]` is always one of them. Here `line` has 32 elements of f32, `tile` 4 by 64.",
+        (
+            Row("x + line[3]", "ld.shared.f32 %f0, [line+12]; add.rn.f32 %f1, %x, %f0"),
+            Row("line[-1] = x", "st.shared.f32 [line+124], %x"),
+            Row("line[u]", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0; ld.shared.f32 %f0, [%r0]"),
+            Row("line[u] = 1.0", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0; st.shared.f32 [%r0], 0f3F800000"),
+            Row("line.address(u)", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0", "no load"),
+            Row("tile[1, 2]", "ld.shared.f32 %f0, [tile+264]"),
+            Row("tile[1][2] = x", "st.shared.f32 [tile+264], %x"),
+            Row("tile[1]", "", "the address `tile+256`"),
+            Row("tile[u]", "mov.u32 %r0, tile; mad.lo.u32 %r0, %u, 256, %r0", "an address"),
+        ),
+    ),
 )
 
 ROWS = tuple(row for section in SECTIONS for row in section.rows)
