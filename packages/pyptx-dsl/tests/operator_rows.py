@@ -280,9 +280,10 @@ SECTIONS = (
     ),
     Section(
         "Shared memory",
-        "With an index for each dimension it is an element: `line[i]`, `tile[row, column]`, read and written. With fewer "
-        "it is an address, of the part which they select: `tile[stage]`. `line.address(i)` is the address of an element; "
-        "of an array of mbarriers, `[i]` is always one of them. Here `line` has 32 elements of f32, `tile` 4 by 64.",
+        "With an index for each dimension it is an element: `line[i]`, `tile[row, column]`, read and written. With "
+        "fewer it is an address, of the part which they select: `tile[stage]`. `line.address(i)` is the address of an "
+        "element; of an array of mbarriers, `[i]` is always one of them. Here `line` has 32 elements of f32, `tile` "
+        "4 by 64.",
         (
             Row("x + line[3]", "ld.shared.f32 %f0, [line+12]; add.rn.f32 %f1, %x, %f0"),
             Row("line[-1] = x", "st.shared.f32 [line+124], %x"),
