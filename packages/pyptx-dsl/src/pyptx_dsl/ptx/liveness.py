@@ -56,10 +56,10 @@ class Flow:
 
         The block begins behind `first` and ends before `last`; of a `for`, both are its head, which jumps behind it.
         """
-        if last <= first:
-            point = self.points[self._at(first)]
-            last = self.points[point.successors[0]].offset
-        return [point.offset for point in self.points if first < point.offset < last and name in point.binds]
+        start, end = self._at(first), self._at(last)
+        if end <= start:
+            end = self.points[start].successors[0]
+        return [point.offset for point in self.points[start + 1 : end] if name in point.binds]
 
     def targets_behind(self, offset: int) -> set[int]:
         """Return the offsets of the instructions behind `offset` that bind what a `for` or a `with … as` names."""
