@@ -26,7 +26,7 @@ _TARGETS = ("STORE_", "UNPACK_", "CACHE", "NOP")
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """One instruction: what it reads before it binds, what it binds, and where control goes, to a jump's target first."""
+    """One instruction: what it reads before it binds, what it binds, and where control goes, a jump's target first."""
 
     offset: int
     opname: str
@@ -48,7 +48,7 @@ class Flow:
         return self.live[self._at(offset) + 1]
 
     def live_behind(self, offset: int) -> frozenset[str]:
-        """Return what is read behind the block that the instruction at `offset` leaves; of a `for`, that is its head."""
+        """Return what is read behind the block that the instruction at `offset` leaves, the head of a `for`."""
         return self.live[self.points[self._at(offset)].successors[0]]
 
     def stores(self, name: str, first: int, last: int) -> list[int]:
