@@ -85,14 +85,18 @@ class SharedAlloc:
         """Return the size of the first dimension."""
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[SharedSlice]:
-        """Iterate over the stages."""
-        return (SharedSlice(self, (stage,)) for stage in range(self.shape[0]))
+    def __iter__(self) -> Iterator[Reg | SharedSlice]:
+        """Iterate over the stages' addresses; of one dimension, over the elements, loading each."""
+        return (self[stage] for stage in range(self.shape[0]))
 
     def __getitem__(self, index: object) -> Reg | SharedSlice:
-        """Return one stage's address (`s[stage]`), or load an element (`s[row, col]`, one index per dimension)."""
+        """Load an element, if there is one index per dimension (`s[i]`, `s[row, col]`); else return an address.
+
+        With fewer indices than dimensions (`s[stage]` of several) that is where the part begins which they select.
+        `s.address(i)` is the address of an element.
+        """
         indices = _indices(index)
-        if len(indices) == len(self.shape) > 1:
+        if len(indices) == len(self.shape):
             return self.load(*indices)
         return SharedSlice(self, indices)
 
