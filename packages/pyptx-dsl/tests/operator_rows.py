@@ -250,9 +250,10 @@ SECTIONS = (
     ),
     Section(
         "In place",
-        "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a fresh register. "
-        "In the body of a traced loop or of `ptx.if_` that is a ControlFlowError at its line, if the name is read again "
-        "behind the block or in its next turn: other turns and threads would read a register that nobody wrote.",
+        "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a fresh "
+        "register. In the body of a traced loop or of `ptx.if_` that is a ControlFlowError at its line, if the name is "
+        "read again behind the block or in its next turn: other turns and threads would read a register that nobody "
+        "wrote.",
         (
             Row("u += v", "add.u32 %u, %u, %v"),
             Row("u -= 1", "sub.u32 %u, %u, 1"),

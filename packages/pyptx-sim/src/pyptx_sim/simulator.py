@@ -87,10 +87,9 @@ def run(
         log = FindingLog(program.line, origins or {}, rules.__contains__)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late = step_limit, late
-        if not rules.isdisjoint(RULES):
-            machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
+        writes = _observe(machine, packed, rules)
         recording = None if trace is None else Recording(trace, trace_blocks, machine)
-        _run(machine, None if dry else packed, seed, recording, _writes(machine, packed, rules))
+        _run(machine, None if dry else packed, seed, recording, writes)
         return machine
 
     machine = attempt(WAVE_WARPS)
@@ -114,8 +113,10 @@ def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, che
         raise
 
 
-def _writes(machine: Machine, packed: Arguments, rules: frozenset[str]) -> OutputWrites | None:
-    """Return what watches the outputs, if there are any to judge."""
+def _observe(machine: Machine, packed: Arguments, rules: frozenset[str]) -> OutputWrites | None:
+    """Let the checkers of these rules watch; return the one that watches outputs, if there are any to judge."""
+    if not rules.isdisjoint(RULES):
+        machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
     if UNWRITTEN not in rules or not packed.outputs:
         return None
     writes = OutputWrites(packed.outputs)
