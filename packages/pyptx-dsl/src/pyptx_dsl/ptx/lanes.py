@@ -55,6 +55,8 @@ class LaneInstruction:
     def source(self, value: object, dst: object) -> object:
         """Return the source; raise OperandError unless it and the destination are registers, as numbers never are."""
         for place, operand in (("destination", dst), ("source, behind the destination,", value)):
+            if isinstance(operand, PtxType):
+                raise self.misused(f"it takes no type, and {operand} stands in the place of the {place.rstrip(',')}")
             if not isinstance(operand, Handle | str):
                 raise self.misused(f"the {place} is a register, not {operand!r}")
         return value
