@@ -282,6 +282,8 @@ MISTAKES: tuple[tuple[Callable[[], object], type[Exception], str], ...] = (
     (lambda: ptx.match.all.sync(u32, u()), OperandError, "missing.*__match_all_sync"),  # type: ignore[call-arg]  # a mistake on purpose
     (lambda: ptx.redux.sync.and_(b32, u(), -1), OperandError, "not -1.*__reduce_and_sync"),
     (lambda: ptx.cvta.shared(u()), RegisterTypeError, "64-bit"),
+    (lambda: ptx.addr(smem.alloc(u32, 8)[1]), OperandError, r"element that was read from smem_0.*s\.address\(i\)"),
+    (lambda: ptx.ld(f32, reg.scalar(f32), smem.alloc(b32, 8)[u()], space="shared"), OperandError, "element"),
     (lambda: ptx.cvta.to_global(5), OperandError, "number 5"),
     (lambda: ptx.param(u32, "nobody"), OperandError, "nobody"),
     (lambda: ptx.bar.sync(16), OperandError, "16"),

@@ -81,6 +81,41 @@ def refused_an_element() -> None:
     ptx.ret()
 
 
+def refused_a_value_of_a_dict() -> None:
+    acc = {"sum": reg.scalar(f32, init=0.0)}
+    for _ in ptx.range_(10):  # <-
+        acc["sum"] = acc["sum"] + 1.0
+    ptx.ret()
+
+
+class State:
+    """What a kernel keeps in an object."""
+
+    def __init__(self) -> None:
+        self.total = reg.scalar(f32, init=0.0)
+        self.last = reg.scalar(f32, init=0.0)
+
+    def add(self) -> None:
+        """Rebind what the object holds."""
+        self.total = self.total + 1.0
+
+
+def refused_an_attribute() -> None:
+    state = State()
+    for _ in ptx.range_(10):  # <-
+        state.add()
+    ptx.ret()
+
+
+def accepted_an_attribute_that_no_turn_reads() -> None:
+    state = State()
+    state.last = state.total
+    for i in ptx.range_(10):
+        state.last = i + 1
+        state.total += 1.0
+    ptx.ret()
+
+
 def refused_a_swap() -> None:
     v, w = reg.scalar(f32, init=0.0), reg.scalar(f32, init=1.0)
     for _ in ptx.range_(10):

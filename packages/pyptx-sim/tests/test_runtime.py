@@ -222,6 +222,19 @@ def test_an_output_that_is_written_in_part_is_a_finding_with_its_first_missing_e
     assert simulate(Scale(), x, by=2).clean
 
 
+def test_an_output_that_no_instruction_stores_to_is_told_at_the_last_one() -> None:
+    class Lost(Scale):
+        def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+            special = super().specialize(arguments, keywords)
+            return replace(special, module=parse(special.text.replace("st.global.u32 [%rd2], %r6;", "")))
+
+    (finding,) = simulate(Lost(), np.ones(64, np.uint32), by=2).findings
+    assert (finding.rule, finding.line) == ("unwritten-output", 13)
+    assert finding.message.endswith(
+        "64 of the 64 elements of output 'y': the first is y[0]; no instruction stores there"
+    )
+
+
 def test_an_array_that_the_caller_brings_may_be_written_in_part() -> None:
     x, out = np.ones(200, np.uint32), np.full(200, 7, np.uint32)
     assert simulate(Half(), x, by=2, out=out).clean

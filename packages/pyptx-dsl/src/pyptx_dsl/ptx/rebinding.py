@@ -7,13 +7,14 @@ of a block. One that holds another register than before, or another number, is a
 it, if its value is wanted again: its bytecode says whether it is read, before it is bound anew, behind the block or at
 the beginning of a loop's body.
 
-A list of registers is one too, and another where one of its elements was replaced by a register made of it, as
-`acc[i] = acc[i] + 1.0` does. `v += 1.0` and `ptx.mov` write into the register, and bind nothing anew.
+A list of registers is one too, and another where one of its elements was replaced and the block reads the replaced
+one, as `acc[i] = acc[i] + 1.0` does; so are values of a dict, and attributes of an object. `v += 1.0` and `ptx.mov`
+write into the register, and bind nothing anew.
 """
 
 from __future__ import annotations
 
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.handle import Handle
@@ -25,11 +26,12 @@ from pyptx_dsl.trace import register_names
 from pyptx_ir.syntax import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyptx_dsl.trace import Scope, Trace
 
 _REGISTERS = (Handle, RegArray)
+_NO_STATE = (FunctionType, ModuleType, type)
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect costs more than a trace
 _FLOWS = "ptx.rebinding.flows"
 
@@ -45,14 +47,15 @@ Value: TypeAlias = "Handle | RegArray | int | float | Listed"
 
 
 class Listed:
-    """A list of registers, and what it held."""
+    """What holds registers (a list, a dict, an object), and what it held; `spelling` is that of an element."""
 
-    __slots__ = ("elements", "owner")
+    __slots__ = ("elements", "owner", "spelling")
 
-    def __init__(self, owner: list[object] | tuple[object, ...]) -> None:
+    def __init__(self, owner: object, elements: Iterable[object], spelling: str) -> None:
         """Copy the elements."""
         self.owner = owner
-        self.elements = tuple(owner)
+        self.elements = tuple(elements)
+        self.spelling = spelling
 
 
 class Watch:
@@ -92,8 +95,9 @@ class Watch:
             return not _same(before, now)
         if before.owner is not now.owner:
             return len(before.elements) != len(now.elements) or not all(map(_same, before.elements, now.elements))
-        pairs = zip(before.elements, now.elements, strict=False)
-        replaced = {old.raw_name for old, new in pairs if isinstance(old, Handle) and not _same(old, new)}
+        pairs = list(zip(before.elements, now.elements, strict=False))
+        kept = {old.raw_name for old, new in pairs if isinstance(old, Handle) and _same(old, new)}
+        replaced = {old.raw_name for old, new in pairs if isinstance(old, Handle) and not _same(old, new)} - kept
         return bool(replaced) and not replaced.isdisjoint(_read(self._scope.nodes[self._start :]))
 
     def _judge(
@@ -138,7 +142,8 @@ def _remedy(name: str, before: Value) -> str:
     if isinstance(before, int | float):
         return f"make it a register in front of the block: {name} = reg.scalar(…, init={before!r}), then `{name} += …`"
     if isinstance(before, Listed):
-        return f"write into its registers: `{name}[i] += …` or `ptx.mov(type, {name}[i], …)`"
+        element = name + before.spelling
+        return f"write into its registers: `{element} += …` or `ptx.mov(type, {element}, …)`"
     return f"write `{name} += …` or `ptx.mov(type, {name}, …)`, or take another name for what the block alone uses"
 
 
@@ -162,11 +167,26 @@ def _values(frame: FrameType) -> dict[str, Value]:
         kind = type(value)
         if kind is int or kind is float or kind is bool or isinstance(value, _REGISTERS):
             found[name] = value
-        elif kind is list or kind is tuple:
-            elements = cast("list[object]", value)
-            if elements and isinstance(elements[0], Handle):
-                found[name] = Listed(elements)
+        else:
+            listed = _listed(value)
+            if listed is not None:
+                found[name] = listed
     return found
+
+
+def _listed(value: object) -> Listed | None:
+    """Return what a list, a dict or an object holds, if its first element, or an attribute, is a register."""
+    if isinstance(value, list | tuple):
+        elements = cast("Sequence[object]", value)
+        return Listed(elements, elements, "[i]") if elements and isinstance(elements[0], Handle) else None
+    if isinstance(value, dict):
+        held = cast("dict[object, object]", value)
+        return Listed(held, held.values(), "[key]") if isinstance(next(iter(held.values()), None), Handle) else None
+    attributes = getattr(value, "__dict__", None)
+    if type(attributes) is not dict or isinstance(value, _NO_STATE):
+        return None
+    registers = cast("dict[str, object]", attributes).values()
+    return Listed(value, registers, ".attribute") if any(isinstance(each, Handle) for each in registers) else None
 
 
 def _same(before: object, now: object) -> bool:

@@ -57,7 +57,8 @@ class OutputWrites(Observer):
 def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
     """Report the outputs that have elements which nothing has written, each with their number and the first of them."""
     known = machine.memories["global"].arena.initialised
-    if known is None:
+    written_down = [site.pc for site in machine.program.sites if site.ordinal >= 0]
+    if known is None or not written_down:  # of a kernel without instructions, whoever has traced it has warned
         return
     for item in writes.outputs:
         output = item.output
@@ -72,7 +73,7 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
         message = f"no thread has written {len(missing)} of the {count} elements of output '{output.name}'"
         pc = writes.last.get(item.name)
         stores = "" if pc is not None else "; no instruction stores there"
-        place = len(machine.program.sites) - 1 if pc is None else pc
+        place = written_down[-1] if pc is None else pc
         machine.log.report(UNWRITTEN, f"{message}: the first is {first}{stores}", place, hint=_hint(machine))
 
 
