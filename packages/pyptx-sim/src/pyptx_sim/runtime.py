@@ -111,6 +111,7 @@ def _launch(
         args=[_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters],
         origins=special.origins,
         names=[parameter.name for parameter in special.parameters],
+        shared=special.shared,
         **options,
     )
     return outputs, result
