@@ -209,8 +209,11 @@ class Kernel(Generic[OutSpecs_co]):
 
     @entry
     def resources(self, **kwargs: object) -> Resources:
-        """Return registers, spills, stack and shared memory, as ptxas reports them."""
-        return self._assembled(kwargs).resources[self.name]
+        """Return registers, spills and stack, as ptxas reports them, and all shared memory, dynamic too."""
+        from dataclasses import replace
+
+        reported = self._assembled(kwargs).resources[self.name]
+        return replace(reported, shared=reported.shared + self._trace(kwargs).shared_bytes)
 
     @entry
     def explain(self, **kwargs: object) -> str:

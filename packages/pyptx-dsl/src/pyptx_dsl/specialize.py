@@ -19,7 +19,7 @@ from pyptx_dsl.parameters import entry_parameters
 from pyptx_dsl.tensor_maps import tensor_map
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
 from pyptx_dsl.trace import Trace, current, tracing
-from pyptx_ir.plugins.rows import EntryParameter, Frame, Input, Output, Specialization
+from pyptx_ir.plugins.rows import EntryParameter, Frame, Input, Output, SharedVariable, Specialization
 from pyptx_ir.syntax import emit, nodes
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Traced:
     parameters: tuple[EntryParameter, ...]
     outputs: tuple[Output, ...]
     inputs: tuple[Input, ...]
+    shared: tuple[SharedVariable, ...]
 
 
 def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
@@ -165,6 +166,7 @@ def specialization(
         mutated=declaration.mutated,
         attributes=declaration.attributes,
         inputs=traced.inputs,
+        shared=traced.shared,
         origins=traced.origins,
     )
 
@@ -209,6 +211,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         parameters=_entry_rows(declaration, maps, env),
         outputs=_outputs(declaration, env),
         inputs=_inputs(declaration, env),
+        shared=finished.shared,
     )
 
 

@@ -128,6 +128,7 @@ class _Launch:
             args=self.arguments,
             origins=special.origins,
             names=[parameter.name for parameter in special.parameters],
+            shared=special.shared,
             **options,
         )
 

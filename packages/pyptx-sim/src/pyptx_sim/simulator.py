@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.plugins.rows import Frame, SharedVariable
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.arguments import Arguments, Uninitialised, Value
     from pyptx_sim.machine.code import Code
@@ -53,6 +53,7 @@ def run(
     numerics: str = "fast",
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     names: Sequence[str] = (),
+    shared: Sequence[SharedVariable] = (),
     trace: str | os.PathLike[str] | None = None,
     trace_blocks: int | None = None,
     dry: bool = False,
@@ -67,8 +68,8 @@ def run(
     and lets asynchronous work land, in a fixed order, any other number in a random one; `late` lets such work land only
     when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact"
     sums products of matrices as the target does, "fast" within a bound (docs/fragments.md). `origins` maps PTX lines to
-    the user's frames, and `names` are the user's names of the arguments; both are for messages only. `dry` leaves the
-    arrays as they were.
+    the user's frames, `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared
+    memory; all are for messages only. `dry` leaves the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
@@ -86,7 +87,7 @@ def run(
         packed = pack_arguments(program, args, checked=bool(rules), names=names)
         log = FindingLog(program.line, origins or {}, rules.__contains__)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
-        machine.step_limit, machine.late = step_limit, late
+        machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
         writes = _observe(machine, packed, rules)
         recording = None if trace is None else Recording(trace, trace_blocks, machine)
         _run(machine, None if dry else packed, seed, recording, writes)

@@ -85,9 +85,13 @@ def _reports(names: Sequence[str], target: str | None, jobs: int) -> Iterator[It
         yield _here(names, target)
         return
     from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_all_start_methods, get_context
 
-    # An interrupt reaches every process of the terminal: this one decides what becomes of the others.
-    executor = ProcessPoolExecutor(jobs or None, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    # No fork of a process that may have threads, as whoever calls this from a program has. An interrupt reaches every
+    # process of the terminal: this one decides what becomes of the others.
+    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    ignored = (signal.SIGINT, signal.SIG_IGN)
+    executor = ProcessPoolExecutor(jobs or None, context, initializer=signal.signal, initargs=ignored)
     try:
         files = (name for name in names if name != "-")
         yield _chained(_here([name for name in names if name == "-"], target), files, target, executor)
