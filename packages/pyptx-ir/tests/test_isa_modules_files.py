@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 import pytest
@@ -63,7 +65,9 @@ def test_files_are_checked_in_order_and_only_when_they_are_asked_for(files: list
     assert_right(list(check_files(files)), files)
 
 
-@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+@pytest.mark.parametrize(
+    "pool", [ThreadPoolExecutor, partial(ProcessPoolExecutor, mp_context=get_context("spawn"))], ids=["threads", "processes"]
+)
 def test_any_executor_of_the_standard_library_gives_the_same_reports(
     pool: Callable[[int], Executor], files: list[str]
 ) -> None:

@@ -1,4 +1,7 @@
-"""What stands in the brackets of an address. Asked of ptxas 13.5; manual: "Addresses as Operands"."""
+"""What stands in the brackets of an address, and constants without a value. Manual: "Addresses as Operands".
+
+Asked of ptxas 13.5.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,22 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.modules.constants import of_value
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.places import operand_in
-from pyptx_ir.syntax.operands import Address, Immediate, Index, Register, Sink, Symbol
+from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.isa.modules.places import operand_in, without_comments
+from pyptx_ir.syntax.operands import (
+    Address,
+    Binary,
+    Immediate,
+    Index,
+    Parenthesized,
+    Register,
+    Sink,
+    Symbol,
+    Ternary,
+    Unary,
+)
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
@@ -19,9 +35,9 @@ _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 
 def is_suspect(operand: Operand) -> bool:
-    """Tell whether an operand may be an address of a form that `fault_in` refuses, wherever it stands."""
+    """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
     if not isinstance(operand, Address):
-        return False
+        return isinstance(operand, Binary | Ternary | Unary | Parenthesized)
     offset = operand.offset
     if _is_no_base(operand.base):
         return True
@@ -29,10 +45,13 @@ def is_suspect(operand: Operand) -> bool:
 
 
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
-    """Return what is wrong with the form of an address, or None.
+    """Return what is wrong with the form of an address, or with a constant expression, or None.
 
     It depends on how the statement is spelt, too: the same operand may be right in another.
     """
+    if isinstance(operand, Binary | Ternary | Unary | Parenthesized) and not names_of(operand):
+        _, fault = of_value(operand, {})
+        return Finding("operand-kind", fault, "correct the constant expression", operand=index) if fault else None
     if not isinstance(operand, Address):
         return None
     offset = operand.offset
@@ -58,5 +77,6 @@ def _is_subtracted(node: Instruction, index: int) -> bool:
     """Tell whether a negative offset is spelt `[r-4]`; the tree holds the same for `[r+-4]`, which is right."""
     if node.raw is None:
         return False
-    start, end = operand_in(node.raw, index)
-    return _SUBTRACTION.search(node.raw, start, end) is not None
+    text = without_comments(node.raw)
+    start, end = operand_in(text, index)
+    return _SUBTRACTION.search(text, start, end) is not None

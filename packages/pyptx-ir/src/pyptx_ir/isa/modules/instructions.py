@@ -52,7 +52,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
             elif kind == ".shared":
                 walk.routine.shared.add(name)
     if sound and walk.target is not None and node.opcode[0] not in BY_NAME:
-        verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version)
+        verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
         if verdict is not None:
             walk.report(finding_of(verdict, node.opcode))
             sound = verdict.severity != ERROR

@@ -19,11 +19,16 @@ _BEHIND = re.compile(r"[\w$]|::")
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
+def without_comments(text: str) -> str:
+    """Return a text of the same length with blanks for comments and strings."""
+    return _COMMENT.sub(lambda found: " " * len(found[0]), text)
+
+
 def own_text(node: Statement, text: str) -> str:
     """Return the statement's text up to its body, with blanks for comments and strings."""
     if isinstance(node, Function):
         text = text[: len(node.raw if node.raw is not None else header(node))]
-    return _COMMENT.sub(lambda found: " " * len(found[0]), text)
+    return without_comments(text)
 
 
 def place_in(text: str, node: Statement, operand: int | None, word: str) -> tuple[int, int]:

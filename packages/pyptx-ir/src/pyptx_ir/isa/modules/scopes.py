@@ -8,6 +8,8 @@ Names".
 
 from __future__ import annotations
 
+import re
+
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
@@ -28,6 +30,8 @@ UNKNOWN = "!"  # declared in text that could not be read, or complained about al
 
 _DIGITS = "0123456789"
 _MOST_DIGITS = 18  # what follows them is no number of a register
+# What video instructions read of a register, by its bytes or halves; the instruction table says which of them where.
+_SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 
@@ -167,12 +171,21 @@ class Scope(dict[str, str | None]):
 
     def _component(self, name: str) -> str:
         """Return the type of a component of a vector register, `v.x`, and "" for a part of a register, `r.b0`."""
-        kind = self[name.partition(".")[0]]
+        base, _, selector = name.partition(".")
+        kind = self[base]
         if kind == UNKNOWN:
             return UNKNOWN
         if kind is None or kind == UNDECLARED or kind.startswith("."):
             return UNDECLARED
-        return kind.partition(".")[2]
+        length, vector, element = kind.partition(".")
+        if not vector:
+            return "" if not kind or _SELECTOR.fullmatch(selector) else UNDECLARED
+        return element if selector in components(int(length[1:])) else UNDECLARED
+
+
+def components(length: int) -> tuple[str, ...]:
+    """Return the names of the components of a vector register. Manual: "Vectors as Operands"."""
+    return (*"xyzw"[:length], *"rgba"[:length])
 
 
 def _special(name: str) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.scopes import split_number
+from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN, components, split_number
 from pyptx_ir.isa.special_registers import special_registers
 from pyptx_ir.suggestions import close_names
 from pyptx_ir.syntax.nodes import Label, RegisterDeclaration, Variable
@@ -49,9 +49,24 @@ def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding
         code, what = "undefined-register", "register"
     else:
         code, what = "undefined-variable", "register or variable"
-    hint, other = _elsewhere(walk, name, what)
+    hint, other = (_of_whole(walk, name), None) if "." in name else ("", None)
+    if not hint:
+        hint, other = _elsewhere(walk, name, what)
     message = f"'{name}' is not declared" if what != "label" else f"there is no label '{name}' here"
     return Finding(code, message, hint, operand=operand, word=name, other=other)
+
+
+def _of_whole(walk: Walk, name: str) -> str:
+    """Return what can be had of a register whose component is not there; nothing of what is no register."""
+    base = name.partition(".")[0]
+    kind = walk.scope[base]
+    if kind is None or not kind or kind[0] in (UNDECLARED, UNKNOWN, "."):
+        return ""
+    length, vector, _ = kind.partition(".")
+    if not vector:
+        return f"'{base}' is a .{kind} register, which has no components; only those declared .v2 or .v4 have"
+    listed = ", ".join(f"{base}.{component}" for component in components(int(length[1:]))[: int(length[1:])])
+    return f"'{base}' is a .{length} register; its components are {listed}"
 
 
 def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:

@@ -40,6 +40,7 @@ class Routine:
     declared: dict[str, int] | None = None  # every name of its body, and where: made when a name is missing
     unbanked: Counter[str] = field(default_factory=Counter[str])  # numbered names that no bank declares, by their stem
     warned: set[str] = field(default_factory=set[str])
+    narrow_calls: tuple[Finding, ...] = ()  # reported if an entry gets there
 
 
 class Walk:
@@ -50,6 +51,7 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
+        self.address_size = 32  # what a module has that does not say. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the present instruction is right by itself; what looks further asks first
