@@ -66,7 +66,9 @@ def test_files_are_checked_in_order_and_only_when_they_are_asked_for(files: list
 
 
 @pytest.mark.parametrize(
-    "pool", [ThreadPoolExecutor, partial(ProcessPoolExecutor, mp_context=get_context("spawn"))], ids=["threads", "processes"]
+    "pool",
+    [ThreadPoolExecutor, partial(ProcessPoolExecutor, mp_context=get_context("spawn"))],
+    ids=["threads", "processes"],
 )
 def test_any_executor_of_the_standard_library_gives_the_same_reports(
     pool: Callable[[int], Executor], files: list[str]

@@ -88,9 +88,8 @@ def run(
         log = FindingLog(program.line, origins or {}, rules.__contains__)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
-        writes = _observe(machine, packed, rules)
         recording = None if trace is None else Recording(trace, trace_blocks, machine)
-        _run(machine, None if dry else packed, seed, recording, writes)
+        _run(machine, None if dry else packed, seed, recording, _observe(machine, packed, rules))
         return machine
 
     machine = attempt(WAVE_WARPS)

@@ -9,7 +9,6 @@ Names".
 from __future__ import annotations
 
 import re
-
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
