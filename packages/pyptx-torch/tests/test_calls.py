@@ -226,6 +226,7 @@ def test_the_first_call_on_the_cpu_warns_and_points_at_the_caller(monkeypatch):
 
 
 def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch):
+    monkeypatch.setenv("PYPTX_CHECKS", "auto")
     kernel, x = build_double(40), numbers(40)  # whose grid is N // 32
     for call in (kernel, torch.compile(kernel, fullgraph=True, backend="eager")):
         with pytest.warns(UserWarning, match="unwritten-output: no thread has written 8 of the 40 elements"):
