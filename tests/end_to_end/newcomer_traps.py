@@ -76,7 +76,25 @@ REBINDING = (
     loop("a swap", "for _ in ptx.range_(10):\n    v, w = w, v  # <-", "bound to another register"),
     loop("accumulators made anew", "for _ in ptx.range_(10):\n    acc = [a + v for a in acc]  # <-", "`acc[i] += …`"),
     loop("an accumulator of a list", "for _ in ptx.range_(9):  # <-\n    acc[0] = acc[0] + v", "`acc[i] += …`"),
+    loop(
+        "an entry of a dict",
+        "state = {'sum': v}\nfor _ in ptx.range_(9):  # <-\n    state['sum'] = state['sum'] + w",
+        "`state[key] += …`",
+    ),
     loop("the result of a select", "for _ in ptx.range_(9):\n    v = w.max(v)  # <-", "`v`"),
+)
+
+SHARED = (
+    traced(
+        "an element where an address belongs",
+        "s, v = smem.alloc(u32, 32), reg.scalar(u32)\nptx.inst.ld.shared.u32(v, ptx.addr(s[3]))  # <-",
+        *("OperandError", "element that was read from smem_0", "s.address(i)"),
+    ),
+    traced(
+        "an element stored to by its address",
+        "s, v = smem.alloc(f32, 32), reg.scalar(f32)\nptx.inst.st.shared.f32(ptx.addr(s[3]), v)  # <-",
+        *("OperandError", "s.address(i)"),
+    ),
 )
 
 LANES = (
@@ -186,4 +204,4 @@ FOUND = (
     program("a run without its barrier", RACE + "report = reverse.simulate(np.ones(128, np.float32))", "shared-race"),
 )
 
-TRAPS = (*REBINDING, *LANES, *DECLARED, *FOUND)
+TRAPS = (*REBINDING, *SHARED, *LANES, *DECLARED, *FOUND)

@@ -258,6 +258,7 @@ def test_a_plain_call_warns_of_its_first_finding_unless_told_otherwise(monkeypat
 
 def test_a_large_launch_is_checked_only_when_all_are(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.ones(2 * call_checks.MOST_THREADS + 128, np.uint32)
+    monkeypatch.setenv("PYPTX_CHECKS", "auto")
     call(Half(), x, by=2)
     monkeypatch.setenv("PYPTX_CHECKS", "all")
     with pytest.warns(FindingWarning, match="unwritten-output"):
@@ -278,7 +279,8 @@ bra again;
 """
 
 
-def test_a_run_that_takes_too_long_has_found_what_it_has_found() -> None:
+def test_a_run_that_takes_too_long_has_found_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYPTX_CHECKS", "auto")
     with pytest.raises(StepLimitExceeded) as stopped:
         run(ENDLESS, grid=1, block=32, step_limit=50)
     assert [(finding.rule, finding.line) for finding in stopped.value.findings] == [("uninitialised-register", 8)]

@@ -187,7 +187,8 @@ def if_(pred: Condition) -> Arm:
     """Run a block where `pred` is true: `with ptx.if_(x < 8): …`.
 
     Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a
-    function that returns one. Raise RegisterTypeError for any other register.
+    function that returns one. Raise RegisterTypeError for any other register, and ControlFlowError for a name that the
+    block binds to another value and that is read behind it.
     """
     trace = active("ptx.if_")
     if not callable(pred):

@@ -148,7 +148,8 @@ def loop(label: str | None = None, *, pred: Condition | None = None) -> Loop:
 
     Emits one instruction behind the block: `@pred bra label;`, or without `pred` `bra.uni label;`, an endless loop that
     `break_`, `ret` or a `bra` leaves. The block runs at least once. `pred` is a predicate register that the block
-    updates, or a function that emits its computation. Raise DuplicateNameError if the label is taken.
+    updates, or a function that emits its computation. Raise DuplicateNameError if the label is taken, and
+    ControlFlowError for a name that the block binds to another value and that its next turn reads.
     """
     trace = active("ptx.loop")
     if pred is not None and not callable(pred):

@@ -47,6 +47,7 @@ def range_(start: object, stop: object | None = None, step: object = 1) -> Itera
     `break_` and `continue_` work; Python's `break` ends the body there, so that the loop runs once at most; directly
     out of (or behind) an `if_` block it is a ControlFlowError when the trace ends.
 
+    A name that the body binds anew (`v = v + 1.0`) and reads in its next turn is a ControlFlowError; `v += 1.0` is not.
     `stop` and `step` are read in every iteration. Raise OperandError for a step of 0 or bounds beyond the counter's
     type, and RegisterTypeError for registers that are no integers. A register step of 0 runs no iteration.
     """

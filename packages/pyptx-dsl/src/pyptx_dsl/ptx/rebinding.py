@@ -163,8 +163,9 @@ def _frames(trace: Trace) -> Iterator[FrameType]:
 def _values(frame: FrameType) -> dict[str, Value]:
     """Return the variables that hold registers, numbers, or lists of registers."""
     found = dict[str, Value]()
-    for name, value in frame.f_locals.items():
-        kind = type(value)
+    held: dict[str, object] = frame.f_locals
+    for name, value in held.items():
+        kind: object = type(value)
         if kind is int or kind is float or kind is bool or isinstance(value, _REGISTERS):
             found[name] = value
         else:
