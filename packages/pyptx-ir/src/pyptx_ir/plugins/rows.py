@@ -149,9 +149,8 @@ class Specialization:
     `shared_bytes` is the dynamic shared memory to ask for at launch. `mutated` are the indices of the inputs that the
     kernel writes to. `attributes` are launch attributes beside the cluster, as pairs of a CUlaunchAttributeID and the
     bytes of its value. `inputs` are what the contract asks of the arrays; empty for a kernel without one. `image` is
-    machine code that was made ahead of time. `shared` are the user's allocations in dynamic shared memory, for messages.
-    `origins` maps a physical line of `text` (from 1) to the user's frames,
-    innermost first.
+    machine code that was made ahead of time. `shared` are the user's allocations in dynamic shared memory, for
+    messages. `origins` maps a physical line of `text` (from 1) to the user's frames, innermost first.
     """
 
     entry: str
