@@ -2,11 +2,11 @@
 
 `px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width of
 a product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written,
-and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32`
-if the value met a 64-bit register, and both if both. What is more than one product is then computed in the widest
-form alone: it is exact, so its low bits, by one `cvt`, are the narrower ones. Every instruction stands where the user wrote the operator, so
-it reads its factors as they are there and dominates what an eagerly emitted one would; loops and branches change
-nothing.
+and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32` if
+the value met a 64-bit register, and both if both. What is more than one product is then computed in the widest form
+alone: it is exact, so its low bits, by one `cvt`, are the narrower ones. Every instruction stands where the user
+wrote the operator, so it reads its factors as they are there and dominates what an eagerly emitted one would; loops
+and branches change nothing.
 
 Offsets are `*` and `<<` of a register of 16 or 32 bits, and `+`, `-` and negation of an offset. A wider form is the
 exact integer: it reads the same form of every offset below it, and each plain register extended by its own sign.
