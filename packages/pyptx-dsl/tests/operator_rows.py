@@ -105,7 +105,10 @@ SECTIONS = (
         "A product (`*`, `<<`) of 16 or 32 bits is an offset, and so is a sum (`+`, `-`, unary `-`) or product with an "
         "offset in it: a register whose exact value can be asked for in a wider form too. Where the operator "
         "stands, the trace puts the narrow form if the register is used as one, the 64-bit form if it meets a 64-bit "
-        "register (of 16 bits also the 32-bit one), both if both. So no product on the way to a pointer wraps at 2^32, "
+        "register (of 16 bits also the 32-bit one). "
+        "An index that is read in both is computed in the wider one alone, exactly, and its low bits are the narrow "
+        "one, by one `cvt`; only a plain product, one instruction in either width, stands in both. "
+        "So no product on the way to a pointer wraps at 2^32, "
         "however many are chained, and shared addresses stay 32 bits. A sum of plain registers is no offset: it has 32 "
         "bits and wraps, as do the results of all other operators (`// % >> & | ^`), which read the narrow form. "
         "A register that is written to afterwards is a plain one: later sums with a pointer "
@@ -180,6 +183,12 @@ SECTIONS = (
                 "o = u * 4; P + o; o + 1",
                 "mul.lo.u32 %r0, %u, 4; mul.wide.u32 %rd0, %u, 4; add.s64 %rd1, %P, %rd0; add.u32 %r1, %r0, 1",
                 "used both ways",
+            ),
+            Row(
+                "i = u * v + s; P + i * 4; i < 100",
+                "mul.wide.u32 %rd2, %u, %v; cvt.s64.s32 %rd1, %s; add.s64 %rd1, %rd2, %rd1; cvt.u32.u64 %r1, %rd1; "
+                "mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd3, %P, %rd0; setp.lt.u32 %p0, %r1, 100",
+                "an index in one width",
             ),
             Row(
                 "o = u * 4; o += 8; P + o",

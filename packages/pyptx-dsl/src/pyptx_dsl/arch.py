@@ -6,8 +6,6 @@ import functools
 import re
 
 from pyptx_dsl.errors import ArchError
-from pyptx_dsl.python_habits import ARCHES
-from pyptx_ir.isa.targets import TARGETS
 
 # Devices whose tensor cores need the architecture-specific target.
 _SUFFIXED = frozenset({90, 100, 101, 103, 110})
@@ -46,6 +44,9 @@ def target_of(major: int, minor: int) -> str:
 
 def product_hint(name: str) -> str | None:
     """Return the target of a product or architecture (`"H100"`, `"RTX 4090"`, `"hopper"`) or of its other names."""
+    from pyptx_dsl.python_habits import ARCHES
+    from pyptx_ir.isa.targets import TARGETS
+
     words = re.sub(r"[\s_-]|nvidia|geforce|tesla", "", name.lower())
     product = re.sub(r"(?<=[a-z\d])(pcie|sxm\d?|nvl|\d+gb|ti|super|ultra).*", "", words)
     found = ARCHES.get(product)

@@ -56,8 +56,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
         raise trace.faults[0]
     refuse_unopened(trace)
     for slot in reversed(trace.offsets.values()):
-        if not slot.is_asked:
-            slot.need_narrow()
+        slot.settle()
     _check_labels(trace)
     shared = _place_shared(trace)
     head: list[nodes.Statement] = [*trace.banks.declarations("\n\t"), *shared.variables]

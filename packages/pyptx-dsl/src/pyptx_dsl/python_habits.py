@@ -106,6 +106,20 @@ KERNEL_KEYWORDS: dict[str, str] = {
 }
 """Keywords that other systems' kernels take."""
 
+CALL_KEYWORDS: dict[str, str] = {
+    "grid": "the decorator says it: @kernel(grid=…), as numbers or a function of the dimensions",
+    "block": "the decorator says it: @kernel(block=(128, 1, 1))",
+    "stream": "launches go to the current stream of torch or jax",
+    "check": 'k.simulate(…, checks="all") runs the checks, "none" leaves them out',
+    "checks": 'a plain call takes no checks=: k.simulate(…, checks="all") runs them all',
+    "seed": "a plain call takes no seed=: k.simulate(…, seed=1) chooses a schedule",
+    "trace": 'a plain call takes no trace=: k.simulate(…, trace="run.json") writes a timeline',
+    "output": "the arrays to write to are out=",
+    "outputs": "the arrays to write to are out=",
+    **{name: hint for name, hint in KERNEL_KEYWORDS.items() if name.startswith("num_")},
+}
+"""Keywords that calls of kernels are given, though others than a call take them."""
+
 FOREIGN_NAMES: dict[str, str] = {
     **dict.fromkeys(("threadIdx", "thread_idx", "tid", "thread_id"), "the thread's index is ptx.special.tid.x()"),
     **dict.fromkeys(

@@ -67,9 +67,6 @@ SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B
 INTERLEAVES: Final = ("none", "16B", "32B")
 L2_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
 FILLS: Final = ("zeros", "nan")
-# A keyword of a runtime's `call` that no kernel can have: the arrays of `out=` were allocated for this call, so that
-# the kernel is to write every element of them.
-ALLOCATED: Final = "out is allocated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +150,7 @@ class Specialization:
     kernel writes to. `attributes` are launch attributes beside the cluster, as pairs of a CUlaunchAttributeID and the
     bytes of its value. `inputs` are what the contract asks of the arrays; empty for a kernel without one. `image` is
     machine code that was made ahead of time. `shared` are the user's allocations in dynamic shared memory, for
-    messages.
-    `origins` maps a physical line of `text` (from 1) to the user's frames,
-    innermost first.
+    messages. `origins` maps a physical line of `text` (from 1) to the user's frames, innermost first.
     """
 
     entry: str
