@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.trace import Scope, Trace
 
 _REGISTERS = (Handle, RegArray)
+_NUMBERS = frozenset({int, float, bool})
 _NO_STATE = (FunctionType, ModuleType, type)
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect costs more than a trace
 _FLOWS = "ptx.rebinding.flows"
@@ -165,9 +166,8 @@ def _values(frame: FrameType) -> dict[str, Value]:
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
     for name, value in held.items():
-        kind: object = type(value)
-        if kind is int or kind is float or kind is bool or isinstance(value, _REGISTERS):
-            found[name] = value
+        if type(value) in _NUMBERS or isinstance(value, _REGISTERS):
+            found[name] = cast("Value", value)
         else:
             listed = _listed(value)
             if listed is not None:
