@@ -205,6 +205,12 @@ BROKEN: tuple[Broken, ...] = (
     Broken("linking inside a function", "misplaced-directive", entry("«.visible» .shared .b32 s;")),
     Broken("a variable of a window", "misplaced-directive", entry("", above="«.shared::cta» .b32 s;\n")),
     Broken("a bank of constants", "misplaced-directive", entry("", above="«.const[3]» .b32 c;\n")),
+    Broken("too many registers", "declaration", entry(".reg .b32 «%q»<4294967296>;")),
+    Broken(
+        "a unified address that is no number",
+        "directive-argument",
+        entry("", above=".global .attribute(«.unified»(1, -2)) .b32 g;\n"),
+    ),
     Broken("an array of less than nothing", "declaration", entry("", above=".global «.b8» g[-1];\n")),
     Broken("a variable of eight", "declaration", entry("", above=".global .v8 «.b8» g;\n")),
     Broken("a texture in constant memory", "declaration", entry("", above=".const «.texref» t;\n")),

@@ -94,6 +94,12 @@ LEGAL: dict[str, str] = {
         ".global .u8 b[8] = {0xFF(h), 0xFF00(h+4), 0xFF00000000000000(generic(h))};\n",
     ),
     "a negative offset behind a comment": entry("ld.global.b32 %r1, [%rd1 /* base */ + /* offset */ -4];"),
+    "integers added to an address": entry(
+        "",
+        above=".global .b8 h[8];\n.global .u64 a[4] = {h+4*2, h+(4)+4-2, generic(h)+(-4), h+~3};\n"
+        ".global .u8 b = 0xFF(h+(1<<2));\n",
+    ),
+    "an open first dimension of 0": entry("", above=".global .b8 a[0] = {1, 2};\n.global .b8 b[0][2] = {{1, 2}};\n"),
     "constant expressions": entry(
         "", above=".global .f32 a = -(1.5);\n.global .b32 b = (1<<3)|7/2;\n.global .f64 c = 1.5*2.0;\n"
     ),

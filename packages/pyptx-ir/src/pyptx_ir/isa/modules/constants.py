@@ -54,13 +54,28 @@ def of_value(value: Operand, kinds: dict[str, str]) -> Judged:
             return _masked(mask, of_value(inner, kinds))
         case Apply() | Symbol():
             return _address(value, kinds)
-        case Binary("+", (Apply(Symbol()) | Symbol()) as base, Immediate() as offset) if (
-            constant_value(offset) is not None
-        ):
-            kind, fault = _address(base, kinds)
-            return ("", _ADDRESS_FORM) if kind == FUNCTION else (kind, fault)
+        case Binary(_, left, _) if isinstance(_leftmost(left), Symbol | Apply):
+            return _sum(value, kinds)
         case _:
             return _number(value)
+
+
+def _leftmost(value: Operand) -> Operand:
+    while isinstance(value, Binary):
+        value = value.left
+    return value
+
+
+def _sum(value: Binary, kinds: dict[str, str]) -> Judged:
+    """Judge an address with integers added behind it, of which the first has no minus in front."""
+    added, fault = _number(value.right)
+    if added != INTEGER:
+        return "", fault or _ADDRESS_FORM
+    is_first = not isinstance(value.left, Binary)
+    if value.op != "+" and (is_first or value.op != "-"):
+        return "", _ADDRESS_FORM
+    kind, fault = of_value(value.left, kinds)
+    return ("", _ADDRESS_FORM) if kind in (FUNCTION, MASKED) else (kind, fault)
 
 
 def _address(value: Operand, kinds: dict[str, str]) -> Judged:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.sizes import plain_number, type_bytes, value_of
 from pyptx_ir.isa.scalar_types import HELD_BY, SIZES
+from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _MOST_VECTOR_BYTES = 16
 _MOST_ALIGNMENT = 128  # of a function's parameter
 _WORD = (1 << 32) - 1
+_ONE = Immediate("1")
 _VECTORS = (None, "v2", "v4")  # .v8 is a length of loads and stores alone
 
 
@@ -41,6 +43,10 @@ class _Declared:
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
     """Check the type of a `.reg`."""
     _report(walk, _faults(_Declared("reg", node.type, node.vector, node.alignment)), f".{node.type}")
+    for name in node.names:
+        if (name.count or 0) > _WORD:
+            message = f"the number of registers of '{name.name}' is one of 32 bits"
+            walk.report(Finding("declaration", message, "declare as many as the function uses", word=name.name))
 
 
 def variable(walk: Walk, node: Variable) -> None:
@@ -156,4 +162,6 @@ def _is_alignment(number: int) -> bool:
 
 
 def _is_incomplete(dimensions: Sequence[Operand | None], *, initialized: bool) -> bool:
-    return any((size is None and not initialized) or value_of(size) == 0 for size in dimensions)
+    first, *others = dimensions or (_ONE,)
+    is_open = not initialized and (first is None or value_of(first) == 0)
+    return is_open or any((size is None and not initialized) or value_of(size) == 0 for size in others)

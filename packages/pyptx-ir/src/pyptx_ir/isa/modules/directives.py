@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.sizes import plain_number
 from pyptx_ir.isa.table.directives import POSITIVE, ROWS, DirectiveRow
@@ -44,7 +45,7 @@ _KINDS: dict[type[Statement], str] = {
     Pragma: "pragma",
 }
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
-_ATTRIBUTES = frozenset({"managed", "unified"})
+_ATTRIBUTES = {"managed": 0, "unified": 2}  # and how many numbers each takes
 # Pairs that can't stand together, and directives that stand in need of others: ptxas 13.5.
 _CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 _NEEDS = (("blocksareclusters", ("reqntid", "reqnctapercluster")),)
@@ -117,6 +118,10 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
             message, hint = f"there is no attribute .{attribute.name}", "the attributes are .managed and .unified"
         elif attribute.name == "managed" and not is_global:
             message, hint = ".managed goes with .global variables", "remove it"
+        elif [plain_number(value) is None for value in attribute.arguments] != [False] * _ATTRIBUTES[attribute.name]:
+            count = _ATTRIBUTES[attribute.name]
+            message = f".{attribute.name} takes {counted(count, 'number') if count else 'nothing'} in parentheses"
+            hint = "write .unified(1, 2), the two halves of a number of 128 bits" if count else "write .managed"
         else:
             continue
         walk.report(Finding("directive-argument", message, hint, word=f".{attribute.name}"))

@@ -56,7 +56,8 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     if node.type in ("f16", "f16x2"):
         bits = "b16" if node.type == "f16" else "b32"
         return f"'{entry.name}' can't be initialised: ptxas has no literals of .{node.type}; declare it .{bits}"
-    sizes: list[int | None] = [value_of(size) for size in entry.dimensions]
+    # A first dimension of 0 is as open as an empty one.
+    sizes: list[int | None] = [value_of(size) or (None if i == 0 else 0) for i, size in enumerate(entry.dimensions)]
     if node.vector:
         sizes.append(_LENGTHS.get(node.vector))
     return _shape(value, sizes, entry.name, is_vector=bool(node.vector)) or _values(value, entry.name, node.type, kinds)
