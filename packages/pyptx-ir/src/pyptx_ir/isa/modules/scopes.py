@@ -56,7 +56,7 @@ class Scope(dict[str, str | None]):
     Names of outer scopes are copied in when they are first asked for, so that most lookups are one step.
     """
 
-    __slots__ = ("_indexed", "_numbers", "at", "labels", "lists", "outer", "ranges", "storage")
+    __slots__ = ("_indexed", "_numbers", "at", "labels", "lists", "outer", "ranges", "shapes", "storage")
 
     def __init__(self, outer: Scope | None = None) -> None:
         """Open a scope inside `outer`."""
@@ -70,10 +70,12 @@ class Scope(dict[str, str | None]):
         # The numbered ones of the names here by their stems, brought up to date when a range is declared.
         self._numbers: dict[str, list[tuple[int, str]]] = {}
         self._indexed = 0
+        # Numbers of the shapes of operands, by identity, as long as their names stand for what they stood for.
+        self.shapes: dict[int, int] = {}
 
     def __missing__(self, name: str) -> str | None:
         """Look a name up the slow way: numbered registers, outer scopes, special registers, components of vectors."""
-        kind = self._numbered(name)
+        kind = self._numbered(name) if self.ranges else None
         if kind is None:
             kind = self.outer[name] if self.outer is not None else _special(name)
         if kind == UNDECLARED and "." in name:
@@ -87,6 +89,8 @@ class Scope(dict[str, str | None]):
         before = self.at.get(name)
         if before is None and self.ranges:
             before = self._numbered_at(name)
+        if self.get(name, kind) != kind:
+            self.shapes.clear()
         self[name] = kind
         self.at[name] = at
         return before
@@ -97,6 +101,8 @@ class Scope(dict[str, str | None]):
         if any(count <= other for other, _, _ in earlier):
             return earlier[0][2]
         known = self._known(stem, count)
+        if known:
+            self.shapes.clear()
         before = min((self.at[name] for name in known if name in self.at), default=None)
         if before is None and earlier:
             before = earlier[0][2]
@@ -159,9 +165,15 @@ class Scope(dict[str, str | None]):
         return [name for number, name in self._numbers.get(stem, ()) if number < count and name in self]
 
     def _numbered(self, name: str) -> str | None:
-        found = split_number(name) if self.ranges else None
-        ranges = self.ranges.get(found[0], ()) if found else ()
-        return next((kind for count, kind, _ in ranges if found and found[1] < count), None)
+        stem = name.rstrip(_DIGITS)
+        ranges = self.ranges.get(stem)
+        if ranges is None or not 0 < len(name) - len(stem) <= _MOST_DIGITS:
+            return None
+        number = int(name[len(stem) :])
+        for count, kind, _ in ranges:
+            if number < count:
+                return kind
+        return None
 
     def _numbered_at(self, name: str) -> int | None:
         found = split_number(name)

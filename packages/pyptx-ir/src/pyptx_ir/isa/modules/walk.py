@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.isa.modules.known_forms import addresses, registers
 from pyptx_ir.isa.modules.scopes import UNKNOWN, Scope
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Section, Statement
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pyptx_ir.isa.modules.findings import Finding
+    from pyptx_ir.isa.modules.known_forms import Form
     from pyptx_ir.isa.modules.rules import Rule
     from pyptx_ir.syntax.nodes import Variable
 
@@ -65,7 +67,9 @@ class Walk:
         # By identity: a parsed tree has one operand for each spelling, and the module keeps all of them alive.
         # Here stands what is true of an operand wherever it is: in another statement it may be another one's fault.
         self.names: dict[int, tuple[str, ...]] = {}
-        self.suspect: set[int] = set()
+        self.registers, self.addresses = registers(), addresses()
+        self.right: set[Form] = set()  # shared by all modules of one target and version, once these are known
+        self.literals: dict[int, int] = {}  # the numbers of the shapes of operands in which no name stands
         self.constant = 0  # bytes of .const variables so far
         self.constant_at = 0
         self.files: dict[int, int] = {}
@@ -109,8 +113,8 @@ class Walk:
             if isinstance(node, Instruction):
                 for check in instruction_checks:
                     check(self, node)
-                if self.sound and node.opcode[0] in of_opcode:
-                    for check in of_opcode[node.opcode[0]]:
+                if self.sound:
+                    for check in of_opcode.get(node.opcode[0], ()):
                         check(self, node)
                 continue
             for check in checks.get(type(node), ()):
