@@ -31,6 +31,7 @@ UNMEASURED = (
     "tests/end_to_end/test_simulated_instructions.py",
     "tests/end_to_end/test_torch_launches.py",
     "tests/example_kernels/",
+    "tests/fuzz/",
     "tests/mutations/",
     "tests/oracle/",
     "tests/simulated/",

@@ -131,7 +131,7 @@ def judge_all(tools: Sequence[Tool], seed: int, count: int) -> list[Verdict]:
     """Ask about so many mutants, and each tool about all that it can read."""
     asked = [(tool, mutant) for tool in tools for mutant in mutants(tool.newest_ptx, seed, count)]
     with ThreadPoolExecutor(PROCESSES) as pool:
-        return list(pool.map(lambda pair: judge(*pair), asked))
+        return list(pool.map(judge, *zip(*asked, strict=True)))
 
 
 def table(verdicts: Sequence[Verdict]) -> str:

@@ -68,12 +68,12 @@ class Judge:
         with ThreadPoolExecutor(PROCESSES) as pool:
             for part in pool.map(self._part, parts):
                 verdicts |= part
-        return verdicts if self.code else verdicts | self._narrow_among(verdicts)
+        return verdicts if self.code else {**verdicts, **self._narrow_among(verdicts)}
 
     def alone(self, instruction: str) -> str | None:
         """Judge one instruction in a file of its own: an error can leave ptxas confused about later lines."""
         verdicts = self._part([instruction])
-        return (verdicts if self.code else verdicts | self._narrow_among(verdicts))[instruction]
+        return (verdicts if self.code else {**verdicts, **self._narrow_among(verdicts)})[instruction]
 
     def _narrow_among(self, verdicts: dict[str, str | None]) -> dict[str, str]:
         """Return what ptxas has against addresses in 32-bit registers, among instructions that are right otherwise.

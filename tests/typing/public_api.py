@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from pyptx import Kernel, Tile, kernel, ptx, reg
+from pyptx import Kernel, Tile, kernel, ptx, reg, smem
 from pyptx.types import PtxType, f32, u32
+from pyptx_dsl.allocations import SharedSlice
 from pyptx_dsl.register import Reg, RegArray
 from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Specialization
 from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
@@ -85,6 +86,37 @@ def registers() -> None:
     assert_type(1 + a, Reg)
     assert_type(a == 0, Reg)
     assert_type(a < a, Reg)
+
+
+def shared_memory(row: Reg) -> None:
+    """The rank of an allocation says whether an index names an element or a part."""
+    assert_type(smem.alloc(f32, 32)[row], Reg)
+    assert_type(smem.alloc(f32, (32,))[3], Reg)
+    matrix = smem.alloc(f32, (4, 32))
+    assert_type(matrix[row], SharedSlice)
+    assert_type(matrix[0, row], Reg)
+    stages = smem.alloc(f32, (3, 4, 32))
+    assert_type(stages[row], SharedSlice)
+    assert_type(stages[0, row], SharedSlice)
+    assert_type(stages[0, row, 1], Reg)
+    assert_type(smem.alloc(f32, [4, 32])[0], Reg | SharedSlice)
+
+
+def truth(a: Reg) -> None:
+    """A register has no truth value; mypy looks at names alone, and only with truthy-bool."""
+    if a < 1:  # pyright: ignore[reportGeneralTypeIssues]  known on the GPU only
+        ptx.ret()
+    while a:  # type: ignore[truthy-bool]  # pyright: ignore[reportGeneralTypeIssues]  as above
+        ptx.ret()
+
+
+def modifiers(a: Reg) -> None:
+    """Keywords of wrappers exist, and so do the values of those that have few."""
+    assert_type(ptx.fma(f32, a, a, a, a, rounding="rz", ftz=True), Reg)
+    assert_type(ptx.mad(a, a, a, mode="wide"), Reg)
+    ptx.fma(f32, a, a, a, a, roundng="rn")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
+    ptx.fma(f32, a, a, a, a, rounding="nearest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such
+    ptx.ld(f32, a, ptx.addr(a), spce="shared")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
 
 
 def mistakes() -> None:

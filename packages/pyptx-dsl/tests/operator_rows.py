@@ -105,7 +105,10 @@ SECTIONS = (
         "A product (`*`, `<<`) of 16 or 32 bits is an offset, and so is a sum (`+`, `-`, unary `-`) or product with an "
         "offset in it: a register whose exact value can be asked for in a wider form too. Where the operator "
         "stands, the trace puts the narrow form if the register is used as one, the 64-bit form if it meets a 64-bit "
-        "register (of 16 bits also the 32-bit one), both if both. So no product on the way to a pointer wraps at 2^32, "
+        "register (of 16 bits also the 32-bit one). "
+        "An index that is read in both is computed in the wider one alone, exactly, and its low bits are the narrow "
+        "one, by one `cvt`; only a plain product, one instruction in either width, stands in both. "
+        "So no product on the way to a pointer wraps at 2^32, "
         "however many are chained, and shared addresses stay 32 bits. A sum of plain registers is no offset: it has 32 "
         "bits and wraps, as do the results of all other operators (`// % >> & | ^`), which read the narrow form. "
         "A register that is written to afterwards is a plain one: later sums with a pointer "
@@ -182,6 +185,12 @@ SECTIONS = (
                 "used both ways",
             ),
             Row(
+                "i = u * v + s; P + i * 4; i < 100",
+                "mul.wide.u32 %rd2, %u, %v; cvt.s64.s32 %rd1, %s; add.s64 %rd1, %rd2, %rd1; cvt.u32.u64 %r1, %rd1; "
+                "mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd3, %P, %rd0; setp.lt.u32 %p0, %r1, 100",
+                "an index in one width",
+            ),
+            Row(
                 "o = u * 4; o += 8; P + o",
                 "mul.lo.u32 %r0, %u, 4; add.u32 %r0, %r0, 8; cvt.u64.u32 %rd0, %r0; add.s64 %rd1, %P, %rd0",
                 "written to, it is a plain register",
@@ -250,7 +259,10 @@ SECTIONS = (
     ),
     Section(
         "In place",
-        "An augmented assignment writes the register itself.",
+        "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a fresh "
+        "register. In the body of a traced loop or of `ptx.if_` that is a ControlFlowError at its line, if the name is "
+        "read again behind the block or in its next turn: other turns and threads would read a register that nobody "
+        "wrote.",
         (
             Row("u += v", "add.u32 %u, %u, %v"),
             Row("u -= 1", "sub.u32 %u, %u, 1"),
@@ -276,6 +288,24 @@ SECTIONS = (
             Row("tid & 31", "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31"),
             Row("tid == 0", "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0"),
             Row("u + tid", "mov.u32 %r0, %tid.x; add.u32 %r1, %u, %r0"),
+        ),
+    ),
+    Section(
+        "Shared memory",
+        "With an index for each dimension it is an element: `line[i]`, `tile[row, column]`, read and written. With "
+        "fewer it is an address, of the part which they select: `tile[stage]`. `line.address(i)` is the address of an "
+        "element; of an array of mbarriers, `[i]` is always one of them. Here `line` has 32 elements of f32, `tile` "
+        "4 by 64.",
+        (
+            Row("x + line[3]", "ld.shared.f32 %f0, [line+12]; add.rn.f32 %f1, %x, %f0"),
+            Row("line[-1] = x", "st.shared.f32 [line+124], %x"),
+            Row("line[u]", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0; ld.shared.f32 %f0, [%r0]"),
+            Row("line[u] = 1.0", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0; st.shared.f32 [%r0], 0f3F800000"),
+            Row("line.address(u)", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0", "no load"),
+            Row("tile[1, 2]", "ld.shared.f32 %f0, [tile+264]"),
+            Row("tile[1][2] = x", "st.shared.f32 [tile+264], %x"),
+            Row("tile[1]", "", "the address `tile+256`"),
+            Row("tile[u]", "mov.u32 %r0, tile; mad.lo.u32 %r0, %u, 256, %r0", "an address"),
         ),
     ),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyptx_dsl import reg
+from pyptx_dsl import reg, smem
 from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     ForeignRegisterError,
@@ -55,7 +55,8 @@ def registers() -> dict[str, object]:
     """Declare one register of each name the rows use."""
     trace = active()
     named = {name: reg.scalar(dtype, name=f"%{name}") for name, dtype in NAMES.items()}
-    return {**named, "tid": reg.SpecialReg("%tid.x", u32, trace)}
+    shared = {"line": smem.alloc(f32, 32, name="line"), "tile": smem.alloc(f32, (4, 64), name="tile")}
+    return {**named, **shared, "tid": reg.SpecialReg("%tid.x", u32, trace)}
 
 
 def emitted(*statements: str, arch: str = "sm_90a") -> list[str]:
@@ -72,7 +73,7 @@ def emitted(*statements: str, arch: str = "sm_90a") -> list[str]:
     return [
         line.removesuffix(";")
         for line in lines[lines.index("{") + 1 : lines.index("ret;")]
-        if line and not line.startswith(".reg")
+        if line and not line.startswith((".reg", ".shared"))
     ]
 
 
@@ -181,9 +182,17 @@ def test_a_sum_of_a_rewritten_offset_reads_the_register() -> None:
 def test_a_wider_form_is_refreshed_in_every_width_that_a_loop_may_read() -> None:
     loop = ("o = h * 4", "active().append(Label(name='again'))", "P + o", "u ^ o", "o += 1")
     assert emitted(*loop) == [
-        *("mul.lo.u16 %rs0, %h, 4", "mul.wide.u16 %r0, %h, 4", "cvt.u64.u16 %rd0, %h", "mul.lo.s64 %rd0, %rd0, 4"),
+        *("cvt.u64.u16 %rd0, %h", "mul.lo.s64 %rd0, %rd0, 4", "cvt.u16.u64 %rs0, %rd0", "cvt.u32.u64 %r0, %rd0"),
         *("again:", "add.s64 %rd1, %P, %rd0", "xor.b32 %r1, %u, %r0", "add.u16 %rs0, %rs0, 1"),
         *("cvt.u64.u16 %rd0, %rs0", "cvt.u32.u16 %r0, %rs0"),
+    ]
+
+
+def test_an_index_that_is_read_in_two_widths_is_computed_in_one() -> None:
+    lines = emitted("i = u * v + s", "o = i * 4", "P + o", "i < 100")
+    assert lines == [
+        *("mul.wide.u32 %rd2, %u, %v", "cvt.s64.s32 %rd1, %s", "add.s64 %rd1, %rd2, %rd1", "cvt.u32.u64 %r1, %rd1"),
+        *("mul.lo.s64 %rd0, %rd1, 4", "add.s64 %rd3, %P, %rd0", "setp.lt.u32 %p0, %r1, 100"),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from pyptx_dsl.errors import ArchError
 
@@ -39,3 +40,18 @@ def target_of(major: int, minor: int) -> str:
     """Return the target for a compute capability."""
     number = major * 10 + minor
     return f"sm_{number}{'a' if number in _SUFFIXED else ''}"
+
+
+def product_hint(name: str) -> str | None:
+    """Return the target of a product or architecture (`"H100"`, `"RTX 4090"`, `"hopper"`) or of its other names."""
+    from pyptx_dsl.python_habits import ARCHES
+    from pyptx_ir.isa.targets import TARGETS
+
+    words = re.sub(r"[\s_-]|nvidia|geforce|tesla", "", name.lower())
+    product = re.sub(r"(?<=[a-z\d])(pcie|sxm\d?|nvl|\d+gb|ti|super|ultra).*", "", words)
+    found = ARCHES.get(product)
+    if found is not None:
+        return f'targets are named by compute capability: arch="{found}" is {name}, "auto" this machine\'s GPU'
+    number = re.fullmatch(r"(?:sm|compute|cc)?(\d\d\d?[af]?)", words.replace(".", ""))
+    target = None if number is None else f"sm_{number[1]}"
+    return f'write arch="{target}"' if any(row.name == target for row in TARGETS) else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import KeywordError, ShapeError, UnboundDimensionsError, close
+from pyptx_dsl.errors import KeywordError, ShapeError, UnboundDimensionsError
 from pyptx_dsl.launch import call_grid, check_grid
 from pyptx_dsl.operands import as_count
+from pyptx_dsl.unknown_keywords import unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +34,7 @@ def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> K
     known = (*declaration.dimensions, *declaration.templates, *raw_names)
     for name in keywords:
         if name not in known:
-            raise KeywordError(
-                f"{kernel} has no dimension, template or raw parameter {name!r}",
-                hint=close(name, known) if known else "it has none at all",
-            )
+            raise unknown_name(kernel, name, known)
     sizes = {name: _size(kernel, name, keywords[name]) for name in declaration.dimensions if name in keywords}
     missing = [name for name in declaration.required if name not in keywords]
     if missing:

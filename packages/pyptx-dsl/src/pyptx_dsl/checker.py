@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_dsl.address_faults import refuse_address, remedy
 from pyptx_dsl.errors import InstructionUseError, UnknownInstructionWarning
 from pyptx_dsl.origin import user_frame
 from pyptx_ir.isa.check import Verdict, judgement_on, out_of_range, worded
@@ -78,12 +79,13 @@ class Checker:
 
     def _judge(self, node: Instruction) -> Choices:
         """Return the limits of the constants of an instruction that is right but for them."""
+        refuse_address(node, self.declared.get)
         judgement = judgement_on(node, self.declared.get, self.target, self.version)
         if judgement.refusal is None:
             return judgement.limits
         verdict = worded(judgement.refusal, node)
         if verdict.severity == "error":
-            raise InstructionUseError(verdict.message, hint=verdict.hint)
+            raise InstructionUseError(verdict.message, hint=remedy(node, verdict, self.declared.get) or verdict.hint)
         _warn(verdict)
         return ()
 

@@ -10,6 +10,8 @@ import functools
 from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.kernel import Kernel
+from pyptx_dsl.tracebacks import entry
+from pyptx_dsl.unknown_keywords import refuse_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,6 +69,7 @@ def kernel(
 ) -> Callable[[Callable[..., object]], Kernel[None]]: ...
 
 
+@entry
 def kernel(
     fn: Callable[..., object] | None = None,
     *,
@@ -86,6 +89,7 @@ def kernel(
     tma_slots: str = "value",
     mutates: Sequence[str] = (),
     launch: Mapping[str, object] | None = None,
+    **unknown: object,
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
     """Turn a function into a Kernel; works bare (`@kernel`) and with arguments.
 
@@ -111,25 +115,13 @@ def kernel(
         tma_slots: `"value"` passes TMA descriptors by value, `"pointer"` as `.param .u64`.
         mutates: names of inputs that the kernel writes to; one without outputs writes to all, unless some are named.
         launch: launch attributes, such as `{"cooperative": True}`; plugins bring further ones.
+        unknown: keywords that do not exist; a KeywordError says what was meant.
 
     """
+    refuse_unknown(unknown)
     build = functools.partial(
-        Kernel,
-        arch=arch,
-        version=version,
-        in_specs=in_specs,
-        out_specs=out_specs,
-        grid=grid,
-        block=block,
-        cluster=cluster,
-        smem=smem,
-        raw_params=raw_params,
-        extern_smem=extern_smem,
-        reqntid=reqntid,
-        raw_directives=raw_directives,
-        lineinfo=lineinfo,
-        tma_slots=tma_slots,
-        mutates=mutates,
-        launch=launch,
-    )
+        Kernel, arch=arch, version=version, in_specs=in_specs, out_specs=out_specs, grid=grid, block=block,
+        cluster=cluster, smem=smem, raw_params=raw_params, extern_smem=extern_smem, reqntid=reqntid,
+        raw_directives=raw_directives, lineinfo=lineinfo, tma_slots=tma_slots, mutates=mutates, launch=launch,
+    )  # fmt: skip
     return build if fn is None else build(fn)

@@ -8,11 +8,13 @@
         │   ├── TruthValueError     `if reg:` (also TypeError)
         │   ├── RegisterTypeError   an operator or instruction that this type of register has not (also TypeError)
         │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
+        │   ├── CallError           a function of ptx, reg or smem with arguments that it has not (also TypeError)
         │   ├── RewrittenOffsetError an offset rewritten behind its 64-bit form
         │   ├── DuplicateNameError  a register, label, variable or parameter named twice
         │   ├── UndefinedLabelError a branch to a label that nothing defines
         │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
         │   ├── SelfTraceError      a kernel whose body asks for its own text
+        │   ├── ReturnedValueError  a kernel whose function returns a value (also TypeError)
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
         │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
         ├── KernelError             the decorator, or how the kernel is asked for
@@ -20,7 +22,7 @@
         │   ├── ArchError           no such target, or none detected
         │   ├── LaunchError         grid, block, cluster, reqntid out of range (also ValueError)
         │   ├── SpecError           a Tile, Layout or raw parameter that makes no sense (also ValueError)
-        │   ├── SignatureError      specs and signature disagree
+        │   ├── SignatureError      specs and signature, or the grid's, disagree
         │   ├── KeywordError        unknown or misused keyword (also TypeError)
         │   ├── UnboundDimensionsError  `.ptx()` before its symbolic dimensions are known
         │   └── RuntimeMissingError nothing installed runs these arguments
@@ -111,6 +113,10 @@ class OperandError(TraceError, TypeError):
     """A value that cannot stand as an operand."""
 
 
+class CallError(TraceError, TypeError):
+    """A function called with arguments that it does not take, written as another kind of call, or not called at all."""
+
+
 class RewrittenOffsetError(TraceError):
     """An offset register written by an instruction although a loop may read its 64-bit form again."""
 
@@ -129,6 +135,10 @@ class RegisterIndexError(TraceError, IndexError):
 
 class SelfTraceError(TraceError):
     """A kernel asked for its text, or called, by its own body."""
+
+
+class ReturnedValueError(TraceError, TypeError):
+    """A kernel whose function returns a value, which nobody would get."""
 
 
 class InstructionUseError(TraceError):
@@ -164,7 +174,7 @@ class SpecError(KernelError, ValueError):
 
 
 class SignatureError(KernelError, TypeError):
-    """Specs that disagree with the signature of the kernel's function."""
+    """Specs that disagree with the signature of the kernel's function, or a grid function that asks for other names."""
 
 
 class KeywordError(KernelError, TypeError):

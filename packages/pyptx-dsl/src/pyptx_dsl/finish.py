@@ -17,6 +17,7 @@ from pyptx_dsl.ptx.escapes import refuse_unopened
 from pyptx_dsl.rebase import Places, rebase
 from pyptx_dsl.trace import Scope
 from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.rows import SharedVariable
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
@@ -36,13 +37,17 @@ Line: TypeAlias = "tuple[int, int, Site | None]"
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The body of an entry, what must stand before the entry, and the dynamic shared memory to ask for."""
+    """The body of an entry, what must stand before the entry, and the dynamic shared memory to ask for.
+
+    `shared` are the allocations that lie in it.
+    """
 
     body: nodes.Block
     globals: tuple[nodes.Statement, ...]
     shared_bytes: int
     lines: tuple[Line, ...]
     statements: int
+    shared: tuple[SharedVariable, ...]
 
 
 def finish(trace: Trace, table: LineTable | None = None) -> Finished:
@@ -51,8 +56,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
         raise trace.faults[0]
     refuse_unopened(trace)
     for slot in reversed(trace.offsets.values()):
-        if not slot.is_asked:
-            slot.need_narrow()
+        slot.settle()
     _check_labels(trace)
     shared = _place_shared(trace)
     head: list[nodes.Statement] = [*trace.banks.declarations("\n\t"), *shared.variables]
@@ -67,7 +71,13 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     close = trace.root_scope.close_comment + "\n"
     block = nodes.Block(body=tuple(body), lead="\n", close_lead=close)
     lines.append((close.count("\n"), 0, None))
-    return Finished(block, (*shared.globals, *trace.globals), shared.bytes, tuple(lines), trace.statement_count)
+    named = tuple(
+        SharedVariable(region.name, shared.places[region.name][1], region.bytes)
+        for region in trace.shared.regions
+        if region.name in shared.places
+    )
+    head_of_module = (*shared.globals, *trace.globals)
+    return Finished(block, head_of_module, shared.bytes, tuple(lines), trace.statement_count, named)
 
 
 def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTable | None) -> Iterator[nodes.Statement]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from typing import TYPE_CHECKING, Generic, overload
+from typing import TYPE_CHECKING, Generic, NoReturn, overload
 
 from pyptx_dsl import runtimes
 from pyptx_dsl.results import OutSpecs_co
+from pyptx_dsl.tracebacks import entry, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +70,11 @@ class Kernel(Generic[OutSpecs_co]):
             arch, version, in_specs, out_specs, grid, block, cluster, smem, raw_params, extern_smem, reqntid,
             raw_directives, lineinfo, tma_slots, mutates, launch,
         )  # fmt: skip
-        self._begin(declare(fn, options))
+        try:
+            self._begin(declare(fn, options))
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _begin(self, declaration: Declaration) -> None:
         """Start with a declaration and nothing traced."""
@@ -160,8 +165,19 @@ class Kernel(Generic[OutSpecs_co]):
         """Pickle by name, as functions do; what was decorated inside a function cannot be."""
         return self._declaration.function.__qualname__
 
+    @entry
+    def __getitem__(self, grid: object) -> NoReturn:
+        """Raise CallError: a call takes the arrays alone, and the declaration says how many blocks there are."""
+        from pyptx_dsl.errors import CallError
+
+        raise CallError(
+            f"{self.name}[{grid!r}]: a kernel is called with its arrays alone, without a grid",
+            hint=f"the decorator says it, @kernel(grid=…), as numbers or a function of the dimensions: {self.name}(…)",
+        )
+
     # --- looking at it ------------------------------------------------------------------------------
 
+    @entry
     def ptx(self, **kwargs: object) -> str:
         """Return the PTX for dimensions (`N=4096`) and template values (`BM=128`) given by name.
 
@@ -170,10 +186,12 @@ class Kernel(Generic[OutSpecs_co]):
         """
         return self._trace(kwargs).text
 
+    @entry
     def module(self, **kwargs: object) -> Module:
         """Return the syntax tree of the PTX; keywords as for `ptx`."""
         return self._trace(kwargs).module
 
+    @entry
     def cubin(self, **kwargs: object) -> bytes:
         """Return what ptxas makes of the PTX; cached on disk.
 
@@ -182,16 +200,22 @@ class Kernel(Generic[OutSpecs_co]):
         """
         return self._assembled(kwargs).cubin
 
+    @entry
     def sass(self, **kwargs: object) -> str:
         """Return the disassembled cubin: what the GPU executes."""
         from pyptx_dsl import inspection
 
         return inspection.disassembled(self.cubin(**kwargs))
 
+    @entry
     def resources(self, **kwargs: object) -> Resources:
-        """Return registers, spills, stack and shared memory, as ptxas reports them."""
-        return self._assembled(kwargs).resources[self.name]
+        """Return registers, spills and stack, as ptxas reports them, and all shared memory, dynamic too."""
+        from dataclasses import replace
 
+        reported = self._assembled(kwargs).resources[self.name]
+        return replace(reported, shared=reported.shared + self._trace(kwargs).shared_bytes)
+
+    @entry
     def explain(self, **kwargs: object) -> str:
         """Return what ptxas made of the kernel and what to do about it, then the PTX with the Python that wrote it.
 
@@ -241,7 +265,11 @@ class Kernel(Generic[OutSpecs_co]):
         if self._is_compiling():
             self._ready_to_compile()
             return self._operator(*arrays, **kwargs)
-        return (self._launcher or self._run)(*arrays, **kwargs)
+        try:
+            return (self._launcher or self._run)(*arrays, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
         """Run the kernel the long way: find the runtime, let it check everything, and learn its short way."""
@@ -267,6 +295,7 @@ class Kernel(Generic[OutSpecs_co]):
     @overload
     def simulate(self, /, *, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation: ...
 
+    @entry
     def simulate(self, /, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation:
         """Run the kernel on the simulator and return its outputs and findings as one value.
 

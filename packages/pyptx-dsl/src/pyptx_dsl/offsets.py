@@ -2,10 +2,11 @@
 
 `px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width of
 a product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written,
-and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32`
-if the value met a 64-bit register, and both if both. Every instruction stands where the user wrote the operator, so
-it reads its factors as they are there and dominates what an eagerly emitted one would; loops and branches change
-nothing.
+and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32` if
+the value met a 64-bit register, and both if both. What is more than one product is then computed in the widest form
+alone: it is exact, so its low bits, by one `cvt`, are the narrower ones. Every instruction stands where the user
+wrote the operator, so it reads its factors as they are there and dominates what an eagerly emitted one would; loops
+and branches change nothing.
 
 Offsets are `*` and `<<` of a register of 16 or 32 bits, and `+`, `-` and negation of an offset. A wider form is the
 exact integer: it reads the same form of every offset below it, and each plain register extended by its own sign.
@@ -72,7 +73,7 @@ class Form:
 class OffsetSlot:
     """The place of one offset in the trace, and what has been asked of it."""
 
-    __slots__ = ("_forms", "bits", "labels", "lead", "narrow", "narrow_words", "operation", "stale", "terms")
+    __slots__ = ("_forms", "_read", "bits", "labels", "lead", "narrow", "narrow_words", "operation", "stale", "terms")
 
     def __init__(
         self,
@@ -97,21 +98,19 @@ class OffsetSlot:
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: Form(narrow)}
+        self._read = set[int]()
 
     # --- what is asked ------------------------------------------------------------------------------
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether any form is read."""
-        return any(form.parts is not None for form in self._forms.values())
-
     def need_narrow(self) -> None:
         """Note that the register itself is read or written somewhere."""
+        self._read.add(self.bits)
         if self._forms[self.bits].parts is None:
             _ask(self, self.bits, self.labels)
 
     def need(self, bits: int) -> Handle:
         """Return the register of the form of `bits`, which is read here."""
+        self._read.add(bits)
         _ask(self, bits, self.narrow.trace.label_count)
         return self._forms[bits].register
 
@@ -196,12 +195,37 @@ class OffsetSlot:
         same = right.register.dtype.bits == self.bits and left.signed == right.signed
         return self.operation == "mul" and same
 
+    def settle(self) -> None:
+        """Note which forms of other slots the widest one reads; to be called for the last slot first."""
+        if not self._read:
+            self.need_narrow()
+        for bits in self._computed():
+            for term, part in zip(self.terms, self._forms[bits].parts or (), strict=True):
+                if part is not None and not part.extend and term.slot is not None:
+                    term.slot._read.add(bits)  # noqa: SLF001  its own kind
+                elif term.register is not None and term.register.slot is not None:
+                    term.register.slot._read.add(term.register.slot.bits)  # noqa: SLF001  as above
+
+    def _computed(self) -> list[int]:
+        """Return the widths that are computed, narrowest first: the widest that is read, and what costs no more.
+
+        Both forms of a plain product are one instruction each, as a conversion would be, and ptxas does better with
+        two products than with the low half of one.
+        """
+        widest = max(self._read)
+        both = self._forms[widest].widening and self.bits in self._read
+        return [self.bits, widest] if both else [widest]
+
     def instructions(self) -> Iterator[Instruction]:
-        """Yield what the slot came to hold, the narrowest form first."""
-        for bits in sorted(self._forms):
+        """Yield what the slot came to hold: the computed forms, and the others as low bits of the widest."""
+        computed = self._computed()
+        for bits in computed:
             form = self._forms[bits]
-            if form.parts is not None:
-                yield from self._form_instructions(bits, form, form.parts)
+            yield from self._form_instructions(bits, form, form.parts or ())
+        widest = computed[-1]
+        for bits in sorted(self._read.difference(computed)):
+            operands = (self._forms[bits].register.operand, self._forms[widest].register.operand)
+            yield instruction(("cvt", f"u{bits}", f"u{widest}"), operands, None, self.lead)
 
     def _form_instructions(self, bits: int, form: Form, parts: tuple[Part | None, ...]) -> Iterator[Instruction]:
         sources: list[Operand] = []

@@ -25,6 +25,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast
 
 from pyptx_dsl.errors import OperandError
+from pyptx_dsl.types import PtxType
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import address, immediate, vector
 from pyptx_ir.syntax.operands import Operand
@@ -318,6 +319,12 @@ def lower_selected(values: Sequence[object], trace: Trace, opcode: tuple[str, ..
 
 def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operand:
     """Lower what only behaves like a number or a list: NumPy scalars, subclasses, ranges."""
+    if isinstance(value, PtxType):
+        from pyptx_dsl.calling import type_as_operand
+
+        raise type_as_operand(value, opcode)
+    if callable(value) and not hasattr(value, "__len__"):
+        raise OperandError(f"{_called(value)} is no operand: it is not called", hint=f"write {_called(value)}()")
     whole = as_integer(value)
     if whole is not None:
         return _lower_int(whole, trace, opcode)
@@ -334,3 +341,9 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
         f"{type(value).__name__} {value!r} is no operand",
         hint="operands are registers, numbers, strings (symbols), lists (vectors), ptx.addr(…) and shared allocations",
     )
+
+
+def _called(value: object) -> str:
+    """Return the name of a function or method, with that of its object."""
+    owner, name = getattr(value, "__self__", None), getattr(value, "__name__", None)
+    return repr(value) if name is None else name if owner is None else f"{owner!r}.{name}"

@@ -31,8 +31,21 @@ SYMBOLS = {
 }
 
 
+def pointer_hint(name: str) -> str:
+    """Say how an element of an array is reached."""
+    return (
+        f"an array is reached through its pointer: (p,) = ptx.global_ptrs({name}); "
+        "ptx.ld(f32, d, ptx.addr(p + index * 4))"
+    )
+
+
 def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
     """Return the error; `right` is None for unary operators."""
+    if hasattr(right, "tma_desc"):  # a TensorSpec, whose module is above this one
+        name = getattr(right, "name", "X")
+        return RegisterTypeError(
+            f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", hint=pointer_hint(name)
+        )
     other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
     return RegisterTypeError(
         f"{SYMBOLS[operation]} is not defined for {left.dtype}{other}", hint=_advice(operation, left, right)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os.path
 import sys
 from bisect import bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,29 +23,32 @@ Site = tuple[int, ...]
 """Frames, innermost first: of each the id of its code object, which a recorder keeps, and its instruction offset."""
 
 # contextlib stands between a `with ptx.if_(…):` and the code behind it.
-_PACKAGES = frozenset(
-    {
-        "pyptx",
-        "pyptx_dsl",
-        "pyptx_ir",
-        "pyptx_transpile",
-        "pyptx_sim",
-        "pyptx_torch",
-        "pyptx_launch",
-        "torch",
-        "pyptx_jax",
-        "jax",
-        "jaxlib",
-        "contextlib",
-        "functools",
-    }
-)
+_OTHERS = frozenset({"torch", "jax", "jaxlib", "functools"})
+_PACKAGES = _OTHERS | {
+    "pyptx",
+    "pyptx_dsl",
+    "pyptx_ir",
+    "pyptx_transpile",
+    "pyptx_sim",
+    "pyptx_torch",
+    "pyptx_launch",
+    "pyptx_jax",
+    "contextlib",
+}
 
 
-def _is_machinery(frame: FrameType) -> bool:
+def is_machinery(frame: FrameType) -> bool:
     """Tell whether a frame is this project's, or of a plugin's module that says `__tracebackhide__ = True`."""
     names = frame.f_globals
     return _is_ours(names.get("__name__")) or names.get("__tracebackhide__") is True
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Tell whether a frame tells a user nothing: this project's, a hidden one, or contextlib's between them."""
+    names = frame.f_globals
+    module = names.get("__name__")
+    others = isinstance(module, str) and module.partition(".")[0] in _OTHERS
+    return names.get("__tracebackhide__") is True or (_is_ours(module) and not others)
 
 
 def _is_ours(module: object) -> bool:
@@ -72,7 +76,7 @@ class Recorder:
 
     def stop_at(self, frame: FrameType) -> None:
         """Let stacks end at the frame that runs the trace, inclusive when that is user code."""
-        self.root = frame if _is_machinery(frame) else frame.f_back
+        self.root = frame if is_machinery(frame) else frame.f_back
 
     def capture(self, frame: FrameType | None) -> Site:
         """Return the user frames from `frame` outwards, innermost first, up to the root of the trace."""
@@ -95,7 +99,7 @@ class Recorder:
             code = frame.f_code
             if id(code) not in self._codes:
                 self._codes[id(code)] = code
-                self._users[id(code)] = not _is_machinery(frame)
+                self._users[id(code)] = not is_machinery(frame)
             frame = frame.f_back
 
     def frames(self, site: Site) -> tuple[Frame, ...]:
@@ -117,24 +121,19 @@ class Recorder:
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
     """Return the innermost frame that is not this project's machinery."""
     frame = frame or sys._getframe(1)  # noqa: SLF001  the documented way to look at the caller's stack
-    while frame is not None and _is_machinery(frame):
+    while frame is not None and is_machinery(frame):
         frame = frame.f_back
     return frame
 
 
 def locate(frame: FrameType | None) -> str | None:
     """Show a frame's line: `file:line: in function`, the source, and a caret below the running expression."""
-    if frame is None:
-        return None
-    code, line = frame.f_code, frame.f_lineno
-    column = next(
-        (
-            start
-            for index, (_, _, start, _) in enumerate(code.co_positions())
-            if index == frame.f_lasti // 2 and start is not None
-        ),
-        None,
-    )
+    return None if frame is None else at_instruction(frame.f_code, frame.f_lineno, frame.f_lasti)
+
+
+def at_instruction(code: CodeType, line: int, instruction: int) -> str:
+    """Show the line of an instruction of a code object, with a caret below the expression that it belongs to."""
+    _, _, column, _ = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
     return show(code.co_filename, line, code.co_qualname, column)
 
 

@@ -42,7 +42,7 @@ def pyptx_namespaces() -> Mapping[str, object]:
     namespaces: dict[str, object] = {name: getattr(ptx, name) for name in _NAMESPACES}
     for parent in _EXTENSIBLE:
         owner = operator.attrgetter(parent)(ptx)
-        inside = (name for name in dir(owner) if not name.startswith("_"))
+        inside = (name for name in object.__dir__(owner) if not name.startswith("_"))
         namespaces |= {f"{parent}.{name}": getattr(owner, name) for name in inside}
     return namespaces
 

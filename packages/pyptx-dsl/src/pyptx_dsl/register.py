@@ -6,7 +6,7 @@ writes the register itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NoReturn, overload
 
 from pyptx_dsl import operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, TruthValueError
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.trace import Trace
     from pyptx_dsl.types import PtxType
+
+
+# mypy takes this for true. It lets `if register:` pass where `__bool__` never returns, which pyright refuses; without a
+# `__bool__` its truthy-bool refuses it too.
+MYPY = False
 
 
 class Reg(Handle):
@@ -34,9 +39,11 @@ class Reg(Handle):
         """Hash by name; two registers of one name in one trace are the same."""
         return hash(self.raw_name)
 
-    def __bool__(self) -> bool:
-        """Raise TruthValueError: the value is known on the GPU only."""
-        raise TruthValueError(self.raw_name)
+    if not MYPY:
+
+        def __bool__(self) -> NoReturn:
+            """Raise TruthValueError: the value is known on the GPU only."""
+            raise TruthValueError(self.raw_name)
 
     # --- arithmetic ---------------------------------------------------------------------------------
 

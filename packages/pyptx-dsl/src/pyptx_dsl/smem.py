@@ -3,6 +3,7 @@
     tile = smem.alloc(bf16, (STAGES, 64, 64), swizzle="128B")
     tile[stage]            # the address of one stage (no instruction for an int, two for a register)
     value = partials[w, 0] # a load; partials[w, 0] = value is a store
+    value = line[i]        # a load too, of one dimension; line.address(i) is the address
 
 An element access is one `ld.shared` or `st.shared` when every index is a number. A register among the indices adds
 one `mov` (the symbol's address) and one `mad.lo` per register; a swizzle adds three ALU instructions and one `add`.
@@ -13,9 +14,19 @@ same offsets.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, overload
 
-from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice, load, store
+from pyptx_dsl.allocations import (
+    OF_RANK,
+    SharedAddress,
+    SharedAlloc,
+    SharedMatrix,
+    SharedSlice,
+    SharedStages,
+    SharedVector,
+    load,
+    store,
+)
 from pyptx_dsl.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
 from pyptx_dsl.errors import SharedMemoryError
 from pyptx_dsl.operands import as_count, as_integer, as_items
@@ -40,8 +51,11 @@ __all__ = [
     "MbarrierRef",
     "SharedAddress",
     "SharedAlloc",
+    "SharedMatrix",
     "SharedSlice",
+    "SharedStages",
     "SharedTile",
+    "SharedVector",
     "alloc",
     "alloc_with_layout",
     "apply_swizzle",
@@ -54,6 +68,46 @@ __all__ = [
 ]
 
 _DEFAULT_ALIGNMENT = 128
+
+
+@overload
+def alloc(
+    dtype: PtxType,
+    shape: int | tuple[int],
+    swizzle: str | None = None,
+    align: int | None = None,
+    name: str | None = None,
+) -> SharedVector: ...
+
+
+@overload
+def alloc(
+    dtype: PtxType,
+    shape: tuple[int, int],
+    swizzle: str | None = None,
+    align: int | None = None,
+    name: str | None = None,
+) -> SharedMatrix: ...
+
+
+@overload
+def alloc(
+    dtype: PtxType,
+    shape: tuple[int, int, int],
+    swizzle: str | None = None,
+    align: int | None = None,
+    name: str | None = None,
+) -> SharedStages: ...
+
+
+@overload
+def alloc(
+    dtype: PtxType,
+    shape: Sequence[int],
+    swizzle: str | None = None,
+    align: int | None = None,
+    name: str | None = None,
+) -> SharedAlloc: ...
 
 
 def alloc(
@@ -80,7 +134,7 @@ def alloc(
             hint="leave align out",
         )
     size = -(-math.prod(dimensions) * dtype.bits // 8)
-    return SharedAlloc(
+    return OF_RANK.get(len(dimensions), SharedAlloc)(
         _place(trace, name or "smem", size, alignment, named=name is not None), dtype, dimensions, swizzle, trace
     )
 
@@ -179,7 +233,8 @@ def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -
         if not (isinstance(cast("object", name), str) and name.isidentifier() and name.isascii()):
             raise SharedMemoryError(f"{name!r} cannot name an allocation", hint="use an ASCII identifier")
         trace.claim_symbol(name, "shared")
-    return trace.shared.place(name if named else trace.fresh_symbol(name), size, alignment)
+    symbol = name if named else trace.fresh_symbol(name, "shared")
+    return trace.shared.place(symbol, size, alignment)
 
 
 def _alignment(given: object, default: int) -> int:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
 from pyptx_dsl.operands import as_count
-from pyptx_dsl.types import PtxType
+from pyptx_dsl.tracebacks import entry
+from pyptx_dsl.types import BY_NAME, PtxType
 from pyptx_ir.element_types import BY_ARRAY, takes
 from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
 
@@ -84,6 +85,7 @@ class Tile:
     im2col: Im2col | None
     align: int
 
+    @entry
     def __init__(
         self,
         *dims_and_dtype: Dim | PtxType | Layout,
@@ -110,7 +112,9 @@ class Tile:
                 case _:
                     shape.append(_dim(item))
         if dtype is None:
-            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", hint='write it last: Tile("M", "N", f32)')
+            last = shape[-1] if shape and shape[-1] in BY_NAME else None
+            hint = f"{last!r} is the name of a dimension here; the type is {last}, without quotes" if last else ""
+            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", hint=hint or 'write it last: Tile("M", "N", f32)')
         if not shape:
             raise SpecError(f"Tile({dtype}) has no dimension", hint="a single number is a Tile(1, …)")
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
@@ -248,6 +252,12 @@ def _once(dtype: PtxType | None, item: PtxType) -> PtxType:
 
 def _dim(size: object) -> Dim:
     """Check one dimension: a positive size or an identifier."""
+    meant = _element_type(size)
+    if meant:
+        raise SpecError(
+            f"{size!r} is no dimension; an element type is a type of PTX",
+            hint=f"write Tile(…, {meant}): from pyptx.types import {meant}",
+        )
     if isinstance(size, str):
         if not size.isidentifier():
             raise SpecError(f"{size!r} is no name for a dimension", hint="use an identifier such as 'M'")
@@ -256,6 +266,16 @@ def _dim(size: object) -> Dim:
     if number is None or number < 1:
         raise SpecError(f"{size!r} is no dimension", hint="dimensions are positive sizes or names")
     return number
+
+
+def _element_type(value: object) -> str | None:
+    """Return the PTX name of what NumPy, torch or jax call an element type; None for anything else."""
+    if isinstance(value, str | int | PtxType):
+        return None
+    word = getattr(value, "__name__", None) or str(value).rpartition(".")[2]
+    if value is float or value is int:
+        return "f32" if value is float else "s32"
+    return BY_ARRAY[word].name if word in BY_ARRAY else None
 
 
 def _layout_for(inner: Dim, dtype: PtxType) -> Layout:

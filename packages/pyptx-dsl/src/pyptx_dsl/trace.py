@@ -197,7 +197,7 @@ class Trace:
         """Note every register that a ready-made operand names, for the offsets among them."""
         if not self.offsets:
             return
-        for name in _register_names(operand):
+        for name in register_names(operand):
             slot = self.offsets.get(name)
             if slot is not None:
                 slot.need_narrow()
@@ -259,13 +259,15 @@ class Trace:
         if space:
             self.checker.declared[name] = f".{space}"
 
-    def fresh_symbol(self, stem: str) -> str:
-        """Take the next free `stem_N`."""
+    def fresh_symbol(self, stem: str, space: str = "") -> str:
+        """Take the next free `stem_N`, for a variable in `space`."""
         number = self._hints.get(stem, 0)
         while f"{stem}_{number}" in self._symbols:
             number += 1
         self._hints[stem] = number + 1
         self._symbols.add(f"{stem}_{number}")
+        if space:
+            self.checker.declared[f"{stem}_{number}"] = f".{space}"
         return f"{stem}_{number}"
 
     def _define_label(self, name: str) -> None:
@@ -339,28 +341,28 @@ def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     return replace(node, lead=lead)
 
 
-def _register_names(operand: tree.Operand) -> Iterator[str]:
+def register_names(operand: tree.Operand) -> Iterator[str]:
     """Yield the names of all registers inside an operand."""
     match operand:
         case tree.Register(name=name):
             yield name
         case tree.Address(base=base, offset=offset):
-            yield from _register_names(base)
+            yield from register_names(base)
             if offset is not None:
-                yield from _register_names(offset)
+                yield from register_names(offset)
         case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
             for part in parts:
-                yield from _register_names(part)
+                yield from register_names(part)
         case tree.Pair(first=first, second=second):
-            yield from _register_names(first)
-            yield from _register_names(second)
+            yield from register_names(first)
+            yield from register_names(second)
         case (
             tree.Negated(operand=inner)
             | tree.Parenthesized(operand=inner)
             | tree.Unary(operand=inner)
             | tree.Unified(address=inner)
         ):
-            yield from _register_names(inner)
+            yield from register_names(inner)
         case _:
             return
 

@@ -143,7 +143,8 @@ TYPES: tuple[PtxType, ...] = (
     *(b1, s4, u4, u8x4, s8x4, u16x2, s16x2, pred),
 )
 
-_BY_NAME = {row.name: row for row in TYPES}
+BY_NAME = {row.name: row for row in TYPES}
+"""The types by their names."""
 
 
 def as_type(value: object) -> PtxType:
@@ -151,12 +152,12 @@ def as_type(value: object) -> PtxType:
     if isinstance(value, PtxType):
         return value
     word = value if isinstance(value, str) else getattr(value, "__name__", repr(value))
-    raise UnknownTypeError(str(word), tuple(_BY_NAME), hint="pass a type of pyptx.types: from pyptx.types import f32")
+    raise UnknownTypeError(str(word), tuple(BY_NAME), hint="pass a type of pyptx.types: from pyptx.types import f32")
 
 
 def from_name(name: str) -> PtxType:
     """Return the type called `name` (`"f32"` or `".f32"`); raise UnknownTypeError for any other word."""
-    found = _BY_NAME.get(name.removeprefix("."))
+    found = BY_NAME.get(name.removeprefix("."))
     if found is None:
-        raise UnknownTypeError(name, tuple(_BY_NAME))
+        raise UnknownTypeError(name, tuple(BY_NAME))
     return found

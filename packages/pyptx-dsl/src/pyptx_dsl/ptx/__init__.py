@@ -59,6 +59,7 @@ __all__ = [
     "file_",
     "fma",
     "fns",
+    "global_id",
     "global_ptrs",
     "if_",
     "inst",
@@ -98,6 +99,7 @@ __all__ = [
     "pragma",
     "prefetch",
     "prefetchu",
+    "printf",
     "prmt",
     "range_",
     "raw",
@@ -214,11 +216,12 @@ if TYPE_CHECKING:
     from pyptx_dsl.ptx.memory import applypriority, createpolicy, discard, isspacep, ld, ldu, prefetch, prefetchu, st
     from pyptx_dsl.ptx.opaque_products import wmma
     from pyptx_dsl.ptx.pipelines import PipelineState, pipeline
+    from pyptx_dsl.ptx.printing import printf
     from pyptx_dsl.ptx.products import mma
     from pyptx_dsl.ptx.ranges import range_
     from pyptx_dsl.ptx.raw_text import raw
     from pyptx_dsl.ptx.reductions import warp
-    from pyptx_dsl.ptx.special_registers import ctaid_x, ctaid_y, ctaid_z, special, sreg
+    from pyptx_dsl.ptx.special_registers import ctaid_x, ctaid_y, ctaid_z, global_id, special, sreg
     from pyptx_dsl.ptx.variables import file_, loc, pragma, var
 else:  # for type checkers, a module that answers to every name would hide every misspelt one
 
@@ -229,5 +232,7 @@ else:  # for type checkers, a module that answers to every name would hide every
         return load(name, globals())
 
     def __dir__() -> list[str]:
-        """Return the names that are always there."""
-        return sorted(__all__)
+        """Return the names that are always there, and those of installed plugins."""
+        from pyptx_dsl.ptx.completion import provided
+
+        return sorted({*__all__, *provided()})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Unpack, overload
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.ptx.wrapper import Binary, Ternary, Unary, choice, form, ptx_type
+from pyptx_dsl.ptx.wrapper import Binary, Flags, Ternary, Unary, choice, form, ptx_type
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, from_name
@@ -232,7 +232,7 @@ def mad(
     *,
     mode: str | None = None,
     pred: Reg | None = None,
-    **modifiers: str | bool | None,
+    **modifiers: Unpack[Flags],
 ) -> Reg: ...
 
 
@@ -245,11 +245,11 @@ def mad(
     *,
     mode: str | None = None,
     pred: Reg | None = None,
-    **modifiers: str | bool | None,
+    **modifiers: Unpack[Flags],
 ) -> Reg: ...
 
 
-def mad(*args: object, mode: str | None = None, pred: Reg | None = None, **modifiers: str | bool | None) -> Reg:
+def mad(*args: object, mode: str | None = None, pred: Reg | None = None, **modifiers: Unpack[Flags]) -> Reg:
     """Multiply and add: `d = a * b + c`, by one instruction; return `d`.
 
     `ptx.mad(type, d, a, b, c)` emits `mad.mode.type` for integers (`mode` is `lo`, `hi` or `wide`; `lo` if left out)
@@ -271,9 +271,7 @@ def mad(*args: object, mode: str | None = None, pred: Reg | None = None, **modif
     return _mad_expression(args, mode, pred, modifiers)
 
 
-def _mad_expression(
-    args: tuple[object, ...], mode: str | None, pred: Reg | None, modifiers: dict[str, str | bool | None]
-) -> Reg:
+def _mad_expression(args: tuple[object, ...], mode: str | None, pred: Reg | None, modifiers: Flags) -> Reg:
     factor = next((value for value in args[:2] if isinstance(value, Reg)), None)
     if factor is None:
         raise OperandError("ptx.mad(a, b, c) needs a register among a and b", hint="write ptx.mad(u32, d, a, b, c)")

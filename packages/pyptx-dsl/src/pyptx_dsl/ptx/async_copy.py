@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.ptx.address import as_address
+from pyptx_dsl.ptx.completion import provided
 from pyptx_dsl.ptx.missing import extension
 from pyptx_dsl.ptx.wrapper import choice
 from pyptx_dsl.register import Reg
@@ -126,6 +127,10 @@ class AsyncCopy:
             """Return what a plugin adds: `bulk`, the copies of TMA."""
             return extension("cp.async_", name)
 
+        def __dir__(self) -> list[str]:
+            """Return the names of its own, and those of installed plugins."""
+            return sorted({*super().__dir__(), *provided("cp.async_")})
+
 
 def _size(cache: str, value: object) -> int:
     size = None if isinstance(value, Reg) else as_integer(value)
@@ -157,6 +162,10 @@ class Copy:
         def __getattr__(self, name: str) -> object:
             """Return what a plugin adds: `async_bulk`, `reduce`."""
             return extension("cp", name)
+
+        def __dir__(self) -> list[str]:
+            """Return the names of its own, and those of installed plugins."""
+            return sorted({*super().__dir__(), *provided("cp")})
 
 
 cp = Copy()

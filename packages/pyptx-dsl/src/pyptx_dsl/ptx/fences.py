@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.ptx.completion import provided
 from pyptx_dsl.ptx.missing import extension
 from pyptx_dsl.ptx.wrapper import choice
 from pyptx_dsl.trace_context import active
@@ -75,6 +76,10 @@ class Fence:
         def __getattr__(self, name: str) -> object:
             """Return a fence that a plugin adds, such as `proxy_async`."""
             return extension("fence", name)
+
+        def __dir__(self) -> list[str]:
+            """Return the names of its own, and those of installed plugins."""
+            return sorted({*super().__dir__(), *provided("fence")})
 
 
 fence = Fence()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from pyptx_dsl.errors import NoTraceError
+from pyptx_dsl.errors import CallError, NoTraceError
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import ACTIVE
@@ -58,6 +58,8 @@ class Inst:
         trace = ACTIVE.get()
         if trace is None:
             raise NoTraceError(repr(self))
+        if not self._words:
+            raise CallError("ptx.inst is not an instruction yet", hint="write its words: ptx.inst.add.u32(d, a, b)")
         trace.emit(self._words, operands, pred)
         if operands and isinstance(operands[0], Reg):
             return operands[0]
@@ -68,8 +70,10 @@ class Inst:
         return ".".join(["ptx.inst", *map(to_python, self._words)])
 
     def __dir__(self) -> Sequence[str]:
-        """Return nothing: every word is possible."""
-        return []
+        """Return the words that can follow by the instruction table, plugins' rows included; any other may, too."""
+        from pyptx_dsl.ptx.completion import following
+
+        return following(self._words)
 
 
 inst = Inst()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import close
+from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.ptx.errors import MissingNamespaceError, UnknownNameError
+from pyptx_dsl.python_habits import FOREIGN_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,9 +51,18 @@ def namespace(name: str, known: Sequence[str]) -> object:
     home = HOMES.get(name)
     if home is not None:
         raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
-    raise UnknownNameError(
-        f"ptx has no {name!r}", hint=f"{close(name, known)} Any instruction can be written as ptx.inst.{name}.…(…)"
-    )
+    raise UnknownNameError(f"ptx has no {name!r}", hint=FOREIGN_NAMES.get(name) or _nearest(name, known))
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """Return how an instruction is written that has no function, or the known names nearest to one that is none."""
+    from pyptx_ir.plugins.manager import manager
+
+    if manager().instructions_of(to_ptx(name)):
+        return f"write the instruction: ptx.inst.{name}.…(…)"
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{meant}dir(ptx) lists what there is; an instruction that the table lacks is ptx.inst.{name}.…(…)"
 
 
 def extension(parent: str, name: str) -> object:

@@ -32,11 +32,12 @@ MODULES: dict[str, str] = {
     "memory": "applypriority createpolicy discard isspacep ld ldu prefetch prefetchu st",
     "pipelines": "PipelineState pipeline",
     "opaque_products": "wmma",
+    "printing": "printf",
     "products": "mma",
     "ranges": "range_",
     "raw_text": "raw",
     "reductions": "warp",
-    "special_registers": "ctaid_x ctaid_y ctaid_z special sreg",
+    "special_registers": "ctaid_x ctaid_y ctaid_z global_id special sreg",
     "variables": "file_ loc pragma var",
 }
 """The names of each module. No module is called like one of them: importing it would put it in the name's place."""

@@ -11,10 +11,10 @@ from functools import lru_cache
 from pyptx_dsl.errors import OperandError, close
 from pyptx_dsl.register import Reg, SpecialReg
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import PtxType, from_name
+from pyptx_dsl.types import PtxType, from_name, u32
 from pyptx_ir.isa.special_registers import special_registers
 
-__all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "special", "sreg"]
+__all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "global_id", "special", "sreg"]
 
 
 @lru_cache(maxsize=1)
@@ -139,3 +139,20 @@ def ctaid_y() -> Reg:
 def ctaid_z() -> Reg:
     """Return `%ctaid.z`."""
     return special.ctaid.z()
+
+
+def global_id(axis: str = "x") -> Reg:
+    """Return the thread's index in the grid along an axis, a fresh u32 register: `ctaid * ntid + tid`.
+
+    Emits four instructions, three `mov.u32` of the special registers and one `mad.lo.u32`. It wraps at 2^32; as an
+    index of a pointer, `p + i * 4`, it is widened first.
+    """
+    trace = active("ptx.global_id")
+    if axis not in {"x", "y", "z"}:
+        raise OperandError(f"ptx.global_id({axis!r}): a grid has no such axis", hint='one of "x", "y", "z"')
+    parts = [trace.fresh(u32) for _ in range(3)]
+    for part, name in zip(parts, ("ctaid", "ntid", "tid"), strict=True):
+        trace.emit(("mov", "u32"), (part, sreg(f"%{name}.{axis}")))
+    result = trace.fresh(u32)
+    trace.emit(("mad", "lo", "u32"), (result, *parts))
+    return result

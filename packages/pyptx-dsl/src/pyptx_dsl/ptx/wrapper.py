@@ -11,18 +11,30 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from pyptx_dsl.errors import OperandError, close
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, from_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyptx_dsl.register import Reg
 
-__all__ = ["Binary", "Form", "Quaternary", "Ternary", "Unary", "choice", "form", "ptx_type"]
+__all__ = [
+    "Binary",
+    "Flags",
+    "Form",
+    "Modifiers",
+    "Quaternary",
+    "Ternary",
+    "Unary",
+    "choice",
+    "form",
+    "keywords_of",
+    "ptx_type",
+]
 
 _WORD = re.compile(r"\{\.(\w+)\}|\.(\w+)")
 
@@ -102,6 +114,28 @@ def ptx_type(value: object, what: str) -> PtxType:
     raise OperandError(f"{what} takes a type first, not {value!r}", hint=f"write {what}(u32, …)")
 
 
+class Flags(TypedDict, total=False):
+    """The keywords of all wrappers that are rows but `mode`, for type checkers; which go together, the rows say."""
+
+    rounding: Literal["rn", "rz", "rm", "rp"] | None
+    approx: bool
+    cc: bool
+    ftz: bool
+    full: bool
+    nan: bool
+    oob: bool
+    relu: bool
+    sat: bool
+    shiftamt: bool
+    xorsign_abs: bool
+
+
+class Modifiers(Flags, total=False):
+    """The keywords of all wrappers that are rows."""
+
+    mode: str | None
+
+
 class Wrapper:
     """An instruction as a function; the base of those that take one to four sources.
 
@@ -120,7 +154,7 @@ class Wrapper:
         return f"ptx.{self.__name__}"
 
     def _emit(
-        self, dtype: PtxType, operands: Sequence[object], modifiers: dict[str, str | bool | None], pred: Reg | None
+        self, dtype: PtxType, operands: Sequence[object], modifiers: Mapping[str, object], pred: Reg | None
     ) -> None:
         given = tuple((name, value) for name, value in modifiers.items() if value is not None and value is not False)
         what = f"ptx.{self.__name__}"
@@ -131,7 +165,7 @@ class Unary(Wrapper):
     """An instruction with one source: `ptx.name(type, dst, a, **modifiers)`."""
 
     def __call__(
-        self, dtype: PtxType, dst: Reg, a: object, *, pred: Reg | None = None, **modifiers: str | bool | None
+        self, dtype: PtxType, dst: Reg, a: object, *, pred: Reg | None = None, **modifiers: Unpack[Modifiers]
     ) -> Reg:
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a), modifiers, pred)
@@ -142,7 +176,7 @@ class Binary(Wrapper):
     """An instruction with two sources: `ptx.name(type, dst, a, b, **modifiers)`."""
 
     def __call__(
-        self, dtype: PtxType, dst: Reg, a: object, b: object, *, pred: Reg | None = None, **modifiers: str | bool | None
+        self, dtype: PtxType, dst: Reg, a: object, b: object, *, pred: Reg | None = None, **modifiers: Unpack[Modifiers]
     ) -> Reg:
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a, b), modifiers, pred)
@@ -161,7 +195,7 @@ class Ternary(Wrapper):
         c: object,
         *,
         pred: Reg | None = None,
-        **modifiers: str | bool | None,
+        **modifiers: Unpack[Modifiers],
     ) -> Reg:
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a, b, c), modifiers, pred)
@@ -181,7 +215,7 @@ class Quaternary(Wrapper):
         d: object,
         *,
         pred: Reg | None = None,
-        **modifiers: str | bool | None,
+        **modifiers: Unpack[Modifiers],
     ) -> Reg:
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a, b, c, d), modifiers, pred)
@@ -206,6 +240,21 @@ def _spelt(wrapper: Wrapper, dtype: PtxType, given: tuple[tuple[str, str | bool]
         raise OperandError(f"{what} of {dtype} has no form with {' and '.join(asked)} together")
     hint = close(stray, tuple(known)) if known else f"it has no modifiers for {dtype}"
     raise OperandError(f"{what} of {dtype} has no modifier {stray!r}", hint=hint)
+
+
+def keywords_of(wrapper: Wrapper, dtype: str, words: Sequence[str]) -> dict[str, str | bool] | None:
+    """Return PTX's modifiers as keywords of a wrapper, `("rz",)` as `rounding="rz"`; None where it has not all."""
+    for row in wrapper.forms:
+        parts = [part for part in row.parts if part.keyword != "type"]
+        found = {part.keyword: word for part in parts for word in words if word in part.values}
+        flags = [
+            part.keyword
+            for part in parts
+            if not part.values and SPELLINGS.get(part.keyword, (part.keyword,))[0] in words
+        ]
+        if dtype in row.types and len(found) + len(flags) == len(words):
+            return {**found, **dict.fromkeys(flags, True)}
+    return None
 
 
 def _document(summary: str, operands: str, manual: str, forms: tuple[Form, ...]) -> str:

@@ -95,7 +95,11 @@ def verdict_on(
     address_size: int = 64,
 ) -> Verdict | None:
     """Return what is wrong with `instruction` on `target` in PTX `version`, or None; `declared` is as in `shape_of`."""
-    judgement = judgement_on(instruction, declared, target, version, address_size)
+    return verdict_by(judgement_on(instruction, declared, target, version, address_size), instruction)
+
+
+def verdict_by(judgement: Judgement, instruction: Instruction) -> Verdict | None:
+    """Return what a judgement means for the instruction, whose constants it has not seen."""
     if judgement.refusal is not None:
         return worded(judgement.refusal, instruction)
     return out_of_range(instruction, judgement.limits) if judgement.limits else None

@@ -67,6 +67,9 @@ SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B
 INTERLEAVES: Final = ("none", "16B", "32B")
 L2_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
 FILLS: Final = ("zeros", "nan")
+# A keyword of a runtime's `call` that no kernel can have: the arrays of `out=` were allocated for this call, so that
+# the kernel is to write every element of them.
+ALLOCATED: Final = "out is allocated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +137,23 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedVariable:
+    """An allocation inside dynamic shared memory: `size` bytes, `offset` bytes behind its beginning."""
+
+    name: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Specialization:
     """A kernel traced for given shapes and template values: all that a runtime needs to launch it.
 
     `shared_bytes` is the dynamic shared memory to ask for at launch. `mutated` are the indices of the inputs that the
     kernel writes to. `attributes` are launch attributes beside the cluster, as pairs of a CUlaunchAttributeID and the
     bytes of its value. `inputs` are what the contract asks of the arrays; empty for a kernel without one. `image` is
-    machine code that was made ahead of time. `origins` maps a physical line of `text` (from 1) to the user's frames,
-    innermost first.
+    machine code that was made ahead of time. `shared` are the user's allocations in dynamic shared memory, for
+    messages. `origins` maps a physical line of `text` (from 1) to the user's frames, innermost first.
     """
 
     entry: str
@@ -158,6 +170,7 @@ class Specialization:
     attributes: tuple[tuple[int, bytes], ...] = ()
     inputs: tuple[Input, ...] = ()
     image: bytes | None = field(default=None, compare=False, repr=False)
+    shared: tuple[SharedVariable, ...] = field(default=(), compare=False, repr=False)
     origins: Mapping[int, tuple[Frame, ...]] = field(
         default_factory=dict[int, tuple[Frame, ...]], compare=False, repr=False
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.directives import data, directive, dwarf
@@ -113,7 +113,7 @@ def parse_operand(text: str) -> Operand:
 
 def _parse(source: Source, *, sections: bool = False, swift: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
     parser = _Parser(source, sections=sections, swift=swift)
-    with _collector_paused():
+    with collector_paused():
         module = parser.module()
     return module, tuple(sorted(parser.errors, key=lambda error: error.span.start))
 
@@ -129,7 +129,7 @@ def _located(fault: Fault, source: Source) -> PtxSyntaxError:
 
 
 @contextmanager
-def _collector_paused() -> Generator[None]:
+def collector_paused() -> Generator[None]:
     """Pause the cyclic garbage collector: a tree has no cycles, and visiting it again and again costs 40% of a parse.
 
     When threads parse at the same time, the first to finish may switch it on for the others, which costs only speed.
@@ -293,7 +293,7 @@ def _closed(frame: _Frame, close_lead: str) -> Statement:
     header = frame.header
     if isinstance(header, Section):
         # `statement` lets nothing else into a section.
-        lines = tuple(item for item in frame.items if isinstance(item, SectionData | Label | Invalid))
+        lines = cast("tuple[SectionData | Label | Invalid, ...]", tuple(frame.items))
         return replace(header, body=lines, close_lead=close_lead)
     block = Block(tuple(frame.items), close_lead, lead=frame.lead)
     if header is None:

@@ -25,8 +25,8 @@ class Resources:
     """The resources of one entry. Registers are per thread; sizes are in bytes.
 
     `stack` is the entry's own frame, `spill_stores` and `spill_loads` the traffic that spilled registers cause,
-    `shared` the static shared memory, `constant` pairs of constant bank and bytes, `local` what a thread keeps in local
-    memory.
+    `shared` the shared memory (ptxas knows the static part, `Kernel.resources` adds the dynamic one), `constant` pairs
+    of constant bank and bytes, `local` what a thread keeps in local memory.
     """
 
     entry: str

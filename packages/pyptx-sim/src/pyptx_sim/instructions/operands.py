@@ -77,7 +77,9 @@ class Operands:
 
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""
-        raise ProgramError(message, where=self.program.where(self.pc))
+        error = ProgramError(message)
+        error.locate(self.program.where(self.pc), self.program.line(self.pc))
+        raise error
 
     # --- names ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+from pyptx_ir.isa.refusals import unknown_hint
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.instructions import (
     addresses,
@@ -172,7 +173,7 @@ def _unguarded(operands: Operands) -> Step:
     if row is None:
         raise MissingSemantics(
             f"the simulator has no semantics for {'.'.join(opcode)}",
-            hint="a plugin may provide them through pyptx_semantics",
+            hint=unknown_hint(opcode) or "a plugin may provide them through pyptx_semantics",
         )
     operation = row.bind(operands.instruction)
     if isinstance(operation, WarpgroupAction):

@@ -24,8 +24,9 @@ from pyptx_sim.origins import point_at
 from pyptx_sim.program.layout import aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from pyptx_ir.plugins.rows import SharedVariable
     from pyptx_sim.findings import FindingLog
     from pyptx_sim.machine.code import Block, Code, Group
     from pyptx_sim.machine.engine import Timing
@@ -78,6 +79,7 @@ class Machine:
         self.instructions = 0
         self.step_limit: int | None = None
         self.late = False
+        self.allocations: Sequence[SharedVariable] = ()
         self.make_engine: Callable[[Timing, np.random.Generator | None], Engine] = Engine
         self.shared_end = program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
         self.shared_stride = aligned(self.shared_end, 128)
@@ -130,7 +132,7 @@ class Machine:
         size = launch.cluster_size
         memories: dict[str, Memory] = dict(self.memories)
         memories["shared"] = SharedMemory(
-            self._shared, program, self.shared_end, self.shared_stride, geometry.cta, size
+            self._shared, program, self.shared_end, self.shared_stride, geometry.cta, size, self.allocations
         )
         memories["local"] = LocalMemory(self._local, program.local_size, geometry.height)
         barriers, clusters = Barriers(ctas), ClusterBarriers(ctas // size, geometry.height)

@@ -9,6 +9,9 @@ import numpy as np
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT, SHARED_BASE, SHARED_WINDOW
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.plugins.rows import SharedVariable
     from pyptx_sim.machine.arena import Arena
     from pyptx_sim.machine.buffers import Buffers
     from pyptx_sim.machine.lanes import IntArray, Lanes
@@ -92,8 +95,21 @@ class SharedMemory:
 
     space = "shared"
 
-    def __init__(self, arena: Arena, program: Program, end: int, stride: int, cta: IntArray, cluster_size: int) -> None:
-        """Serve CTA slots `cta` (one for each warp), each with valid addresses from SHARED_BASE up to `end`."""
+    def __init__(
+        self,
+        arena: Arena,
+        program: Program,
+        end: int,
+        stride: int,
+        cta: IntArray,
+        cluster_size: int,
+        allocations: Sequence[SharedVariable] = (),
+    ) -> None:
+        """Serve CTA slots `cta` (one for each warp), each with valid addresses from SHARED_BASE up to `end`.
+
+        `allocations` are the user's in dynamic shared memory, whose names messages say.
+        """
+        self._allocations = allocations
         self.arena = arena
         self.end = end
         self.stride = stride
@@ -142,12 +158,20 @@ class SharedMemory:
             start = self._dynamic if place.offset < 0 else place.offset
             end = start + place.size if place.size else self.end
             if start <= offset < end:
-                return f"{place.name}+{offset - start}"
+                return _inside(place.name, offset - start, self._allocations if place.offset < 0 else ())
         return f"shared memory +{offset - SHARED_BASE}"
 
     def describe_offset(self, offset: int) -> str:
         """Return the variable at an offset within some CTA's shared memory."""
         return self.describe(offset % self.stride)
+
+
+def _inside(symbol: str, offset: int, allocations: Sequence[SharedVariable]) -> str:
+    """Return the allocation of the user's at an offset behind a symbol, or that offset."""
+    for each in allocations:
+        if each.offset <= offset < each.offset + each.size:
+            return f"{each.name}+{offset - each.offset}"
+    return f"{symbol}+{offset}"
 
 
 class LocalMemory:

@@ -35,8 +35,21 @@ _FORM = "an address is [register], [register+constant], [variable] or [variable+
 _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 
+def is_suspect(operand: Operand) -> bool:
+    """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
+    if not isinstance(operand, Address):
+        return isinstance(operand, (*_CONSTANTS, Index))
+    offset = operand.offset
+    if _is_no_base(operand.base):
+        return True
+    return offset is not None and (_is_negative(offset) or constant_value(offset) is None)
+
+
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
-    """Return what is wrong with the form of an address, or with a constant expression, or None."""
+    """Return what is wrong with the form of an address, or with a constant expression, or None.
+
+    It depends on how the statement is spelt, too: the same operand may be right in another.
+    """
     constant = operand.index if isinstance(operand, Index) else operand
     if isinstance(constant, _CONSTANTS) or (constant is not operand and isinstance(constant, Immediate)):
         if names_of(constant):
@@ -47,15 +60,23 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
         return Finding("operand-kind", fault, "correct the constant expression", operand=index) if fault else None
     if not isinstance(operand, Address):
         return None
-    base, offset = operand.base, operand.offset
+    offset = operand.offset
     message = hint = ""
-    if isinstance(base, Sink | Index) or (isinstance(base, Register | Symbol) and "." in base.name):
+    if _is_no_base(operand.base):
         message, hint = "this can't be the base of an address", _FORM
     elif offset is not None and constant_value(offset) is None:
         message, hint = "the offset of an address is an integer constant", f"{_FORM}; add the rest beforehand"
-    elif isinstance(offset, Immediate) and offset.text.startswith("-") and _is_subtracted(node, index):
+    elif isinstance(offset, Immediate) and _is_negative(offset) and _is_subtracted(node, index):
         message, hint = "ptxas reads no '-' behind the base of an address", f"write +{offset.text}"
     return Finding("operand-kind", message, hint, operand=index) if message else None
+
+
+def _is_no_base(base: Operand) -> bool:
+    return isinstance(base, Sink | Index) or (isinstance(base, Register | Symbol) and "." in base.name)
+
+
+def _is_negative(offset: Operand) -> bool:
+    return isinstance(offset, Immediate) and offset.text.startswith("-")
 
 
 def _is_subtracted(node: Instruction, index: int) -> bool:

@@ -11,6 +11,7 @@ from pyptx_ir.isa.modules.directives import early
 from pyptx_ir.isa.modules.findings import located
 from pyptx_ir.isa.modules.functions import undefined
 from pyptx_ir.isa.modules.header import read_header
+from pyptx_ir.isa.modules.known_forms import right_forms
 from pyptx_ir.isa.modules.memory_limits import constant_limit, shared_limits
 from pyptx_ir.isa.modules.rules import RULES
 from pyptx_ir.isa.modules.special import early_registers
@@ -18,7 +19,7 @@ from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax.emitter import emit
 from pyptx_ir.syntax.nodes import Version
-from pyptx_ir.syntax.parser import parse_recovering
+from pyptx_ir.syntax.parser import collector_paused, parse_recovering
 from pyptx_ir.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ def check_module(module: Module, target: str | None = None) -> tuple[Diagnostic,
 
 def check_text(text: str, name: str = "<string>", target: str | None = None) -> tuple[Diagnostic, ...]:
     """Parse a text and check it: what can't be read is reported too, and the rest is checked all the same."""
+    with collector_paused():
+        return _check_text(text, name, target)  # whose tree is gone before the collector could visit it
+
+
+def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, ...]:
     module, errors = parse_recovering(text, name)
     found = findings_in(module, target)
     source = Source(text, name)
@@ -66,6 +72,8 @@ def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]
 
 def _check(walk: Walk, statements: Sequence[Statement]) -> None:
     walk.header_end = walk.at + 1 + read_header(walk, statements)
+    if walk.target is not None:
+        walk.right = right_forms(walk.target, walk.judged_version)
     walk.early = early(walk.target, walk.judged_version)
     walk.early_registers = early_registers(walk.target, walk.judged_version)
     walk.body(statements)

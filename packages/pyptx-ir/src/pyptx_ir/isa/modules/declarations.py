@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _OPAQUE = {"texref", "samplerref", "surfref"}
 _NO_BANKS = (2, 2)
 _INVALID_NAME = re.compile(r"(?<![\w$%.])([A-Za-z_$%][\w$]*)(?:\s*<\s*([0-9]{1,9})\s*>)?")
-_NO_NAMES = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
+_NO_NAMES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"", re.DOTALL)
 
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
@@ -123,6 +123,7 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
 def unreadable(walk: Walk, node: Invalid) -> None:
     """Take every name in text that is no PTX for declared: what is wrong there is reported once, not at each use."""
     walk.unreadable = True
+    walk.scope.shapes.clear()
     for name, count in _INVALID_NAME.findall(_NO_NAMES.sub(" ", node.raw or "")):
         if count:
             walk.scope.ranges.setdefault(name, []).append((int(count), UNKNOWN, walk.at))

@@ -4,57 +4,121 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.check import verdict_on
-from pyptx_ir.isa.modules.addresses import fault_in
+from pyptx_ir.isa.check import judgement_on, verdict_by
+from pyptx_ir.isa.modules.addresses import fault_in, is_suspect
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.known_forms import shape_number
 from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.isa.modules.placement import in_function
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
 from pyptx_ir.isa.modules.undeclared import undeclared
 from pyptx_ir.isa.modules.wording import finding_of
+from pyptx_ir.isa.shapes import shape_of
+from pyptx_ir.syntax.operands import Address, Immediate, Register
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Guard, Instruction
+    from pyptx_ir.syntax.operands import Operand
 
 # No row could describe them: what they take is in what their operands name. `calls` and `branches` look at the whole.
 BY_NAME = frozenset({"call", "brx"})
 
 
+# What `_operand` says of one that is at fault, and of one whose shape is not all that counts.
+_UNSOUND, _BY_ITSELF = -1, 0
+
+
 def instruction(walk: Walk, node: Instruction) -> None:
-    """Check one instruction: its guard, what its names stand for, and, if these are sound, ask the table."""
+    """Check one instruction: its guard, what its names stand for, and, if these are sound, ask the table.
+
+    Most operands have been seen in this scope, and most combinations of opcode and shapes in this module: what is known
+    of both to be right costs a lookup.
+    """
     if walk.routine is None:
-        walk.sound = False  # whose names are these? `placement` has said so
+        in_function(walk, node)
+        walk.sound = False  # whose names are these?
         return
     sound = node.guard is None or _guard(walk, node.guard)
-    scope, memo = walk.scope, walk.names
+    known = walk.scope.shapes
+    numbers: list[int] = []
     for index, operand in enumerate(node.operands):
-        names = memo.get(id(operand))
-        if names is None:
-            names = memo[id(operand)] = names_of(operand)
-            if (odd := fault_in(node, index, operand)) is not None:
-                walk.odd[id(operand)] = odd
-        if walk.odd and id(operand) in walk.odd:
-            walk.report(walk.odd[id(operand)])
-            sound = False
-        for name in names:
-            kind = scope[name]
-            if kind is None:
-                sound = _special(walk, name, index) and sound
-            elif kind == UNDECLARED:
-                walk.report(undeclared(walk, node, index, name))
-                walk.give_up_on(name)
-                sound = False
-            elif kind == UNKNOWN:
-                sound = False
-            elif kind == ".shared":
-                walk.routine.shared.add(name)
-    if sound and walk.target is not None and node.opcode[0] not in BY_NAME:
-        verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
-        if verdict is not None:
-            walk.report(finding_of(verdict, node.opcode))
-            sound = verdict.severity != ERROR
+        number = known.get(id(operand))
+        if number is None:
+            number = _operand(walk, node, index, operand)
+            sound = sound and number != _UNSOUND
+        numbers.append(number)
+    if sound and walk.target is not None:
+        key = (node.opcode, *numbers)
+        sound = key in walk.right or _is_right(walk, node, key)
     walk.sound = sound
+
+
+def _is_right(walk: Walk, node: Instruction, key: tuple[tuple[str, ...] | int, ...]) -> bool:
+    """Ask the table about an instruction whose operands are sound."""
+    if walk.target is None or node.opcode[0] in BY_NAME:
+        return True
+    judgement = judgement_on(node, walk.scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
+    verdict = verdict_by(judgement, node)
+    if verdict is not None:
+        walk.report(finding_of(verdict, node.opcode))
+        return verdict.severity != ERROR
+    if not judgement.limits and _BY_ITSELF not in key:
+        walk.right.add(key)
+    return True
+
+
+def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int:
+    """Check the names of an operand and its form; return the number of its shape, if that is all that counts."""
+    number = walk.literals.get(id(operand)) or _usual(walk, operand)
+    if number:
+        walk.scope.shapes[id(operand)] = number
+        return number
+    names = walk.names.get(id(operand))
+    if names is None:
+        names = walk.names[id(operand)] = names_of(operand)
+    suspect = is_suspect(operand)
+    if suspect and (fault := fault_in(node, index, operand)) is not None:
+        walk.report(fault)
+        return _UNSOUND
+    sound, plain = True, not suspect
+    for name in names:
+        sound = _stands(walk, node, index, name) and sound
+        plain = plain and walk.scope[name] is not None
+    if not sound:
+        return _UNSOUND
+    number = shape_number(shape_of(operand, walk.scope.__getitem__)) if plain else _BY_ITSELF
+    if number:
+        (walk.scope.shapes if names else walk.literals)[id(operand)] = number
+    return number
+
+
+def _usual(walk: Walk, operand: Operand) -> int:
+    """Return the number of the shape of a scalar register, or of an address in one; of most that are new in a scope."""
+    if operand.__class__ is Register:
+        return walk.registers.get(walk.scope[operand.name], _BY_ITSELF)
+    if isinstance(operand, Address) and isinstance(operand.base, Register) and "." not in operand.base.name:
+        offset = operand.offset
+        if offset is None or (isinstance(offset, Immediate) and offset.text.isdecimal()):
+            return walk.addresses.get(walk.scope[operand.base.name], _BY_ITSELF)
+    return _BY_ITSELF
+
+
+def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:
+    """Tell whether a name stands for something here; report it if it does not."""
+    kind = walk.scope[name]
+    if kind is None:
+        return _special(walk, name, index)
+    if kind == UNDECLARED:
+        missing = undeclared(walk, node, index, name)
+        if missing is not None:
+            walk.report(missing)
+        walk.give_up_on(name)
+        return False
+    if kind == ".shared" and walk.routine is not None:
+        walk.routine.shared.add(name)
+    return kind != UNKNOWN
 
 
 def _guard(walk: Walk, guard: Guard) -> bool:

@@ -100,7 +100,7 @@ _LISTS = (BranchTargets, CallTargets, CallPrototype)
 # module as a whole, its header, its limits and its granularity, is called by `check`.
 RULES: tuple[Rule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
-    _rule("outside-function", (Instruction, Label, Block, Loc), placement.in_function),
+    _rule("outside-function", (Label, Block, Loc), placement.in_function),
     _rule("misplaced-directive redefined-file", (File, Section), placement.at_top),
     _rule("section-data redefined-label", (Section,), sections.data),
     _rule("misplaced-directive", (Directive,), placement.between),
@@ -125,7 +125,7 @@ RULES: tuple[Rule, ...] = (
     _rule("", (Invalid,), declarations.unreadable),
     _rule("", (Label, Loc, Invalid), flow.reached),
     _rule("unreachable", (Instruction,), flow.instruction),
-    _rule(f"guard {_UNDEFINED} {_TABLE}", (Instruction,), instructions.instruction),
+    _rule(f"outside-function guard {_UNDEFINED} {_TABLE}", (Instruction,), instructions.instruction),
     _rule(f"{_FORM} call-target call-arguments call-argument", (Instruction,), calls.call, "call"),
     _rule(f"{_FORM} operand-type", (Instruction,), branches.indexed, "brx"),
     _rule("parameter-write parameter-bounds parameter-alignment", (Instruction,), parameters.access, "ld", "st"),

@@ -1,0 +1,179 @@
+"""What Python, NumPy, CUDA and Triton programmers write out of habit, and what to write instead. Tables only."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ARCHES",
+    "ARGUMENTS",
+    "BLOCKS",
+    "CALLS",
+    "FOREIGN_NAMES",
+    "KERNEL_KEYWORDS",
+    "OPERATORS",
+    "REGISTER_NAMES",
+    "RUNS_EARLY",
+]
+
+_MATH = "emit it: ptx.{0}(f32, d, x), with d = reg.scalar(f32)"
+RUNS_EARLY = "Python runs while tracing, when the value is not known yet"
+
+CALLS: dict[str, str] = {
+    "range": "write `for i in ptx.range_(n):`, which emits a loop; Python's range needs numbers, and unrolls",
+    "len": "a loop over a register is `for i in ptx.range_(n):`; the sizes of an array are X.shape",
+    "float": "convert on the GPU: ptx.cvt(f32, u32, d, x, rounding='rn')",
+    "int": "convert on the GPU: ptx.cvt(s32, f32, d, x, rounding='rzi')",
+    "round": "convert on the GPU: ptx.cvt(s32, f32, d, x, rounding='rni')",
+    "divmod": "write x // n and x % n, one instruction each",
+    "pow": "PTX has no power: multiply, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
+    "sum": "add them up: total += x for each register; across a warp, ptx.warp.reduce_sum(x)",
+    "sqrt": _MATH.format("sqrt"),
+    "rsqrt": _MATH.format("rsqrt"),
+    "sin": _MATH.format("sin"),
+    "cos": _MATH.format("cos"),
+    "tanh": _MATH.format("tanh"),
+    "exp": "PTX has 2**x: ptx.ex2(f32, d, x * 1.4426950408889634)",
+    "exp2": _MATH.format("ex2"),
+    "log": "PTX has log2: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
+    "log2": _MATH.format("lg2"),
+    "abs": "write abs(x)",
+    "absolute": "write abs(x)",
+    "fabs": "write abs(x)",
+    "maximum": "write x.max(y), one instruction",
+    "fmax": "write x.max(y), one instruction",
+    "minimum": "write x.min(y), one instruction",
+    "fmin": "write x.min(y), one instruction",
+    "where": "write ptx.selp(f32, d, a, b, p)",
+    "power": "PTX has no power: multiply, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
+    "floor": "write ptx.cvt(f32, f32, d, x, rounding='rmi')",
+    "ceil": "write ptx.cvt(f32, f32, d, x, rounding='rpi')",
+    "trunc": "write ptx.cvt(f32, f32, d, x, rounding='rzi')",
+    "": f"{RUNS_EARLY}: compute with + - * / & | << >>, x.max(y), x.min(y), and the instructions of ptx",
+}
+"""Functions of Python, `math` and NumPy that want a number, by name; `""` is for all others."""
+
+OPERATORS: dict[str, str] = {
+    "** or pow()": "PTX has no power: write x * x, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
+    "@": "matrices are multiplied by ptx.mma.sync and ptx.wgmma.mma_async; registers by *",
+    "divmod()": CALLS["divmod"],
+    "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
+}
+"""Operators, as Python's message spells them, that registers have not."""
+
+ARGUMENTS: dict[str, str] = {
+    "ptx.ret": "a kernel returns no value: write its results to its output arrays, and end with ptx.ret()",
+    "ptx.exit": "a kernel returns no value: write its results to its output arrays, and end with ptx.exit()",
+}
+"""What is wrong about arguments of functions that take none."""
+
+BLOCKS: dict[str, str] = {
+    "if_": "with ptx.if_(x < 8):",
+    "elif_": "with ptx.elif_(x < 8):",
+    "else_": "with ptx.else_():",
+    "loop": "with ptx.loop():",
+    "while_": "with ptx.while_(lambda: i < n):",
+    "range_": "for i in ptx.range_(n):",
+    "scope": "with ptx.scope():",
+    "expr": "with ptx.expr():",
+    "kloop": "for k in ptx.kloop(n):",
+}
+"""How each block is opened."""
+
+REGISTER_NAMES: dict[str, str] = {
+    "to": "convert: ptx.cvt(u32, f32, d, x, rounding='rzi')",
+    "astype": "convert: ptx.cvt(u32, f32, d, x, rounding='rzi')",
+    "shape": "a register holds one value of each thread; the sizes of an array are X.shape",
+    "sum": "across a warp, ptx.warp.reduce_sum(x)",
+    "sqrt": CALLS["sqrt"],
+    "exp": CALLS["exp"],
+    "x": "ptx.special.tid.x() is a register already",
+    "value": "the value is known on the GPU only; k.simulate(…) shows what a kernel computes",
+    "item": "the value is known on the GPU only; k.simulate(…) shows what a kernel computes",
+}
+"""Attributes that are looked for at a register."""
+
+KERNEL_KEYWORDS: dict[str, str] = {
+    "num_warps": "the block says how many: block=(32 * num_warps, 1, 1)",
+    "num_stages": "a template parameter of your own: def k(X, Y, *, stages=3)",
+    "num_ctas": "the cluster says how many: cluster=(num_ctas, 1, 1)",
+    "threads": "write block=(threads, 1, 1)",
+    "blocks": "write grid=(blocks, 1, 1)",
+    "shared": "write smem=, the bytes of dynamic shared memory; smem.alloc in the body needs no number",
+    "shared_mem": "write smem=, the bytes of dynamic shared memory; smem.alloc in the body needs no number",
+    "stream": "launches go to the current stream of torch or jax",
+    "target": 'write arch="sm_90a"',
+    "inputs": "write in_specs=(Tile(…),)",
+    "outputs": "write out_specs=(Tile(…),)",
+}
+"""Keywords that other systems' kernels take."""
+
+CALL_KEYWORDS: dict[str, str] = {
+    "grid": "the decorator says it: @kernel(grid=…), as numbers or a function of the dimensions",
+    "block": "the decorator says it: @kernel(block=(128, 1, 1))",
+    "stream": "launches go to the current stream of torch or jax",
+    "check": 'k.simulate(…, checks="all") runs the checks, "none" leaves them out',
+    "checks": 'a plain call takes no checks=: k.simulate(…, checks="all") runs them all',
+    "seed": "a plain call takes no seed=: k.simulate(…, seed=1) chooses a schedule",
+    "trace": 'a plain call takes no trace=: k.simulate(…, trace="run.json") writes a timeline',
+    "output": "the arrays to write to are out=",
+    "outputs": "the arrays to write to are out=",
+    **{name: hint for name, hint in KERNEL_KEYWORDS.items() if name.startswith("num_")},
+}
+"""Keywords that calls of kernels are given, though others than a call take them."""
+
+FOREIGN_NAMES: dict[str, str] = {
+    **dict.fromkeys(("threadIdx", "thread_idx", "tid", "thread_id"), "the thread's index is ptx.special.tid.x()"),
+    **dict.fromkeys(
+        ("blockIdx", "block_idx", "program_id", "ctaid", "block_id"), "the block's index is ptx.special.ctaid.x()"
+    ),
+    **dict.fromkeys(("blockDim", "block_dim", "ntid"), "the threads of a block are ptx.special.ntid.x()"),
+    **dict.fromkeys(
+        ("gridDim", "grid_dim", "num_programs", "nctaid"), "the blocks of the grid are ptx.special.nctaid.x()"
+    ),
+    **dict.fromkeys(("laneid", "lane_id"), "the lane is ptx.special.laneid()"),
+    **dict.fromkeys(("warpid", "warp_id"), "the warp is ptx.special.tid.x() >> 5; %warpid may change while it runs"),
+    **dict.fromkeys(("syncthreads", "__syncthreads", "sync_threads", "debug_barrier"), "write ptx.bar.sync(0)"),
+    **dict.fromkeys(("syncwarp", "__syncwarp"), "write ptx.warp.sync()"),
+    **dict.fromkeys(("threadfence", "__threadfence"), 'write ptx.membar("gl")'),
+    **dict.fromkeys(("atomicAdd", "atomic_add"), "write ptx.atom.add(u32, old, ptx.addr(p), x), or ptx.red.add"),
+    **dict.fromkeys(("atomicCAS", "atomic_cas"), "write ptx.atom.cas(b32, old, ptx.addr(p), expected, x)"),
+    **dict.fromkeys(("atomicExch", "atomic_xchg"), "write ptx.atom.exch(b32, old, ptx.addr(p), x)"),
+    **dict.fromkeys(("atomicMax", "atomic_max"), "write ptx.atom.max(u32, old, ptx.addr(p), x)"),
+    **dict.fromkeys(("atomicMin", "atomic_min"), "write ptx.atom.min(u32, old, ptx.addr(p), x)"),
+    **dict.fromkeys(("shfl_sync", "__shfl_sync"), "write ptx.shfl.sync.idx(d, x, lane)"),
+    **dict.fromkeys(("shfl_down_sync", "__shfl_down_sync"), "write ptx.shfl.sync.down(d, x, delta)"),
+    **dict.fromkeys(("shfl_up_sync", "__shfl_up_sync"), "write ptx.shfl.sync.up(d, x, delta)"),
+    **dict.fromkeys(("shfl_xor_sync", "__shfl_xor_sync"), "write ptx.shfl.sync.bfly(d, x, mask)"),
+    **dict.fromkeys(("ballot", "ballot_sync", "__ballot_sync"), "write ptx.vote.sync.ballot(d, p)"),
+    **dict.fromkeys(("load", "ldg", "__ldg"), "write ptx.ld(f32, d, ptx.addr(p)); pointers come from ptx.global_ptrs"),
+    "store": "write ptx.st(f32, ptx.addr(p), x); pointers come from ptx.global_ptrs",
+    "arange": "each thread has its own index: ptx.special.tid.x()",
+    "where": "write ptx.selp(f32, d, a, b, p)",
+    "exp": "PTX has 2**x: ptx.ex2(f32, d, x * 1.4426950408889634)",
+    "log": "PTX has log2: ptx.lg2(f32, d, x), then d * 0.6931471805599453",
+    "pow": CALLS["pow"],
+    "dot": "matrices are multiplied by ptx.mma.sync and ptx.wgmma.mma_async",
+    "for_": "write `for i in ptx.range_(n):`",
+    "range": "write `for i in ptx.range_(n):`",
+    "if": "write `with ptx.if_(p):`",
+    "print": 'write ptx.printf("x = %f\\n", x)',
+    "shared": "shared memory is smem.alloc(f32, 128)",
+}
+"""What CUDA and Triton call things, asked of `ptx`."""
+
+ARCHES: dict[str, str] = {
+    **dict.fromkeys(("t4", "rtx2080", "rtx2070", "rtx2060", "turing", "quadrortx6000"), "sm_75"),
+    **dict.fromkeys(("a100", "a30", "a800", "ampere"), "sm_80"),
+    **dict.fromkeys(("a10", "a10g", "a40", "a16", "a2", "a6000", "rtxa6000", "rtx3090", "rtx3080", "rtx3070"), "sm_86"),
+    "orin": "sm_87",
+    **dict.fromkeys(
+        ("l4", "l40", "l40s", "rtx4090", "rtx4080", "rtx4070", "rtx6000ada", "ada", "adalovelace"), "sm_89"
+    ),
+    **dict.fromkeys(("h100", "h200", "h800", "h20", "gh200", "hopper"), "sm_90a"),
+    **dict.fromkeys(("b200", "b100", "gb200", "blackwell"), "sm_100a"),
+    **dict.fromkeys(("b300", "gb300"), "sm_103a"),
+    **dict.fromkeys(("thor", "jetsonthor"), "sm_110a"),
+    **dict.fromkeys(("rtx5090", "rtx5080", "rtx5070", "rtx5060", "rtxpro6000"), "sm_120a"),
+    **dict.fromkeys(("gb10", "dgxspark", "spark"), "sm_121a"),
+}
+"""Targets by the names of products and architectures, in lower case without blanks and vendor. NVIDIA: "CUDA GPU
+Compute Capability"."""

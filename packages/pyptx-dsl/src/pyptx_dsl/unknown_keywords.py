@@ -1,0 +1,35 @@
+"""The errors for keywords that the decorator or a kernel has not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import KeywordError, close
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["refuse_unknown", "unknown_name"]
+
+_DECORATORS = (
+    *("arch", "version", "in_specs", "out_specs", "grid", "block", "cluster", "smem", "raw_params", "extern_smem"),
+    *("reqntid", "raw_directives", "lineinfo", "tma_slots", "mutates", "launch"),
+)
+
+
+def refuse_unknown(keywords: Iterable[str]) -> None:
+    """Raise KeywordError for the first keyword that `@kernel(…)` has not."""
+    name = next(iter(keywords), None)
+    if name is None:
+        return
+    from pyptx_dsl.python_habits import KERNEL_KEYWORDS
+
+    raise KeywordError(f"@kernel has no keyword {name!r}", hint=KERNEL_KEYWORDS.get(name) or close(name, _DECORATORS))
+
+
+def unknown_name(kernel: str, name: str, known: Sequence[str]) -> KeywordError:
+    """Return the error of a keyword that a kernel's call has not; `known` are those that it has."""
+    from pyptx_dsl.python_habits import CALL_KEYWORDS
+
+    hint = CALL_KEYWORDS.get(name) or (close(name, known) if known else "it has none at all")
+    return KeywordError(f"{kernel} has no dimension, template or raw parameter {name!r}", hint=hint)

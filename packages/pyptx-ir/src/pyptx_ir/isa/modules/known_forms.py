@@ -1,0 +1,58 @@
+"""What instructions the table has nothing against, so that a process asks it once for each form.
+
+A form is an opcode and the shapes of its operands, which are numbered: to look one up must cost less than to judge it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.isa.scalar_types import TYPES
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.shapes import Shape
+
+Form: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
+
+# Whatever texts a process reads, what is kept is small: longer shapes have no number, and a full set begins anew.
+_LONGEST = 20
+_MOST = 1 << 16
+
+
+@functools.cache
+def _numbers() -> dict[Shape, int]:
+    return {}
+
+
+def shape_number(shape: Shape) -> int:
+    """Return the number of a shape, from 1 on; 0 if it has none."""
+    numbers = _numbers()
+    if len(shape) > _LONGEST or len(numbers) >= _MOST:
+        return numbers.get(shape, 0)
+    return numbers.setdefault(shape, len(numbers) + 1)
+
+
+@functools.cache
+def registers() -> dict[str | None, int]:
+    """Return the number of the shape of a scalar register by its type."""
+    return {name: shape_number(("register", name)) for name in sorted(TYPES)}
+
+
+@functools.cache
+def addresses() -> dict[str | None, int]:
+    """Return the number of the shape of an address in a scalar register by the register's type."""
+    return {name: shape_number(("address", name)) for name in sorted(TYPES)}
+
+
+@functools.lru_cache(maxsize=64)
+def _right_forms(target: str, version: tuple[int, int]) -> set[Form]:  # noqa: ARG001 - a set for each of these
+    return set()
+
+
+def right_forms(target: str, version: tuple[int, int]) -> set[Form]:
+    """Return the forms that are known to be right whatever their constants are; whoever judges another one adds it."""
+    forms = _right_forms(target, version)
+    if len(forms) > _MOST:
+        forms.clear()
+    return forms

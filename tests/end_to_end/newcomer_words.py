@@ -1,0 +1,214 @@
+"""What newcomers write out of habit, each with the error that tells them what to write; built as `bad_inputs` are."""
+
+from __future__ import annotations
+
+from .bad_inputs import BadInput, program
+
+PLAIN = """
+@kernel(in_specs=(Tile(128, f32),), out_specs=(Tile(128, f32),), grid=1, block=(128, 1, 1))
+def k(X, Y):
+    ptx.ret()
+"""
+OPTION = PLAIN.replace("@kernel", "\n@kernel").replace("block=(128, 1, 1))", "block=(128, 1, 1), {})  # <-")
+
+
+def body(title: str, line: str, error: str, *words: str) -> BadInput:
+    """A mistake in the body of a kernel with a register of each kind, shared memory and an array."""
+    source = f"""
+@kernel(in_specs=(Tile(128, f32),), out_specs=(Tile(128, f32),), grid=1, block=(128, 1, 1))
+def k(X, Y):
+    x, u, p = reg.scalar(f32, init=1.0), reg.scalar(u32, init=3), reg.scalar(pred)
+    s, t = smem.alloc(f32, 32), smem.alloc(f32, (4, 32), name="stages")
+    a, b, d = reg.array(b32, 4), reg.array(b32, 2), reg.array(f32, 4)
+    {line}  # <-
+    ptx.ret()
+k.ptx()
+"""
+    return program(title, source, error, *words)
+
+
+def call(title: str, line: str, error: str, *words: str) -> BadInput:
+    """A mistake in a call of a kernel."""
+    return program(title, f"{PLAIN}\n{line}  # <-", error, *words)
+
+
+def option(title: str, text: str, error: str, *words: str) -> BadInput:
+    """A mistake in the decorator."""
+    return program(title, OPTION.format(text), error, *words)
+
+
+CONVENTIONS = (
+    body(
+        "words behind a function",
+        "ptx.fma.rn.f32(x, x, x, x)",
+        "CallError",
+        "ptx.inst.fma.rn.f32(x, x, x, x)",
+        "ptx.fma(f32, x, x, x, x, rounding='rn')",
+    ),
+    body(
+        "a type behind a function",
+        "ptx.add.u32(u, u, 1)",
+        "CallError",
+        "ptx.inst.add.u32(u, u, 1)",
+        "ptx.add(u32, u, u, 1)",
+    ),
+    body("a type behind mov", "ptx.mov.u32(u, 1)", "CallError", "ptx.inst.mov.u32(u, 1)", "ptx.mov(u32, u, 1)"),
+    body("a space behind ld", "ptx.ld.global_.f32(x, ptx.addr(X))", "CallError", "ptx.inst.ld.global_.f32("),
+    body("a relation behind setp", "ptx.setp.lt.u32(p, u, 1)", "CallError", "ptx.inst.setp.lt.u32(p, u, 1)"),
+    body(
+        "a type behind a shuffle",
+        "ptx.shfl.sync.up.b32(u, u, 1, 0, -1)",
+        "CallError",
+        "ptx.inst.shfl.sync.up.b32(u, u, 1, 0, -1)",
+    ),
+    body(
+        "the words of an mma",
+        "ptx.mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32(d, a, b, d)",
+        "CallError",
+        "ptx.inst.mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32(d, a, b, d)",
+    ),
+    body("an mma by position", "ptx.mma.sync(d, a, b, d)", "CallError", "shape, dtype_d", "d, a, b, c"),
+    body(
+        "a type among operands",
+        "ptx.inst.fma.rn.f32(f32, x, x, x, x)",
+        "OperandError",
+        "write ptx.inst.fma.rn.f32(x, x, x, x)",
+    ),
+    body(
+        "a type and no word for it",
+        "ptx.inst.add(u32, u, u, 1)",
+        "OperandError",
+        "ptx.inst.add.u32(u, u, 1)",
+        "ptx.add(u32, u, u, 1)",
+    ),
+    body(
+        "a keyword of ptx.inst",
+        "ptx.inst.fma.f32(x, x, x, x, rounding='rn')",
+        "CallError",
+        "ptx.inst.fma.rn.f32(x, x, x, x)",
+        "ptx.fma(f32, x, x, x, x, rounding='rn')",
+    ),
+    body(
+        "a type for a shuffle",
+        "ptx.shfl.sync.up(u32, u, u, 1, 0)",
+        "OperandError",
+        "it takes no type",
+    ),
+    body("no type", "ptx.fma(x, x, x, x)", "CallError", "the type stands first: ptx.fma(f32, x, x, x, x)"),
+)
+
+ARGUMENTS = (
+    body("an operand too few", "ptx.add(u32, u, u)", "CallError", "'b'", "ptx.add(dtype, dst, a, b"),
+    body("an operand too many", "ptx.add(u32, u, u, u, u)", "CallError", "too many", "ptx.add(dtype, dst, a, b"),
+    body("a misspelt keyword", "ptx.ld(f32, x, ptx.addr(X), spce='global')", "CallError", "spce", "did you mean space"),
+    body("a misspelt modifier", "ptx.fma(f32, x, x, x, x, roundng='rn')", "OperandError", "did you mean rounding?"),
+    body("a value for ret", "ptx.ret(x)", "CallError", "output arrays"),
+    body("no words", "ptx.inst(u, u, 1)", "CallError", "ptx.inst.add.u32"),
+)
+
+PYTHON = (
+    body("range of a register", "for i in range(u): pass", "OperandError", "ptx.range_"),
+    body("range up to a register", "for i in range(0, u): pass", "OperandError", "ptx.range_"),
+    body("an element of an array", "v = X[u]", "OperandError", "ptx.global_ptrs(X)", "ptx.ld"),
+    body("an element of an array written", "Y[u] = x", "OperandError", "ptx.global_ptrs(Y)"),
+    body("an array plus a register", "p = X + u * 4", "RegisterTypeError", "ptx.global_ptrs(X)"),
+    body("a function of NumPy", "np.sqrt(x)", "OperandError", "ptx.sqrt(f32, d, x)"),
+    body("maximum of NumPy", "np.maximum(x, 0)", "OperandError", "x.max(y)"),
+    body("a function of math", "import math; math.exp(x)", "OperandError", "ptx.ex2"),
+    body("float of a register", "float(u)", "OperandError", "ptx.cvt(f32, u32"),
+    body("round of a register", "round(x)", "OperandError", "rni"),
+    body("a power", "u ** 2", "OperandError", "x * x"),
+    body("two to the power", "2 ** u", "OperandError", "ptx.ex2"),
+    body("a product of matrices", "x @ x", "OperandError", "ptx.mma.sync"),
+    body("a quotient and remainder", "divmod(u, 3)", "OperandError", "x // n"),
+    body("a list and a register", "[1, 2, 3][u]", "OperandError", "tracing"),
+    body("an element of a register", "x[0]", "OperandError", "reg.array"),
+    body("a loop over a register", "for i in u: pass", "OperandError", "ptx.range_"),
+    body("astype", "x.astype(u32)", "UnknownNameError", "ptx.cvt"),
+    body("if without a call", "with ptx.if_: pass", "CallError", "with ptx.if_(x < 8):"),
+    body("a loop without a call", "with ptx.loop: pass", "CallError", "with ptx.loop():"),
+    body("a range with with", "with ptx.range_(10): pass", "CallError", "for i in ptx.range_(n):"),
+)
+
+NAMES = (
+    body("thread_idx", "ptx.thread_idx.x", "UnknownNameError", "ptx.special.tid.x()"),
+    body("threadIdx", "ptx.threadIdx.x", "UnknownNameError", "ptx.special.tid.x()"),
+    body("program_id", "ptx.program_id(0)", "UnknownNameError", "ptx.special.ctaid.x()"),
+    body("__syncthreads", "ptx.syncthreads()", "UnknownNameError", "ptx.bar.sync(0)"),
+    body("atomicAdd", "ptx.atomicAdd(u, 1)", "UnknownNameError", "ptx.atom.add("),
+    body("a name like no other", "ptx.zzzzzz(u)", "UnknownNameError", "dir(ptx)"),
+    body("an instruction without a function", "ptx.bfe64x(u)", "UnknownNameError", "bfe"),
+    body("an instruction of ptx.inst", "ptx.istypep(p)", "UnknownNameError", "ptx.inst.istypep"),
+    body("tidd", "ptx.special.tidd.x()", "UnknownNameError", "ptx.special has no 'tidd'", "did you mean tid"),
+    body("a special register not called", "ptx.special.laneid & 31", "CallError", "ptx.special.laneid()"),
+    body("a vector of special registers", "ptx.special.tid & 31", "CallError", "ptx.special.tid.x()"),
+    body("a method as an operand", "ptx.inst.mov.u32(u, ptx.special.tid.x)", "OperandError", "ptx.special.tid.x()"),
+    body("a reduction by another name", "ptx.warp.sum(x)", "UnknownNameError", "reduce_sum"),
+    body("a name of reg", "reg.float32()", "UnknownNameError", "scalar"),
+)
+
+INSTRUCTIONS = (
+    body("a 32-bit global address", "ptx.ld(f32, x, ptx.addr(u))", "InstructionUseError", "64 bits", "ptx.global_ptrs"),
+    body("a 32-bit address of atom", "ptx.atom.add(u32, u, ptx.addr(u), 1)", "InstructionUseError", "64 bits"),
+    body(
+        "shared memory as global",
+        "ptx.ld(f32, x, ptx.addr(s))",
+        "InstructionUseError",
+        "shared memory",
+        'space="shared"',
+    ),
+    body(
+        "named shared memory as global",
+        "ptx.inst.st.global_.f32(ptx.addr(t[1]), x)",
+        "InstructionUseError",
+        "stages+128",
+        "ptx.inst.st.shared",
+    ),
+    body("a parameter as an address", "ptx.ld(f32, x, ptx.addr(X))", "InstructionUseError", "ptx.global_ptrs(X)"),
+    body(
+        "cvt from u32 without rounding", "ptx.inst.cvt.f32.u32(x, u)", "InstructionUseError", "lacks a modifier", ".rn"
+    ),
+    body("cvt to u32 without rounding", "ptx.cvt(u32, f32, u, x)", "InstructionUseError", "lacks a modifier", ".rzi"),
+    body(
+        "a special register in mad",
+        "ptx.mad(u32, u, ptx.special.ctaid.x(), 128, u)",
+        "InstructionUseError",
+        'reg.from_("%ctaid.x", u32)',
+    ),
+    program(
+        "an opcode misspelt",
+        PLAIN.replace("    ptx.ret()", "    x = reg.scalar(f32)\n    ptx.inst.fmaa.rn.f32(x, x, x, x)  # <-")
+        + "k(np.ones(128, np.float32))",
+        "MissingSemantics",
+        "did you mean fma?",
+    ),
+    program(
+        "a register of ptx.raw that is nowhere",
+        PLAIN.replace("    ptx.ret()", "    ptx.raw('add.f32 %q1, %q2, %q3;')  # <-") + "k(np.ones(128, np.float32))",
+        "ProgramError",
+        "%q2",
+    ),
+)
+
+DECLARING = (
+    option("num_warps", "num_warps=4", "KeywordError", "block=(32 * num_warps, 1, 1)"),
+    option("a misspelt option", "blok=4", "KeywordError", "did you mean block?"),
+    option("H100", 'arch="H100"', "ArchError", 'arch="sm_90a"'),
+    option("A100 in full", 'arch="NVIDIA A100-SXM4-80GB"', "ArchError", 'arch="sm_80"'),
+    option("B200", 'arch="B200"', "ArchError", 'arch="sm_100a"'),
+    option("RTX 4090", 'arch="GeForce RTX 4090"', "ArchError", 'arch="sm_89"'),
+    option("RTX 5090", 'arch="rtx5090"', "ArchError", 'arch="sm_120a"'),
+    option("compute_90", 'arch="compute_90"', "ArchError", 'arch="sm_90"'),
+    option("a capability", 'arch="8.6"', "ArchError", 'arch="sm_86"'),
+    program("a type of NumPy in a Tile", "Tile(128, np.float32)  # <-", "SpecError", "f32", "pyptx.types"),
+    program("a type in quotes", 'Tile(128, "f32")  # <-', "SpecError", "without quotes"),
+)
+
+CALLING = (
+    call("a grid in brackets", "k[(1,)](ONES[0])", "CallError", "@kernel(grid="),
+    call("check for checks", 'k.simulate(np.ones(128, np.float32), check="all")', "KeywordError", 'checks="all"'),
+    call("checks in a plain call", 'k(np.ones(128, np.float32), checks="all")', "KeywordError", "k.simulate("),
+    call("a grid in a call", "k(np.ones(128, np.float32), grid=(1,))", "KeywordError", "@kernel(grid=…)"),
+)
+
+NEWCOMER_WORDS = (*CONVENTIONS, *ARGUMENTS, *PYTHON, *NAMES, *INSTRUCTIONS, *DECLARING, *CALLING)
