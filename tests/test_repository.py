@@ -41,6 +41,7 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
 
 # Where a test may be skipped, and why. Everything else runs, or fails.
 SKIPS: dict[str, str] = {
+    "tests/gpu/test_streams.py": "uses cuda-core, which a machine with a GPU may lack",
     "tests/test_torch_dispatch.py": "reads pages beside the checkout",
     "tests/end_to_end/test_seeds.py": "reads pages beside the checkout, and torch, which only `tests` installs",
     "tests/end_to_end/test_seeds_jax.py": "reads pages beside the checkout",

@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one call, on a machine that has one and nothing to install from: its Python (3.11 or newer)
 # brings pytest, hypothesis, pluggy and NumPy, what builds the shim (nanobind, scikit-build-core, cmake, ninja, a compiler,
-# jaxlib's headers), and torch and jax, of whatever versions. The pure packages are used from their sources.
+# jaxlib's headers), cuda-bindings and cuda-core, and torch and jax, of whatever versions. The pure packages are used from
+# their sources.
 #
 #     OUT=results bash tools/gpu_check.sh
 #
 # Each stage has a time limit, and all of them together GPU_CHECK_SECONDS (570), so that what hangs costs its own share: first
 # what is fast and tells most. Everything goes to the folder OUT (default: gpu_results), as soon as it is known: log.txt,
 # outcomes.jsonl (a line for each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json
-# (the benchmark), sanitizer.md (planted faults under compute-sanitizer), kernels/ (the kernels' benchmarks: a table, a plot, and a JSON file for each subject) and summary.json. The
-# exit status says whether all of it went well. PYTHON names the interpreter (default: python3); GPU_CHECK_ONLY, a pattern, the
-# stages that run beside `machine` and `build`: GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or '[tb]*' for all others.
+# (the benchmark), sanitizer.md (planted faults under compute-sanitizer), kernels/ (the kernels' benchmarks: a table, a plot,
+# and a JSON file for each subject) and summary.json. The exit status says whether all of it went well. PYTHON names the
+# interpreter (default: python3); GPU_CHECK_ONLY, a pattern, the stages that run beside `machine` and `build`:
+# GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or '[tb]*' for all others.
 # GPU_CHECK_WITHOUT names what cannot run here though it may be installed (`torch`, `jax`: the framework sees no GPU; `hardware`:
 # the driver is a stand-in, so that nothing says how fast, or how, a GPU computes); it is left out, as a tool is that is not
 # here (ncu, cuda-gdb, compute-sanitizer), and the summary says so: `nox -s gpu_rehearsal` runs all else without a GPU.
 # GPU_CHECK_KERNEL_SECONDS (45) is how long the kernels of one subject are measured, if so much is left for each: with nothing
 # else to run there is time for more. GPU_CHECK_PACK=1 leaves few files, where a machine gives back no more than that: log,
-# summary, table and plot, and everything else in results.tar.gz.
+# summary, tables and plot, and everything else in results.tar.gz.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -80,6 +82,7 @@ wanted=$("$python" tools/gpu_summary.py --select)
 absent=" $("$python" tools/gpu_summary.py --absent) "
 run_tests() {
   local framework=${1#test_}
+  framework=${framework%%_*}
   if [[ $absent == *" $framework "* ]]; then
     left_out "$1" "no $framework on a GPU here"
     return
@@ -110,9 +113,11 @@ tool_stage() {
   fi
 }
 
-run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_streams:60 test_torch:120
+run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_streams:60 test_torch:120 test_torch_streams:60
 read -ra absent_frameworks <<<"$absent"
-stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json" --without "${absent_frameworks[@]}"
+unjudged=()
+if without hardware; then unjudged=(--unjudged); fi # whatever machine this is, it is not the one that targets are about
+stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json" "${unjudged[@]}" --without "${absent_frameworks[@]}"
 run_listed test_jax:90 test_hardware_truth:60 test_hardware_products:90 test_bundles:40
 for path in tests/gpu/test_*.py; do
   cut -f1 "$work/stages.tsv" | grep -qx "$(basename "$path" .py)" || run_tests "$(basename "$path" .py)" 60

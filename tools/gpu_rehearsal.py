@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,6 +58,7 @@ def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
         "HOST_DRIVER_IMAGES": str(folder / "images"),
         "HOST_DRIVER_PTXAS": ptxas,
         "GPU_CHECK_WITHOUT": " ".join(WITHOUT),
+        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # an hour of a GPU is dear, of a CPU not
         "GPU_CHECK_PRODUCT_SECONDS": os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "10"),
     }
 
@@ -72,9 +74,9 @@ def alone() -> list[str]:
 
 def tool(name: str) -> str:
     """Return a tool of NVIDIA's: on PATH, or in a wheel."""
-    from cuda.pathfinder import find_nvidia_binary_utility
-
-    found = shutil.which(name) or find_nvidia_binary_utility(name)
+    found = shutil.which(name)
+    if found is None and importlib.util.find_spec("cuda.pathfinder"):
+        found = import_module("cuda.pathfinder").find_nvidia_binary_utility(name)
     if found is None:
         sys.exit(f"a rehearsal needs {name}: on PATH, or pip install nvidia-cuda-nvcc")
     return str(found)

@@ -18,7 +18,9 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -40,13 +42,17 @@ def told(*command: str) -> str:
     return said
 
 
+def of_tests(name: str) -> Any:  # noqa: ANN401 - a module
+    """Return a module of tests/gpu, which are typed as tests are."""
+    return import_module(f"tests.gpu.{name}")
+
+
 # --- lines ------------------------------------------------------------------------------------------
 
 
 def profile() -> int:
     """Profile the traced kernel; its marked line must be in ncu's listing of the source."""
-    from tests.gpu import traced
-
+    traced = of_tests("traced")
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/traced.ncu-rep"
         counted = ("--section", "SourceCounters", "--import-source", "yes", "--kernel-name", "traced")
@@ -62,8 +68,7 @@ def shown(listing: str, line: str) -> bool:
 
 def debug() -> int:
     """Let cuda-gdb stop at the marked line."""
-    from tests.gpu import traced
-
+    traced = of_tests("traced")
     place = f"{traced.SOURCE.name}:{traced.marked()}"
     steps = ("set breakpoint pending on", f"break {place}", "run", "info cuda kernels", "backtrace", "kill")
     commands = [word for step in steps for word in ("-ex", step)]
@@ -126,8 +131,7 @@ def counted(run: tuple[int, str]) -> tuple[int | None, ...]:
 
 def sanitize() -> int:
     """Run the planted faults, and the same kernels mended, under each check; write the table as it grows."""
-    from tests.gpu import planted
-
+    planted = of_tests("planted")
     path = Path(os.environ["OUT"]) / "sanitizer.md"
     head = "| kernel | | the simulator | memcheck | racecheck |\n|---|---|---|---|---|\n"
     rows: list[Row] = []

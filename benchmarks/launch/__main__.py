@@ -1,13 +1,13 @@
 """What a call costs on the host: ours beside torch's, Triton's, jax's and the driver's own, all in the same run.
 
-    python -m benchmarks.launch [--json FILE] [--repeat N] [--only PART] [--without torch jax]
+    python -m benchmarks.launch [--json FILE] [--repeat N] [--only PART] [--without torch jax] [--unjudged]
 
 Each part runs in a process of its own. On a machine with a GPU: the driver and torch, then jax. Without one: the same
 calls on CPU tensors and arrays, which the simulator runs. In both cases: the shim and jax on the null driver of the
 tests, and the first launch of rms_norm in a process that has launched one other kernel, with an empty and with a filled
 cache of cubins. Rows of a part are measured by turns; shown are the best and the median of the rounds, in
 microseconds of a call, and the middle half of them. Targets that need a GPU say so where there is none. Exits with 1
-if a part fails or a target is missed.
+if a part fails or a target is missed, unless that is left unjudged.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def show(targets: list[dict[str, Any]]) -> None:
         print(f"{target.name:46} under {target.limit:g} {target.unit:2}  {verdict}")
 
 
-def run_all(repeat: int, file: Path | None, chosen: Sequence[Part]) -> int:
-    """Run the parts that this machine can; return 1 if one fails or a target is missed."""
+def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: bool) -> int:
+    """Run the parts that this machine can; return 1 if one fails or, where it is judged, a target is missed."""
     where = machine()
     print(json.dumps(where))
     device, failed = "cuda" if where["gpu"] else "cpu", False
@@ -92,7 +92,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part]) -> int:
             file.write_text(json.dumps({**where, "parts": parts, "targets": judge(parts)}, indent=1) + "\n")
     targets = judge(parts)
     show(targets)
-    return int(failed or not all(each["met"] for each in targets))
+    return int(failed or (judged and not all(each["met"] for each in targets)))
 
 
 def main() -> int:
@@ -102,12 +102,14 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
     parser.add_argument("--only", choices=[part.name for part in PARTS], help="measure this part alone")
     parser.add_argument("--without", nargs="*", default=[], help="parts to leave out: frameworks that see no GPU")
+    parser.add_argument("--unjudged", action="store_true", help="missed targets are no failure: on a busy machine")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     parser.add_argument("--device", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.part:
         named = [part for part in PARTS if options.only in (None, part.name)]
-        return run_all(options.repeat, options.json, [part for part in named if part.switch not in options.without])
+        chosen = [part for part in named if part.switch not in options.without]
+        return run_all(options.repeat, options.json, chosen, judged=not options.unjudged)
     print(json.dumps(SWITCHES[options.part](options.repeat, options.device)))
     return 0
 

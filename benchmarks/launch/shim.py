@@ -40,7 +40,7 @@ def launcher_calls(plan: Plan) -> Calls:
     """Return calls of launchers that ask torch more and more, and of one that asks all of it in Python."""
     import torch
 
-    from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, count_versions, forward_mode
+    from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions
     from pyptx_torch.native import native
 
     x, w, y = (torch.ones(COUNT) for _ in range(3))
@@ -51,7 +51,7 @@ def launcher_calls(plan: Plan) -> Calls:
     directly: dict[str, Any] = {"native": native(), "count_writes": count_versions}
     bare = launcher(plan)
     asking = launcher(plan, **directly)
-    whole = launcher(plan, **directly, guards=(forward_mode,))
+    whole = launcher(plan, **directly, variables=VARIABLES)
     asking_python = launcher(plan, **python)
     return {
         "launcher, out=, asking torch nothing": lambda: bare(x, w, out=y),

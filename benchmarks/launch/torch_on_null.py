@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.launch.rounds import measure
-from benchmarks.launch.subjects import COUNT, THREADS, add_kernel, null_driver
+from benchmarks.launch.subjects import THREADS, add_kernel, null_driver
 
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
@@ -20,9 +20,10 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     """Measure calls of every shape beside torch's addition, after they have been made once the long way."""
     driver = null_driver()
     driver.record(on=False)
+    driver.context(0)  # is current in whichever thread torch uses CUDA
     import torch
 
-    x, w, y = (torch.ones(COUNT) for _ in range(3))
+    x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few that an addition is all overhead, too
     add, add_, scale, scale_ = kernels()
     for kernel, tensors, keywords in ((add, (x, w), {}), (add_, (x, w), {}), (scale, (x,), A), (scale_, (x,), A)):
         launch_directly(kernel, *tensors, **keywords)

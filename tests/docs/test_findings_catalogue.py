@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from pyptx_ir.plugins.rows import TensorMap
-from pyptx_sim import Mapped, run
+from pyptx_ir.plugins.rows import Output, TensorMap
+from pyptx_sim import Mapped, Uninitialised, run
 from pyptx_sim.checks import RULES
 from pyptx_sim.findings import ENGINE_RULES
 
@@ -73,7 +73,9 @@ def test_the_example_of_a_rule_has_its_finding_and_no_other(rule: str) -> None:
     a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
     described = Mapped(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))
     blocks = 2 if "cluster.arrive" in example else 1
-    found = run(text, grid=blocks, cluster=blocks, block=128, args=[a, b, described, described]).findings
+    # Whoever allocates an output wants all of it; the other examples write what they please.
+    written = Uninitialised(b, Output("b", b.shape, "u32", (1,))) if rule == "unwritten-output" else b
+    found = run(text, grid=blocks, cluster=blocks, block=128, args=[a, written, described, described]).findings
     assert {finding.rule for finding in found} == {rule}, [str(finding) for finding in found]
     assert marked in {line for finding in found for line in (finding.line, finding.other_line)}
     assert all(finding.hint for finding in found)

@@ -92,7 +92,7 @@ CONVENTIONS = (
         "a type for a shuffle",
         "ptx.shfl.sync.up(u32, u, u, 1, 0)",
         "OperandError",
-        "write ptx.shfl.sync.up(u, u, 1, 0)",
+        "it takes no type",
     ),
     body("no type", "ptx.fma(x, x, x, x)", "CallError", "the type stands first: ptx.fma(f32, x, x, x, x)"),
 )

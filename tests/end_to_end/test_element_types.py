@@ -199,3 +199,17 @@ def test_every_array_type_has_one_name_in_ptx() -> None:
         row.name for row in ELEMENT_TYPES if row.kind != "bits" and row.name != "tf32"
     }
     assert {name: row.array for name, row in UNTYPED.items()} == {f"b{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("bits", UNTYPED)
+def test_unsigned_outputs_pass_compiled_graphs_and_vmap(bits: str) -> None:
+    import torch
+
+    row, copy = UNTYPED[bits], copy_of(bits)
+    x = of_torch().make(bits_of(row), row.array)
+    compiled = torch.compile(lambda x: copy(x).view(x.dtype), fullgraph=True, backend="aot_eager")
+    for function, given in ((compiled, x), (torch.vmap(copy), torch.stack([x, x]))):
+        y = function(given)
+        assert y.dtype == x.dtype
+        assert torch.equal(y, given)

@@ -24,7 +24,6 @@ from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
 from pyptx_ir.plugins.rows import Argument
 from pyptx_launch import xla
-from pyptx_launch.retired import RETIRED
 
 from .xla_with_a_stream import NAME, STREAM, register
 
@@ -305,11 +304,11 @@ def outcome_of(function: Callable[..., object], x: object) -> str:
 
 def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> None:
     from pyptx_jax.cuda import MODULES
+    from pyptx_launch.retired import RETIRED
 
     x, made = jax.numpy.ones(64), fresh(40)
     text = made.specialize([Argument((64,), "f32", (1,))], {}).text
     function = jax.jit(lambda x: made(x + 1))
-    null.take()
     for _ in range(2):
         jax.block_until_ready(function(x))
         assert [code.text for code in MODULES._known].count(text) == 1
@@ -317,5 +316,6 @@ def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> N
     jax.clear_caches()
     gc.collect()
     assert text not in [code.text for code in MODULES._known]
+    assert null.take("cuLibraryUnload") == [], "it may be running"
     RETIRED.unload(wait=True)
     assert null.take("cuLibraryUnload")

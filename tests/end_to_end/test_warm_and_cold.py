@@ -251,14 +251,17 @@ def test_compilers_run_side_by_side_and_once_for_each_text(monkeypatch):
 
 
 def test_what_fails_to_be_made_is_made_again_by_whoever_waits():
-    once = OncePerKey[str, int]()
-    begun, attempts = threading.Event(), []
+    once, begun, attempts = OncePerKey[str, Both](), threading.Event(), []
 
-    def fails() -> int:
+    def fails() -> Both:
         begun.set()
         attempts.append("fails")
         time.sleep(0.05)
         raise ValueError
+
+    def works() -> Both:
+        attempts.append("works")
+        return Both.__new__(Both)
 
     def first() -> None:
         with pytest.raises(ValueError):
@@ -267,12 +270,13 @@ def test_what_fails_to_be_made_is_made_again_by_whoever_waits():
     thread = threading.Thread(target=first)
     thread.start()
     begun.wait()
-    assert once.get("a", lambda: attempts.append("works") or 7) == 7
+    made = once.get("a", works)
     thread.join()
     assert attempts == ["fails", "works"]
-    assert once.get("a", fails) == 7
-    once.clear()
-    assert len(once) == 0
+    assert once.get("a", fails) is made
+    assert "a" in once
+    del made
+    assert len(once) == 0, "nobody held it"
 
 
 def test_warm_calls_leave_nothing_behind(null):

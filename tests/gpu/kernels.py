@@ -322,7 +322,16 @@ bra copy;
     )
 
 
+def many(count: int) -> Entry:
+    """out[i] = the scalar number i."""
+    body = ["ld.param.u64 p, [out];"]
+    for number in range(count):
+        body += [f"ld.param.u32 value, [s{number}];", f"st.global.u32 [p + {4 * number}], value;"]
+    parameters = (".u64 out", *(f".u32 s{number}" for number in range(count)))
+    return Entry("many", parameters, ".reg .b64 p;\n.reg .b32 value;\n" + "\n".join(body))
+
+
 ENTRIES = (
     scale("f32"), scale("f64"), constant(1), ADD, SPIN, SMALL, SHARED, CLUSTER, COOPERATIVE, FIRST, SECOND, LOCAL, TRAP,
-    STORE, CROOKED, tile("value"), tile("pointer"),
+    STORE, CROOKED, tile("value"), tile("pointer"), many(17),
 )  # fmt: skip

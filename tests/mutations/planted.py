@@ -89,6 +89,7 @@ PLANTED = (
     ),
     *planted(
         "bulk_store",
+        ("copy half", "store", "unwritten-output", "store"),
         ("drop a group wait", "free", "early-reuse", "write store"),
         ("wait for one group less", "free", "early-reuse", "write store"),
         ("drop a barrier", "may-write", "early-reuse", "write store"),

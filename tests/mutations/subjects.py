@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptx_ir.plugins.rows import TensorMap
+from pyptx_ir.plugins.rows import Output, TensorMap
 from pyptx_ir.syntax import parse
-from pyptx_sim import Mapped, Result, run
+from pyptx_sim import Mapped, Result, Uninitialised, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +78,12 @@ def _described(array: Values, box: tuple[int, int], swizzle: str = "none") -> Ma
     return Mapped(array, TensorMap(kinds[array.dtype.name], array.shape, array.strides, box, (1, 1), swizzle=swizzle))
 
 
+def _output(array: Values) -> Uninitialised:
+    """Return an array as what a runtime makes of an output: nothing to be read, and everything to be written."""
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    return Uninitialised(array, Output("out", array.shape, f"u{8 * array.itemsize}", strides))
+
+
 def _factor(*shape: int) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
     """Return small whole numbers as the bits of bf16, and as they are."""
     values = np.random.default_rng(len(shape) + shape[-1]).integers(-4, 5, shape).astype(np.float32)
@@ -120,7 +126,7 @@ def _copy_signal() -> Case:
 def _bulk_store() -> Case:
     a, b, total, back = words(5, 64), np.zeros((5, 64), np.uint32), np.zeros(64, np.uint32), np.zeros(4, np.uint32)
     expected = a + np.uint32(3)
-    return [a, b, total, back], [(b, expected), (total, expected[4]), (back[:1], expected[0, :1])]
+    return [a, _output(b), total, back], [(b, expected), (total, expected[4]), (back[:1], expected[0, :1])]
 
 
 def _cluster_exchange() -> Case:

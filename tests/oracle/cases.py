@@ -15,7 +15,7 @@ from pyptx_ir.isa.patterns import Pattern, Place, compile_row
 from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import parse_instruction, spell
-from pyptx_ir.syntax.operands import Immediate, Vector
+from pyptx_ir.syntax.operands import Address, Immediate, Register, Vector
 
 if TYPE_CHECKING:
     import random
@@ -34,6 +34,8 @@ KINDS = (
     *("1", "1.0", "0f3F800000", "_", "[%u64_9]", "{%u32_1, %u32_2}", "%u32_1|%pred_2", "!%pred_3"),
     *("gmem", "%tid.x", "[smem]", "[gmem]"),
 )
+ADDRESSES = ("0", "4096", "1.5", "0f00000000", "4+4", "%b32_11", "%u32_11+16", "%s32_11", "%b64_11")
+SELECTORS = ("x", "w", "r", "b0", "h1", "q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,26 @@ def _operand_kinds(form: Form) -> Iterator[str]:
     return _replaced(form.node, KINDS)
 
 
+def _addresses(form: Form) -> Iterator[str]:
+    """Put in an address that is a number, or one in a register of 32 bits."""
+    operands = _operands(form.node)
+    for i, operand in enumerate(form.node.operands):
+        if isinstance(operand, Address):
+            for base in ADDRESSES:
+                yield _text(form.node, [*operands[:i], f"[{base}]", *operands[i + 1 :]])
+
+
+def _components(form: Form) -> Iterator[str]:
+    """Put in a component, or a part, of a register that may have none."""
+    operands = _operands(form.node)
+    for i, operand in enumerate(form.node.operands):
+        if isinstance(operand, Register):
+            for selector in SELECTORS:
+                yield _text(
+                    form.node, [*operands[:i], f"{operand.name.partition('.')[0]}.{selector}", *operands[i + 1 :]]
+                )
+
+
 def _vector_lengths(form: Form) -> Iterator[str]:
     operands = _operands(form.node)
     for i, operand in enumerate(form.node.operands):
@@ -192,6 +214,8 @@ CHANGES: dict[str, Callable[[Form], Iterator[str]]] = {
     "operand kind": _operand_kinds,
     "vector length": _vector_lengths,
     "immediate": _immediates,
+    "address": _addresses,
+    "component": _components,
 }
 
 

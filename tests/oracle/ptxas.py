@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,10 @@ VARIABLES = (
     ".global .u64 table[1] = { function };",
 )
 _NAMES = frozenset(SIZES) | {"pred"}
+# A register of 32 bits for a base, and one that ptxas refuses.
+_NARROW = re.compile(r"\[%[bus]32_\d+\s*[+\]]")
+NARROW = "ld.global.b32 %b32_1, [%b32_2];"
+_CONFLICT = re.compile(r"uses 32-bit address on line '(\d+)'")
 _REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 LOCALS = ".local .align 16 .b8 lmem[64]; .param .b64 fp;"
 # What calls and branches name beside functions and labels.
@@ -64,11 +68,38 @@ class Judge:
         with ThreadPoolExecutor(PROCESSES) as pool:
             for part in pool.map(self._part, parts):
                 verdicts |= part
-        return verdicts
+        return verdicts if self.code else verdicts | self._narrow_among(verdicts)
 
     def alone(self, instruction: str) -> str | None:
         """Judge one instruction in a file of its own: an error can leave ptxas confused about later lines."""
-        return self._part([instruction])[instruction]
+        verdicts = self._part([instruction])
+        return (verdicts if self.code else verdicts | self._narrow_among(verdicts))[instruction]
+
+    def _narrow_among(self, verdicts: dict[str, str | None]) -> dict[str, str]:
+        """Return what ptxas has against addresses in 32-bit registers, among instructions that are right otherwise.
+
+        It looks at their width only on its way to code, which a module with one such address never reaches. So one is
+        added: no code is generated.
+        """
+        pending = [text for text, complaint in verdicts.items() if complaint is None and _NARROW.search(text)]
+        found: dict[str, str] = {}
+        for start in range(0, len(pending), AT_ONCE):
+            found |= self._narrow(pending[start : start + AT_ONCE])
+        return found
+
+    def _narrow(self, pending: list[str]) -> dict[str, str]:
+        outcome = replace(self, code=True)._ask([*pending, NARROW])
+        first = len(self._head()) + 1
+        lines = [int(line) - first for line in _CONFLICT.findall(outcome.output)]
+        found = {pending[line]: "32-bit address in a module of 64-bit ones" for line in lines if line < len(pending)}
+        errors, _ = self._errors(outcome)
+        found |= {pending[line]: message for line, message in errors.items() if line < len(pending)}
+        if len(pending) in lines:
+            return found
+        if errors:  # what stops ptxas before it looks at addresses
+            return found | self._narrow([text for line, text in enumerate(pending) if line not in errors])
+        middle = len(pending) // 2
+        return self._narrow(pending[:middle]) | self._narrow(pending[middle:]) if len(pending) > 1 else found
 
     def _part(self, pending: list[str]) -> dict[str, str | None]:
         verdicts: dict[str, str | None] = {}

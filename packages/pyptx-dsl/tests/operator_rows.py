@@ -259,7 +259,10 @@ SECTIONS = (
     ),
     Section(
         "In place",
-        "An augmented assignment writes the register itself.",
+        "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a fresh "
+        "register. In the body of a traced loop or of `ptx.if_` that is a ControlFlowError at its line, if the name is "
+        "read again behind the block or in its next turn: other turns and threads would read a register that nobody "
+        "wrote.",
         (
             Row("u += v", "add.u32 %u, %u, %v"),
             Row("u -= 1", "sub.u32 %u, %u, 1"),
@@ -285,6 +288,24 @@ SECTIONS = (
             Row("tid & 31", "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31"),
             Row("tid == 0", "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0"),
             Row("u + tid", "mov.u32 %r0, %tid.x; add.u32 %r1, %u, %r0"),
+        ),
+    ),
+    Section(
+        "Shared memory",
+        "With an index for each dimension it is an element: `line[i]`, `tile[row, column]`, read and written. With "
+        "fewer it is an address, of the part which they select: `tile[stage]`. `line.address(i)` is the address of an "
+        "element; of an array of mbarriers, `[i]` is always one of them. Here `line` has 32 elements of f32, `tile` "
+        "4 by 64.",
+        (
+            Row("x + line[3]", "ld.shared.f32 %f0, [line+12]; add.rn.f32 %f1, %x, %f0"),
+            Row("line[-1] = x", "st.shared.f32 [line+124], %x"),
+            Row("line[u]", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0; ld.shared.f32 %f0, [%r0]"),
+            Row("line[u] = 1.0", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0; st.shared.f32 [%r0], 0f3F800000"),
+            Row("line.address(u)", "mov.u32 %r0, line; mad.lo.u32 %r0, %u, 4, %r0", "no load"),
+            Row("tile[1, 2]", "ld.shared.f32 %f0, [tile+264]"),
+            Row("tile[1][2] = x", "st.shared.f32 [tile+264], %x"),
+            Row("tile[1]", "", "the address `tile+256`"),
+            Row("tile[u]", "mov.u32 %r0, tile; mad.lo.u32 %r0, %u, 256, %r0", "an address"),
         ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -301,7 +302,9 @@ GRIDS: list[tuple[object, tuple[int, int, int]]] = [
     (lambda N: (N, 2), (8, 2, 1)),
     (lambda M, unroll: (M * unroll,), (24, 1, 1)),
     (lambda **dims: dims["M"], (6, 1, 1)),
-    (lambda rows, columns: (rows, columns), (6, 8, 1)),
+    (lambda rows, columns, /: (rows, columns), (6, 8, 1)),
+    (lambda M, *rest, unroll: (M, *rest, unroll), (6, 8, 4)),
+    (lambda N, step=2: N // step, (4, 1, 1)),
     (lambda *sizes: sizes, (6, 8, 1)),
     (lambda: 3, (3, 1, 1)),
 ]
@@ -316,15 +319,43 @@ def test_a_grid_may_be_sizes_or_compute_them(grid: object, expected: tuple[int, 
     assert built.specialize([row(6, 8)], {}).grid == expected
 
 
-@pytest.mark.parametrize(
-    "grid", [lambda M: (M - 6,), lambda K: K, lambda a, b, c: a, lambda M, K: K, lambda M: "x", lambda M: (1, 2, 3, 4)]
-)
+@pytest.mark.parametrize("grid", [lambda M: (M - 6,), lambda M: "x", lambda M: (1, 2, 3, 4)])
 def test_grids_that_compute_nonsense_are_refused(grid: Callable[..., object]) -> None:
     def k(X: TensorSpec, Y: TensorSpec) -> None:  # noqa: ARG001  a kernel names its arrays and templates
         ret()
 
     with pytest.raises(LaunchError):
         kernel(in_specs=(Tile("M", "N", f32), Tile("N", f32)), grid=grid)(k).specialize([row(6, 8), row(8)], {})
+
+
+@pytest.mark.parametrize(
+    ("grid", "unknown"),
+    [
+        (lambda K: K, "K"),
+        (lambda a, b, c: a, "a, b, c"),
+        (lambda M, K: K, "K"),
+        (lambda columns, rows: (columns, rows), "columns, rows"),
+        (lambda rows, /: rows, "rows"),
+        (lambda N, *rest: N, "N, *rest"),
+        (lambda *sizes, K: K, "K"),
+        (lambda K, **rest: K, "K"),
+    ],
+)
+def test_a_grid_that_asks_for_other_names_is_refused_where_it_is_declared(
+    grid: Callable[..., object], unknown: str
+) -> None:
+    def k(X: TensorSpec, Y: TensorSpec, *, unroll: int = 4) -> None:  # noqa: ARG001  a kernel names its arrays and templates
+        ret()
+
+    with pytest.raises(SignatureError, match=re.escape(f"asks for {unknown}, and this kernel has M, N, unroll")):
+        kernel(in_specs=(Tile("M", "N", f32), Tile("N", f32)), grid=grid)(k)
+
+
+def test_the_only_dimension_goes_to_the_only_parameter() -> None:
+    def k(X: TensorSpec, *, unroll: int = 4) -> None:  # noqa: ARG001  a kernel names its arrays and templates
+        ret()
+
+    assert kernel(in_specs=(Tile("N", f32),), grid=lambda size: size // 2)(k).specialize([row(8)], {}).grid == (4, 1, 1)
 
 
 def test_clusters_divide_the_grid() -> None:

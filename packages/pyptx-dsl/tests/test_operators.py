@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyptx_dsl import reg
+from pyptx_dsl import reg, smem
 from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     ForeignRegisterError,
@@ -55,7 +55,8 @@ def registers() -> dict[str, object]:
     """Declare one register of each name the rows use."""
     trace = active()
     named = {name: reg.scalar(dtype, name=f"%{name}") for name, dtype in NAMES.items()}
-    return {**named, "tid": reg.SpecialReg("%tid.x", u32, trace)}
+    shared = {"line": smem.alloc(f32, 32, name="line"), "tile": smem.alloc(f32, (4, 64), name="tile")}
+    return {**named, **shared, "tid": reg.SpecialReg("%tid.x", u32, trace)}
 
 
 def emitted(*statements: str, arch: str = "sm_90a") -> list[str]:
@@ -72,7 +73,7 @@ def emitted(*statements: str, arch: str = "sm_90a") -> list[str]:
     return [
         line.removesuffix(";")
         for line in lines[lines.index("{") + 1 : lines.index("ret;")]
-        if line and not line.startswith(".reg")
+        if line and not line.startswith((".reg", ".shared"))
     ]
 
 

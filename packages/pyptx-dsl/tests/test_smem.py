@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_dsl import reg, smem
+from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     DuplicateNameError,
@@ -84,6 +84,24 @@ def test_elements_load_and_store_with_their_offsets() -> None:
         *("mov.u32 %r2, tile;", "mad.lo.u32 %r2, %r0, 32, %r2;", "mad.lo.u32 %r2, %r0, 4, %r2;"),
         *("ld.shared.f32 %f1, [%r2];", "mov.u32 %r3, tile+32;", "mad.lo.u32 %r3, %r0, 4, %r3;"),
         *("st.shared.f32 [%r3], %f1;", "st.shared.u16 [smem_0+6], %rs0;", "ld.shared.u16 %rs1, [smem_0+8];"),
+    ]
+
+
+def test_one_index_per_dimension_is_the_element_read_and_written() -> None:
+    @kernel
+    def k() -> None:
+        s, i = smem.alloc(u32, 32, name="line"), reg.scalar(u32, init=1)
+        s[i] = i
+        ptx.mov(u32, i, s[31])
+        list(s)
+        s[0] = s[2]
+        ptx.inst.ld.shared.u32(i, ptx.addr(s.address(3)))
+
+    assert [line for line in shared_lines(k) if "shared" in line or "%r0, %" in line] == [
+        ".shared .align 128 .b8 line[128];",
+        *("st.shared.u32 [%r1], %r0;", "ld.shared.u32 %r2, [line+124];", "mov.u32 %r0, %r2;"),
+        *(f"ld.shared.u32 %r{3 + i}, [line{f'+{4 * i}' if i else ''}];" for i in range(32)),
+        *("ld.shared.u32 %r35, [line+8];", "st.shared.u32 [line], %r35;", "ld.shared.u32 %r0, [line+12];"),
     ]
 
 

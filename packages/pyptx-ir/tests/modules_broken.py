@@ -136,9 +136,170 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("128-bit registers too early", "version", before_hopper(".reg «.b128» %q;", "8.2")),
     Broken("blocks per SM without their size", "ignored-directive", entry("", directives="«.minnctapersm» 2")),
+    # Headers, and what they declare
+    *(
+        Broken(
+            f"a directive with a wrong number: {text}",
+            "directive-argument",
+            entry("", directives=f"«.{text[0]}» {text[1]}"),
+        )
+        for text in (
+            ("maxntid", "-1"),
+            ("maxntid", "5000000000"),
+            ("reqntid", "1, 1, -1"),
+            ("maxnreg", "0"),
+            ("maxnreg", "4+4"),
+            ("minnctapersm", "0 .maxntid 32"),
+            ("maxclusterrank", "4294967296"),
+        )
+    ),
+    Broken(
+        "a function that keeps too many registers",
+        "directive-argument",
+        f"{HEAD}.func f() «.abi_preserve» 240 {{ ret; }}\n",
+    ),
+    Broken(
+        "a function that never returns a value",
+        "directive-conflict",
+        f"{HEAD}.func (.param .b32 r) f() «.noreturn» {{ exit; }}\n",
+    ),
+    Broken("an entry that returns", "misplaced-directive", f"{HEAD}.entry (.param .b32 «r») k() {{ ret; }}\n"),
+    *(
+        Broken(f"a parameter of an entry: {parameter}", "declaration", entry("", parameters=parameter))
+        for parameter in (
+            ".param .u64 .ptr .align 3 «p»",
+            ".param .u64 .ptr .global .align 0 «p»",
+            ".param .b8 «p»[2][2]",
+            ".param .b8 «p»[-1]",
+            ".param .b8 «p»[0]",
+        )
+    ),
+    *(
+        Broken(f"a parameter of a function: {parameter}", "declaration", f"{HEAD}.func f({parameter}) {{ ret; }}\n")
+        for parameter in (
+            ".param .u64 .ptr .global «p»",
+            ".reg .b32 «p»[4]",
+            ".global .u64 «p»",
+            ".param .b32 «_»",
+            ".param .b8 «p»[4+4]",
+        )
+    ),
+    Broken(
+        "8 bits handed to a function",
+        "call-argument",
+        f"{HEAD}.func f(.param .u8 p) {{ ret; }}\n.entry k() {{ .param .u8 a; call f, «(a)»; }}\n",
+    ),
+    Broken(
+        "a predicate returned by a function",
+        "call-argument",
+        f"{HEAD}.func (.reg .pred p) f() {{ ret; }}\n.entry k() {{ .reg .pred a; call «(a)», f; }}\n",
+    ),
+    Broken(
+        "a second target below the address size", "misplaced-directive", entry("", head=f"{HEAD}«.target» sm_90a\n")
+    ),
+    Broken(
+        "options without a device", "directive-argument", ".version 9.0\n.target «debug», sm_90a\n.entry k() { ret; }\n"
+    ),
+    Broken("no double precision", "directive-argument", ".version 9.0\n.target sm_90a, «map_f64_to_f32»\n"),
+    Broken("a common constant", "misplaced-directive", entry("", above="«.common» .const .b32 c;\n")),
+    Broken("linking inside a function", "misplaced-directive", entry("«.visible» .shared .b32 s;")),
+    Broken("a variable of a window", "misplaced-directive", entry("", above="«.shared::cta» .b32 s;\n")),
+    Broken("a bank of constants", "misplaced-directive", entry("", above="«.const[3]» .b32 c;\n")),
+    Broken("an array of less than nothing", "declaration", entry("", above=".global «.b8» g[-1];\n")),
+    Broken("a variable of eight", "declaration", entry("", above=".global .v8 «.b8» g;\n")),
+    Broken("a texture in constant memory", "declaration", entry("", above=".const «.texref» t;\n")),
+    Broken("a pragma of no module", "directive-argument", entry("", above='«.pragma» "noreturn";\n')),
+    Broken("a function that is its own alias", "redefined-function", f"{HEAD}.func f() {{ ret; }}\n.alias «f», f;\n"),
+    Broken(
+        "an alias with other parameters",
+        "redefined-function",
+        f"{HEAD}.func f() {{ ret; }}\n.func a(.param .b32 x);\n.alias «a», f;\n",
+    ),
+    Broken("an external function with a body", "redefined-function", f"{HEAD}«.extern» .func f() {{ ret; }}\n"),
+    *(
+        Broken(f"a section with {data}", "section-data", f"{entry('')}.section .debug_info {{\nL:\n«{data}\n}}\n")
+        for data in (
+            ".b8» 256",
+            ".b8» 1, -129",
+            ".b16» 65536",
+            ".b16» L",
+            ".b32» 1+2",
+            ".b64» 1.5",
+            ".b32» L, 1",
+            ".b32» L-4",
+        )
+    ),
+    Broken(
+        "a label twice in a section",
+        "redefined-label",
+        f"{entry('')}.section .debug_info {{\nL:\n.b8 1\n«L»:\n.b8 2\n}}\n",
+    ),
+    # Constant expressions
+    Broken("a division by zero", "operand-kind", entry("mov.b32 %r1, «1/0»;")),
+    Broken("an integer added to a float", "operand-kind", entry("mov.f32 %f1, «1.5+1»;")),
+    # Initialisers
+    *(
+        Broken(
+            f"an initialiser: {declaration}",
+            "initializer",
+            entry("", above=f".global .b8 h[8];\n.shared .b32 s;\n.func f() {{ ret; }}\n.global {declaration};\n"),
+        )
+        for declaration in (
+            ".u64 «g» = s",
+            ".u64 «g»[2] = {generic(s), 1}",
+            ".u64 «g» = h*2",
+            ".u64 «g» = h-4",
+            ".u64 «g» = f+4",
+            ".b64 «g» = h",
+            ".u32 «g» = 1.5",
+            ".b32 «g» = 1/0",
+            ".f32 «g» = 1.5+1",
+            ".f64 «g» = 1.0e400",
+            ".f32 «g» = 1<<3",
+            ".b32 «g» = 08",
+            ".u8 «g»[1] = {0xFF(h), 0xFF00(h)}",
+            ".u8 «g»[9] = {0xFF(h), 0xFF0000000000000000(h)}",
+            ".u8 «g» = 0xFFFF(h)",
+            ".u16 «g» = 0xFF(h)",
+            ".v2 .b32 «g» = {1}",
+        )
+    ),
     # Names
     Broken("a register nobody declares", "undefined-register", entry("mov.b32 %r1, «%q1»;")),
     Broken("a register behind the last", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
+    Broken("a component of a scalar", "undefined-register", entry("mov.b32 %r1, «%r2.x»;")),
+    Broken(
+        "a component behind the last",
+        "undefined-variable",
+        entry(".reg .v2 .b32 v;\n\tmov.b32 %r1, «v.z»;"),
+        exception="ptxas counts no components: what is read behind the last is undefined",
+    ),
+    Broken("a component of a special register", "undefined-register", entry("mov.b32 %r1, «%laneid.x»;")),
+    Broken("a part of a register outside video instructions", "operand-kind", entry("mov.b32 %r1, «%r2.b0»;")),
+    # Addresses
+    *(
+        Broken(f"a number for an address: {name}", "operand-kind", entry(body))
+        for name, body in (
+            ("global", "st.global.b32 «[0]», %r1;"),
+            ("generic", "ld.b32 %r1, «[4096]»;"),
+            ("shared", "mbarrier.init.shared.b64 «[0]», 1;"),
+            ("reduction", "red.global.add.u32 «[4096]», 1;"),
+            ("parameter", "ld.param.b32 %r1, «[0]»;"),
+            ("expression", "ld.const.b32 %r1, «[(4+4)*2]»;"),
+            ("float", "ld.local.b32 %r1, «[1.5]»;"),
+            ("float in hexadecimal", "ld.local.b32 %r1, «[0f00000000]»;"),
+        )
+    ),
+    *(
+        Broken(f"an address in 32 bits: {name}", "operand-type", entry(body))
+        for name, body in (
+            ("global", "ld.global.b32 %r1, «[%r2]»;"),
+            ("generic", "st.b32 «[%r2+4]», %r1;"),
+            ("atomic", "atom.global.add.u32 %r1, «[%r2]», %r1;"),
+            ("prefetch", "prefetch.global.L1 «[%r2]»;"),
+            ("barrier", "mbarrier.init.b64 «[%r2]», 1;"),
+        )
+    ),
     Broken("a special register that is none", "undefined-register", entry("mov.u32 %r1, «%tid.q»;")),
     Broken(
         "a register used above its declaration", "undefined-register", entry("mov.b32 «%late», 1;\n\t.reg .b32 %late;")

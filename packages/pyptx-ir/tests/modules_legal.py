@@ -37,6 +37,14 @@ LEGAL: dict[str, str] = {
     "a texture asked for its own": with_textures("txq.width.b32 %r1, [tex0];"),
     "a sampler in a register, in unified mode": entry("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%r1}];"),
     "a whole special register": entry(".reg .v4 .b32 v;\n\tmov.v4.u32 v, %tid;"),
+    "components of a vector of two": entry(".reg .v2 .b32 v;\n\tmov.b32 v.r, v.y;\n\tmov.b32 v.g, v.x;"),
+    "parts of registers in a video instruction": entry("vadd.u32.u32.u32 %r1, %r2.b0, %r3.h1;"),
+    "a number for an address in local memory": entry("st.local.b32 [8+8], %r1;\n\tld.local.b32 %r1, [-4];"),
+    "an address in 32 bits, in windows of 32": entry(
+        "ld.shared.b32 %r1, [%r2];\n\tst.local.b32 [%r2], %r1;\n\tld.const.b32 %r1, [%r2];"
+        "\n\tmbarrier.init.shared.b64 [%r2], 1;"
+    ),
+    "an address in 32 bits, of asynchronous copies": entry("cp.async.ca.shared.global [%r1], [%r2], 4;"),
     "a numbered family of variables": entry(".local .b32 v<4>;\n\tld.local.b32 %r1, [v2];"),
     "a range of labels": entry("ts: .branchtargets N<2>;\n\tbrx.idx %r1, ts;\nN0:\nN1:"),
     "an external variable twice": entry(
@@ -77,4 +85,21 @@ LEGAL: dict[str, str] = {
     "fewer values than elements": entry("", above=".global .b32 g[4] = {1, 2};\n.global .b32 h[] = {1, 2};\n"),
     "nested values": entry("", above=".global .b32 g[2][2] = {{1, 2}, {3, 4}};\n.global .v2 .f32 h = {1.0, 2.0};\n"),
     "a value for a float in bits": entry("", above=".global .f32 g = 0f3F800000;\n.global .b32 h = 1.0;\n"),
+    "a parameter of 8 bits in a function that no entry calls": (
+        f"{HEAD}.func f(.param .u8 p) {{ ret; }}\n.visible .func g() {{ .param .u8 a; call f, (a); ret; }}\n"
+    ),
+    "addresses of variables, and bytes of them": entry(
+        "",
+        above=".global .b8 h[8];\n.global .u64 a[3] = {h, h+4, generic(h)+4};\n"
+        ".global .u8 b[8] = {0xFF(h), 0xFF00(h+4), 0xFF00000000000000(generic(h))};\n",
+    ),
+    "a negative offset behind a comment": entry("ld.global.b32 %r1, [%rd1 /* base */ + /* offset */ -4];"),
+    "constant expressions": entry(
+        "", above=".global .f32 a = -(1.5);\n.global .b32 b = (1<<3)|7/2;\n.global .f64 c = 1.5*2.0;\n"
+    ),
+    "a pointer parameter, aligned": entry("", parameters=".param .u64 .ptr .global .align 16 p"),
+    "addresses and differences in a section": (
+        f"{entry('')}.section .debug_abbrev {{ .b8 0 }}\n.section .debug_info {{\nL:\n"
+        ".b32 L\n.b32 L+4\n.b32 L-L\n.b32 -1, 5\n.b64 L\n.b8 255, -128\n}\n"
+    ),
 }

@@ -10,9 +10,9 @@ from pyptx_ir.isa.modules import check_module, check_text
 from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.rules import RULES
 from pyptx_ir.isa.targets import TargetError
-from pyptx_ir.syntax import emit, parse
+from pyptx_ir.syntax import emit, parse, walk
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement
-from pyptx_ir.syntax.operands import Register
+from pyptx_ir.syntax.operands import Address, Immediate, Register
 
 from .modules_broken import BROKEN, HEAD, Broken, entry
 
@@ -63,6 +63,36 @@ def test_one_node_in_two_places_is_found_in_both() -> None:
         (9, "'%q' is not declared"),
         (9, "'%r' is not declared"),
     ]
+
+
+def test_an_operand_shared_by_statements_is_judged_in_each_by_its_place_and_spelling() -> None:
+    wrong = Address(Register("%rd1"), Immediate("-4"))  # `[%rd1-4]` is refused, `[%rd1+-4]` is right
+    address = (Register("%f1"), wrong), (wrong, Register("%f1"))
+    body = "ld.global.f32 %f1, [%rd1-4];\n\tst.global.f32 [%rd1-4], %f1;\n\tld.global.f32 %f1, [%rd1+-4];"
+    text = entry(body)
+    tree = parse(text)
+    instructions = [node for node in walk(tree) if isinstance(node, Instruction)]
+    assert [node.operands for node in instructions[:3]] == [*address, address[0]]
+    lines = text.splitlines()
+    assert [(one.line, one.code, text[one.span.start : one.span.end]) for one in check_module(tree)] == [
+        (lines.index("\tst.global.f32 [%rd1-4], %f1;") + offset, "operand-kind", "[%rd1-4]") for offset in (0, 1)
+    ]
+
+    def edited(node: Statement) -> Statement:
+        """Spell the first statement anew, with the very operand of the others."""
+        match node:
+            case Block(body=body):
+                return replace(node, body=tuple(map(edited, body)))
+            case Function(body=Block() as block):
+                return replace(node, body=edited(block))
+            case Instruction() if node is instructions[0]:
+                return replace(node, raw=None)
+            case _:
+                return node
+
+    again = Module(tuple(map(edited, tree.body)), tree.tail)
+    assert check_module(again) == check_text(emit(again))
+    assert [one.line for one in check_module(again)] == [lines.index("\tst.global.f32 [%rd1-4], %f1;") + 1]
 
 
 def test_an_undeclared_name_is_reported_once_in_a_function() -> None:

@@ -185,6 +185,16 @@ def test_the_first_call_on_a_cpu_warns_at_its_line(monkeypatch: pytest.MonkeyPat
     assert caught[0].filename == __file__
 
 
+def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYPTX_CHECKS", "auto")
+    x = jnp.arange(40, dtype=jnp.float32)  # of a kernel whose grid is N // 32
+    for call in (product, jax.jit(lambda x, w: product(x, w) + 1)):
+        with pytest.warns(UserWarning, match="unwritten-output: no thread has written 8 of the 40 elements"):
+            call(x, x).block_until_ready()
+    monkeypatch.setenv("PYPTX_CHECKS", "off")
+    product(x, x).block_until_ready()
+
+
 def test_the_environment_may_forbid_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     x = jnp.arange(192, dtype=jnp.float32)
     monkeypatch.setenv("PYPTX_CPU", "error")

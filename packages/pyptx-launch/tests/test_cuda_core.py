@@ -11,7 +11,7 @@ import pytest
 
 from pyptx_launch import LaunchError, Module, Plan, Pointer, Scalar
 
-from .images import POINTER, image, scalar
+from .images import POINTER, image, ptxas, scalar
 
 ONE = (1, 1, 1)
 
@@ -118,6 +118,17 @@ def test_a_module_is_an_object_code_that_cuda_core_loads(null, core):
     null.take()
     code.get_kernel("k")
     assert len(null.take("cuLibraryLoadData")) == 1
+
+
+@pytest.mark.ptxas
+@pytest.mark.usefixtures("core")
+def test_a_cubin_is_one_too(tmp_path):
+    source, cubin = tmp_path / "k.ptx", tmp_path / "k.cubin"
+    source.write_bytes(image(POINTER))
+    subprocess.run([ptxas(), "-arch=sm_90", source, "-o", cubin], check=True)
+    code = Module(cubin.read_bytes()).object_code()
+    assert code.code_type == "cubin"
+    assert code.get_kernel("k").num_arguments == 1
 
 
 WITHOUT = """

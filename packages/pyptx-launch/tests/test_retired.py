@@ -31,7 +31,9 @@ def launched_and_gone(count: int, device: int = 0) -> None:
 
 @pytest.fixture
 def empty(null):
-    """Nothing is retired, before and after."""
+    """Nothing is retired, before and after, nor waits to be collected."""
+    gc.unfreeze()  # what was set aside before this file may be garbage by now
+    gc.collect()
     RETIRED.unload(wait=True)
     null.take()
     assert len(RETIRED) == 0
@@ -92,7 +94,7 @@ def test_what_kernels_may_still_use_stays_with_their_library(empty):
     gone = weakref.ref(memory)
     for module in keep:
         RETIRED.add(module._library, memory)
-        module._finalizer.detach()
+        module._library = 0  # or the module would give it away once more
     del memory, module, keep
     empty.set(events_pending=1)
     Module(image())
@@ -187,6 +189,31 @@ def test_threads_load_and_drop_modules_and_each_library_is_unloaded_once(empty):
     gone = [call["library"] for call in calls if call["call"] == "cuLibraryUnload"]
     assert len(loaded) == 800
     assert sorted(gone) == sorted(loaded)
+
+
+AT_THE_END = """
+import pyptx_launch as p
+from pyptx_launch.retired import MANY, RETIRED
+def launched():
+    module = p.Module(b".version 8.0 .entry k(.param .u64 x) { ret; }")
+    map_ = p.TensorMap.dense("f32", (64, 32), (8, 8))
+    plan = p.Plan(module, "k", grid=(1, 1, 1), block=(1, 1, 1), parameters=[p.MapPointer(0, map_)])
+    plan.launch([0x1000], 0, 0)
+    return plan
+keep = launched()
+for number in range(COUNT):
+    launched()
+print(len(RETIRED) + 1)
+"""
+
+
+@pytest.mark.parametrize("count", [0, 1, MANY + 1])
+def test_a_process_ends_in_silence_whatever_is_loaded_and_retired(null, count):
+    """The compiled part complains where something of it outlives Python."""
+    environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}
+    command = [sys.executable, "-c", AT_THE_END.replace("COUNT", str(count))]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert (int(done.stdout), done.stderr) == (1 + count % MANY, "")
 
 
 OLD = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from pyptx_ir.plugins.manager import manager
-from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Specialization
+from pyptx_ir.plugins.rows import ALLOCATED, Argument, EntryParameter, Output, Specialization
 from pyptx_ir.syntax import parse
-from pyptx_sim.errors import LaunchError, SimulatedExecution, StepLimitExceeded
+from pyptx_sim import Result, call_checks, run
+from pyptx_sim.errors import FindingWarning, LaunchError, MemoryFault, SimulatedExecution, StepLimitExceeded
 from pyptx_sim.runtime import RUNTIME, SimulationResult
 
 if TYPE_CHECKING:
@@ -201,13 +202,116 @@ def test_bf16_tensors_pass_as_bits() -> None:
     assert torch.equal(y, x.detach())
 
 
+@dataclass
+class Half(Scale):
+    """The same over half the blocks, each of them 64 elements."""
+
+    def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+        special = super().specialize(arguments, keywords)
+        return replace(special, grid=(special.grid[0] // 2, 1, 1))
+
+
+def test_an_output_that_is_written_in_part_is_a_finding_with_its_first_missing_element() -> None:
+    x = np.ones((4, 50), np.uint32)
+    result = simulate(Half(), x, by=2)
+    (finding,) = result.findings
+    assert (finding.rule, finding.line) == ("unwritten-output", 12)
+    assert finding.message == "no thread has written 72 of the 200 elements of output 'y': the first is y[2, 28]"
+    assert finding.hint is not None
+    assert "this launch has 128 threads, 2 blocks of 64" in finding.hint
+    assert simulate(Scale(), x, by=2).clean
+
+
+def test_an_output_that_no_instruction_stores_to_is_told_at_the_last_one() -> None:
+    class Lost(Scale):
+        def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+            special = super().specialize(arguments, keywords)
+            return replace(special, module=parse(special.text.replace("st.global.u32 [%rd2], %r6;", "")))
+
+    (finding,) = simulate(Lost(), np.ones(64, np.uint32), by=2).findings
+    assert (finding.rule, finding.line) == ("unwritten-output", 13)
+    assert finding.message.endswith(
+        "64 of the 64 elements of output 'y': the first is y[0]; no instruction stores there"
+    )
+
+
+def test_an_array_that_the_caller_brings_may_be_written_in_part() -> None:
+    x, out = np.ones(200, np.uint32), np.full(200, 7, np.uint32)
+    assert simulate(Half(), x, by=2, out=out).clean
+    assert out.tolist() == [2] * 128 + [7] * 72
+
+
+def test_a_plain_call_warns_of_its_first_finding_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(200, np.uint32)
+    monkeypatch.delenv("PYPTX_CHECKS", raising=False)
+    with pytest.warns(FindingWarning, match=r"(?s)scale: unwritten-output: .*scale\.simulate\(…\)"):
+        assert call(Half(), x, by=2).tolist() == [2] * 128 + [0] * 72
+    with pytest.warns(FindingWarning, match="unwritten-output"):
+        RUNTIME.call(Half(), [x], {"by": 2, "out": np.zeros(200, np.uint32), ALLOCATED: True})
+    call(Half(), x, by=2, out=np.zeros(200, np.uint32))
+    monkeypatch.setenv("PYPTX_CHECKS", "off")
+    call(Half(), x, by=2)
+    monkeypatch.setenv("PYPTX_CHECKS", "some")
+    with pytest.raises(LaunchError, match="PYPTX_CHECKS='some' is none of off, auto, all"):
+        call(Half(), x, by=2)
+
+
+def test_a_large_launch_is_checked_only_when_all_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(2 * call_checks.MOST_THREADS + 128, np.uint32)
+    monkeypatch.setenv("PYPTX_CHECKS", "auto")
+    call(Half(), x, by=2)
+    monkeypatch.setenv("PYPTX_CHECKS", "all")
+    with pytest.warns(FindingWarning, match="unwritten-output"):
+        call(Half(), x, by=2)
+
+
+ENDLESS = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry endless()
+{
+.reg .b32 %r<3>;
+add.u32 %r1, %r2, 1;
+again: add.u32 %r1, %r1, 1;
+bra again;
+}
+"""
+
+
+def test_a_run_that_takes_too_long_has_found_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYPTX_CHECKS", "auto")
+    with pytest.raises(StepLimitExceeded) as stopped:
+        run(ENDLESS, grid=1, block=32, step_limit=50)
+    assert [(finding.rule, finding.line) for finding in stopped.value.findings] == [("uninitialised-register", 8)]
+    special = Scale().specialize([Argument((64,), "u32", (1,), 0, "cpu")], {"by": 1})
+
+    def attempt(steps: int) -> Result:
+        return run(ENDLESS, grid=1, block=32, step_limit=steps)
+
+    assert [finding.rule for finding in call_checks.find(special, [256], attempt)] == ["uninitialised-register"]
+
+
+def test_what_fails_in_a_plain_call_fails_as_without_checks() -> None:
+    x = np.ones(100, np.uint32)
+
+    class Wild(Scale):
+        def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+            special = super().specialize(arguments, keywords)
+            values = [replace(row, value=120) if row.name == "n" else row for row in special.parameters]
+            return replace(special, parameters=tuple(values))
+
+    with pytest.raises(MemoryFault, match="past the end"):
+        call(Wild(), x, by=2)
+
+
 @pytest.mark.torch
 def test_tensors_on_the_cpu_warn_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     x = torch.zeros(1, dtype=torch.int32)
     monkeypatch.delenv("PYPTX_CPU", raising=False)
-    with pytest.warns(SimulatedExecution, match="scale runs on the simulator"):
+    with pytest.warns(SimulatedExecution, match=r"scale runs on the simulator.*PYPTX_CPU=quiet.*PYPTX_CHECKS=all"):
         call(Scale("s32"), x, by=1)
     monkeypatch.setenv("PYPTX_CPU", "quiet")
     call(Scale("s32"), x, by=1)

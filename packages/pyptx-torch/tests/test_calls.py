@@ -225,6 +225,17 @@ def test_the_first_call_on_the_cpu_warns_and_points_at_the_caller(monkeypatch):
         kernel(numbers(32))
 
 
+def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch):
+    monkeypatch.setenv("PYPTX_CHECKS", "auto")
+    kernel, x = build_double(40), numbers(40)  # whose grid is N // 32
+    for call in (kernel, torch.compile(kernel, fullgraph=True, backend="eager")):
+        with pytest.warns(UserWarning, match="unwritten-output: no thread has written 8 of the 40 elements"):
+            call(x)
+    kernel(x, out=torch.zeros(40))  # which may be written in part
+    monkeypatch.setenv("PYPTX_CHECKS", "off")
+    kernel(x)
+
+
 def test_without_the_simulator_a_cpu_tensor_is_an_error_that_names_its_package(monkeypatch):
     plugins = manager()
     rows = tuple(row for row in plugins.runtimes() if row.name != "sim")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, SupportsIndex, overload
+from typing import TYPE_CHECKING, SupportsIndex, cast, overload
 
 from pyptx_dsl import operators
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, RegisterTypeError
@@ -85,16 +85,23 @@ class SharedAlloc:
         """Return the size of the first dimension."""
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[SharedSlice]:
-        """Iterate over the stages."""
-        return (SharedSlice(self, (stage,)) for stage in range(self.shape[0]))
+    def __iter__(self) -> Iterator[Reg | SharedSlice]:
+        """Iterate over the stages' addresses; of one dimension, over the elements, loading each."""
+        return (self[stage] for stage in range(self.shape[0]))
 
     def __getitem__(self, index: object) -> Reg | SharedSlice:
-        """Return one stage's address (`s[stage]`), or load an element (`s[row, col]`, one index per dimension)."""
+        """Load an element, if there is one index per dimension (`s[i]`, `s[row, col]`); else return an address.
+
+        With fewer indices than dimensions (`s[stage]` of several) that is where the part begins which they select.
+        `s.address(i)` is the address of an element.
+        """
         indices = _indices(index)
-        if len(indices) == len(self.shape) > 1:
-            return self.load(*indices)
-        return SharedSlice(self, indices)
+        if len(indices) < len(self.shape):
+            return SharedSlice(self, indices)
+        element = self.load(*indices)
+        if len(indices) == 1:
+            _elements(self._trace)[element.raw_name] = self.name
+        return element
 
     def __setitem__(self, index: object, value: object) -> None:
         """Store a register or number into the element that `index` names, one index per dimension."""
@@ -282,6 +289,21 @@ class SharedSlice(SharedAddress):
     def __setitem__(self, index: object, value: object) -> None:
         """Store an element of the remaining dimensions."""
         self.alloc.store(value, *self.indices, *_indices(index))
+
+
+def refuse_element(value: Handle) -> None:
+    """Raise OperandError for an element, read by one index, where an address belongs."""
+    name = _elements(value.trace).get(value.raw_name)
+    if name is not None and value.dtype.bits <= u32.bits:
+        raise OperandError(
+            f"{value.raw_name} is an element that was read from {name}, and no address of one",
+            hint="write s.address(i) for the address of an element; s.load(i) reads one that is an address itself",
+        )
+
+
+def _elements(trace: Trace) -> dict[str, str]:
+    """Return the registers that were read from shared memory by one index, and where from."""
+    return cast("dict[str, str]", trace.notes.setdefault("allocations.elements", dict[str, str]()))
 
 
 def load(dtype: PtxType, address: object) -> Reg:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.arch import detect_arch, product_hint
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
-from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid, three
+from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid, grid_parameters, three
 from pyptx_dsl.launch_attributes import encode_attributes
 from pyptx_dsl.operands import as_integer, as_items
 from pyptx_dsl.parameters import RawParameter, parse_raw_parameters
@@ -84,7 +84,11 @@ class Declaration:
     @property
     def dimensions(self) -> tuple[str, ...]:
         """The names of the tiles' dimensions, in order of appearance."""
-        return tuple(dict.fromkeys(name for tile in self.tiles for name in tile.symbolic_dims))
+        return _dimensions(self.tiles)
+
+
+def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
 
 
 def declare(function: Callable[..., object], options: Options) -> Declaration:
@@ -117,7 +121,7 @@ def declare(function: Callable[..., object], options: Options) -> Declaration:
         templates=templates,
         required=required,
         raw=raw,
-        grid=_grid(options.grid, cluster),
+        grid=_grid(options.grid, cluster, _dimensions((*in_specs, *out_specs)), tuple(templates)),
         block=block,
         cluster=cluster,
         shared_bytes=_shared_bytes(options.smem, target),
@@ -232,8 +236,11 @@ def _unique(kernel: str, names: Sequence[str]) -> None:
             raise SpecError(f"kernel {kernel!r}: {name!r} cannot name a PTX parameter", hint="use ASCII names")
 
 
-def _grid(grid: object, cluster: Dims) -> Dims | Callable[..., object]:
+def _grid(
+    grid: object, cluster: Dims, dimensions: Sequence[str], templates: Sequence[str]
+) -> Dims | Callable[..., object]:
     if callable(grid):
+        grid_parameters(grid, dimensions, templates)
         return grid
     sizes = cluster if grid is None else three("grid", grid)
     check_grid(sizes, cluster)

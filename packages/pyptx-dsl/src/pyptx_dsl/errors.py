@@ -14,6 +14,7 @@
         │   ├── UndefinedLabelError a branch to a label that nothing defines
         │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
         │   ├── SelfTraceError      a kernel whose body asks for its own text
+        │   ├── ReturnedValueError  a kernel whose function returns a value (also TypeError)
         │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
         │   └── SharedMemoryError   an allocation that is malformed, or more than the target has
         ├── KernelError             the decorator, or how the kernel is asked for
@@ -21,7 +22,7 @@
         │   ├── ArchError           no such target, or none detected
         │   ├── LaunchError         grid, block, cluster, reqntid out of range (also ValueError)
         │   ├── SpecError           a Tile, Layout or raw parameter that makes no sense (also ValueError)
-        │   ├── SignatureError      specs and signature disagree
+        │   ├── SignatureError      specs and signature, or the grid's, disagree
         │   ├── KeywordError        unknown or misused keyword (also TypeError)
         │   ├── UnboundDimensionsError  `.ptx()` before its symbolic dimensions are known
         │   └── RuntimeMissingError nothing installed runs these arguments
@@ -136,6 +137,10 @@ class SelfTraceError(TraceError):
     """A kernel asked for its text, or called, by its own body."""
 
 
+class ReturnedValueError(TraceError, TypeError):
+    """A kernel whose function returns a value, which nobody would get."""
+
+
 class InstructionUseError(TraceError):
     """An instruction that the table knows, used wrongly."""
 
@@ -169,7 +174,7 @@ class SpecError(KernelError, ValueError):
 
 
 class SignatureError(KernelError, TypeError):
-    """Specs that disagree with the signature of the kernel's function."""
+    """Specs that disagree with the signature of the kernel's function, or a grid function that asks for other names."""
 
 
 class KeywordError(KernelError, TypeError):

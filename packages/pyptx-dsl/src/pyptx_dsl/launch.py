@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_dsl.errors import LaunchError
+from pyptx_dsl.errors import LaunchError, SignatureError
 from pyptx_dsl.operands import as_count, as_items
 
 if TYPE_CHECKING:
@@ -80,24 +80,40 @@ def _check_limits(what: str, sizes: Dims, limits: Sequence[int]) -> None:
 
 
 def call_grid(grid: Callable[..., object], dimensions: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
-    """Ask a grid callable, with the dimensions and template values that its parameters name.
+    """Ask a grid function, with the dimensions and template values that its parameters name."""
+    sizes = tuple(dimensions.values())
+    positional, keywords = grid_parameters(grid, tuple(dimensions), tuple(templates))
+    known = {**templates, **dimensions}
+    return three("grid", grid(*sizes[:positional], **{name: known[name] for name in keywords}))
 
-    A callable whose parameters have other names gets the dimensions by position, if their count fits.
+
+def grid_parameters(
+    grid: Callable[..., object], dimensions: Sequence[str], templates: Sequence[str]
+) -> tuple[int, tuple[str, ...]]:
+    """Return how many dimensions a grid function takes by position, and the names that it takes by keyword.
+
+    By position go dimensions to positional-only parameters and to `*sizes`, and the only dimension of a kernel to a
+    function of one parameter, whatever its name. Raise SignatureError for any other name that the kernel has not.
     """
     from inspect import Parameter, signature
 
-    parameters = signature(grid).parameters.values()
-    names = {**templates, **dimensions}
-    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
-        return three("grid", grid(**names))
-    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
-        return three("grid", grid(*dimensions.values()))
-    missing = [each.name for each in parameters if each.name not in names and each.default is Parameter.empty]
-    if not missing:
-        return three("grid", grid(**{each.name: names[each.name] for each in parameters if each.name in names}))
-    if len(parameters) == len(dimensions) and not any(each.name in names for each in parameters):
-        return three("grid", grid(*dimensions.values()))
-    raise LaunchError(
-        f"the grid asks for {', '.join(missing)}, and this kernel has {', '.join(names) or 'no dimensions'}",
-        hint="name its parameters like the Tiles' dimensions",
+    parameters = tuple(signature(grid).parameters.values())
+    names = dict.fromkeys((*dimensions, *templates))
+    kinds = [parameter.kind for parameter in parameters]
+    named = [each for each in parameters if each.kind not in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}]
+    unknown = [each.name for each in named if each.name not in names and each.default is Parameter.empty]
+    if Parameter.VAR_POSITIONAL in kinds:
+        before = [each.name for each in named if each.kind is not Parameter.KEYWORD_ONLY]
+        if before == list(dimensions[: len(before)]) and not unknown:
+            return len(dimensions), tuple(each.name for each in named[len(before) :] if each.name in names)
+    elif kinds == [Parameter.POSITIONAL_ONLY] * len(dimensions) or (unknown and len(named) == len(dimensions) == 1):
+        return len(dimensions), ()
+    elif not unknown and Parameter.POSITIONAL_ONLY not in kinds:
+        every = Parameter.VAR_KEYWORD in kinds
+        return 0, tuple(names) if every else tuple(each.name for each in named if each.name in names)
+    shown = str(signature(grid))[1:-1]
+    raise SignatureError(
+        f"the grid asks for {', '.join(unknown) or shown}, and this kernel has {', '.join(names) or 'no dimensions'}",
+        hint="a grid function takes dimensions and template parameters by their names: "
+        f"lambda {', '.join(dimensions)}: …",
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -14,43 +14,42 @@ Value = TypeVar("Value")
 
 
 class OncePerKey(Generic[Key, Value]):
-    """A cache in which no lock is held while a value is made, so that compilers run side by side.
+    """Values shared by all who ask for their key, for as long as one of them holds the value.
 
-    A thread that asks for a key in the making waits for that key alone. What fails is not kept: the exception goes to
-    the thread that made it, and whoever has waited tries by itself.
+    No lock is held while a value is made, so that compilers run side by side. A thread that asks for a key in the
+    making waits for that key alone, and makes the value if the first could not.
     """
 
     def __init__(self) -> None:
         """Start empty."""
         self._lock = threading.Lock()
-        self._made: dict[Key, Future[Value]] = {}
+        self._known: WeakValueDictionary[Key, Value] = WeakValueDictionary()
+        self._making: dict[Key, threading.Event] = {}  # set when a thread is done with it
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """Return the value of `key`, made by `make` if it is the first to be asked for."""
+        """Return the value of `key`, made by `make` where nobody has one; raise what `make` raises."""
         while True:
             with self._lock:
-                found = self._made.get(key)
-                if found is None:
-                    mine = self._made[key] = Future[Value]()
+                known, making = self._known.get(key), self._making.get(key)
+                if known is not None:
+                    return known
+                if making is None:
+                    self._making[key] = threading.Event()
                     break
-            if found.exception() is None:
-                return found.result()
+            making.wait()
         try:
-            value = make()
-        except BaseException as error:
+            made = make()
             with self._lock:
-                if self._made.get(key) is mine:
-                    del self._made[key]
-            mine.set_exception(error)
-            raise
-        mine.set_result(value)
-        return value
+                self._known[key] = made
+            return made
+        finally:
+            with self._lock:
+                self._making.pop(key).set()
 
-    def clear(self) -> None:
-        """Forget all values; one that is being made goes to those that wait for it."""
-        with self._lock:
-            self._made = {}
+    def __contains__(self, key: object) -> bool:
+        """Tell whether somebody holds the value of a key."""
+        return key in self._known
 
     def __len__(self) -> int:
-        """Return how many values there are, those in the making included."""
-        return len(self._made)
+        """Return how many values are held by somebody."""
+        return len(self._known)

@@ -3,6 +3,7 @@
     tile = smem.alloc(bf16, (STAGES, 64, 64), swizzle="128B")
     tile[stage]            # the address of one stage (no instruction for an int, two for a register)
     value = partials[w, 0] # a load; partials[w, 0] = value is a store
+    value = line[i]        # a load too, of one dimension; line.address(i) is the address
 
 An element access is one `ld.shared` or `st.shared` when every index is a number. A register among the indices adds
 one `mov` (the symbol's address) and one `mad.lo` per register; a swizzle adds three ALU instructions and one `add`.

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract import alignment_of, dense_strides
-from pyptx_dsl.errors import EmptyKernelWarning, SelfTraceError
+from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceError
 from pyptx_dsl.finish import Finished, Line, finish
 from pyptx_dsl.lineinfo import LineTable
 from pyptx_dsl.misuse import worded
+from pyptx_dsl.origin import show
 from pyptx_dsl.parameters import entry_parameters
 from pyptx_dsl.tensor_maps import tensor_map
 from pyptx_dsl.tensors import TMA_SUFFIX, TensorSpec
@@ -93,7 +94,9 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
         trace.claim_symbol(declaration.extern_symbol, "shared")
     with _collector_paused():
         with tracing(trace), worded():
-            declaration.function(*_tensors(declaration, env), **templates)
+            returned = declaration.function(*_tensors(declaration, env), **templates)
+        if returned is not None:
+            raise _returned(declaration, returned)
         traced = _assembled(declaration, trace, env)
     if not trace.statement_count:
         _warn_empty(declaration)
@@ -111,6 +114,20 @@ def _refuse_self(declaration: Declaration) -> None:
             )
         outer = trace.notes.get(_OUTER)
         trace = outer if isinstance(outer, Trace) else None
+
+
+def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
+    """Return the error for a kernel's function that returns a value, at its last `return`."""
+    import dis
+
+    code = declaration.function.__code__
+    returns = [each.positions for each in dis.get_instructions(code) if each.opname.startswith("RETURN")]
+    lines = [place.lineno for place in returns if place is not None and place.lineno is not None]
+    return ReturnedValueError(
+        f"kernel {declaration.name!r} returns {value!r}, which a launch cannot: what its function returns is lost",
+        where=show(code.co_filename, max(lines, default=code.co_firstlineno), code.co_qualname),
+        hint="store it to an output: name a Tile in out_specs and a parameter for it; the call returns that array",
+    )
 
 
 @contextmanager

@@ -197,7 +197,7 @@ class Trace:
         """Note every register that a ready-made operand names, for the offsets among them."""
         if not self.offsets:
             return
-        for name in _register_names(operand):
+        for name in register_names(operand):
             slot = self.offsets.get(name)
             if slot is not None:
                 slot.need_narrow()
@@ -341,28 +341,28 @@ def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
     return replace(node, lead=lead)
 
 
-def _register_names(operand: tree.Operand) -> Iterator[str]:
+def register_names(operand: tree.Operand) -> Iterator[str]:
     """Yield the names of all registers inside an operand."""
     match operand:
         case tree.Register(name=name):
             yield name
         case tree.Address(base=base, offset=offset):
-            yield from _register_names(base)
+            yield from register_names(base)
             if offset is not None:
-                yield from _register_names(offset)
+                yield from register_names(offset)
         case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
             for part in parts:
-                yield from _register_names(part)
+                yield from register_names(part)
         case tree.Pair(first=first, second=second):
-            yield from _register_names(first)
-            yield from _register_names(second)
+            yield from register_names(first)
+            yield from register_names(second)
         case (
             tree.Negated(operand=inner)
             | tree.Parenthesized(operand=inner)
             | tree.Unary(operand=inner)
             | tree.Unified(address=inner)
         ):
-            yield from _register_names(inner)
+            yield from register_names(inner)
         case _:
             return
 

@@ -6,11 +6,13 @@
     pyptx plugins               list the plugins that are installed
     pyptx doctor                say what works on this machine, and what to do about what does not
 
-Exit status: 0 for success, 1 when something was found, 2 for a command that was called wrongly.
+Exit status: 0 for success, 1 when something was found, 2 for a command that was called wrongly; as shells have it, 130
+for one that was interrupted and 141 for one whose reader went away (`pyptx check … | head`).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -22,13 +24,27 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Command
 
 USAGE_ERROR = 2
+INTERRUPTED, READER_GONE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the subcommand that `argv` (by default the process's own words) names; return the exit status."""
+    try:
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is still in the buffer would fail once more, with a traceback, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    return status
+
+
+def _run(words: list[str]) -> int:
     from pyptx_ir.plugins.manager import manager
 
-    words = list(sys.argv[1:] if argv is None else argv)
     commands = {command.name: command for command in built_in()}
     try:
         if not words or words[0] not in commands:  # the built-in ones work beside a plugin that does not

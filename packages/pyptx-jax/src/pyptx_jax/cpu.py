@@ -12,6 +12,7 @@ import numpy as np
 from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.runtimes import simulator
 from pyptx_ir.errors import PyptxError, SimulatedExecution
+from pyptx_ir.plugins.rows import ALLOCATED
 from pyptx_jax import framework
 from pyptx_jax.arguments import DTYPES
 from pyptx_jax.failures import FAILURES
@@ -56,7 +57,7 @@ def run_of(special: Specialization, place: tuple[str, int] | None) -> Callable[[
         rows: tuple[Input | Output, ...] = (*special.inputs, *special.outputs)
         arrays = [_array(row, view) for row, view in zip(rows, memory, strict=True)]
         with FAILURES.kept():
-            runtime.call(kernel, arrays[:inputs], {"out": tuple(arrays[inputs:])})
+            runtime.call(kernel, arrays[:inputs], {"out": tuple(arrays[inputs:]), ALLOCATED: True})
 
     return run
 
@@ -100,5 +101,8 @@ def announce(name: str, place: tuple[str, int] | None) -> None:
         raise PyptxError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
     if policy == "warn":
         file, line = place or (f"<{name}>", 1)
-        text = f"{message} (PYPTX_CPU=quiet silences this)"
+        switches = (
+            "PYPTX_CPU=quiet silences this; small launches are checked, PYPTX_CHECKS=all checks every one, off none"
+        )
+        text = f"{message} ({switches})"
         warnings.warn_explicit(text, SimulatedExecution, file, line, registry=_ANNOUNCED)

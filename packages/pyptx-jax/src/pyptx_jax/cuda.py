@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from weakref import WeakValueDictionary
 
 from pyptx_dsl.images import image_of
+from pyptx_dsl.once import OncePerKey
 from pyptx_launch import Module, Plan, driver, plan_for
 
 if TYPE_CHECKING:
@@ -21,7 +20,9 @@ def plan_of(special: Specialization) -> Plan:
     the kernel's own target.
     """
     targets = {device.target for device in driver.devices()}
-    return plan_for(special, MODULES.get(special, targets.pop() if len(targets) == 1 else None))
+    device = targets.pop() if len(targets) == 1 else None
+    code = _Code(special.text, special.image, special.target, device)
+    return plan_for(special, MODULES.get(code, lambda: Module(image_of(special, device))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +35,5 @@ class _Code:
     device: str | None
 
 
-class Modules:
-    """Loaded code, shared by all programs that call a kernel, for as long as one of them lives.
-
-    XLA compiles programs on several threads. Each kernel is compiled by one of them, which holds no lock meanwhile; who
-    wants the same kernel waits, and compiles it if the first could not.
-    """
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._lock = threading.Lock()
-        self._known: WeakValueDictionary[_Code, Module] = WeakValueDictionary()
-        self._made: dict[_Code, threading.Event] = {}  # set when a thread is done with it
-
-    def get(self, special: Specialization, device: str | None) -> Module:
-        """Return the code of a kernel, compiled for a device if that is known and loaded if need be."""
-        code = _Code(special.text, special.image, special.target, device)
-        while (known := self._begin(code)) is not None:
-            if isinstance(known, Module):
-                return known
-            known.wait()
-        try:
-            module = Module(image_of(special, device))
-            self._known[code] = module
-            return module
-        finally:
-            with self._lock:
-                self._made.pop(code).set()
-
-    def _begin(self, code: _Code) -> Module | threading.Event | None:
-        """Return what is loaded, or who is at it; None where the caller is to make it."""
-        with self._lock:
-            known = self._known.get(code) or self._made.get(code)
-            if known is None:
-                self._made[code] = threading.Event()
-            return known
-
-
-MODULES: Final = Modules()
-"""The code that this process has loaded for XLA."""
+MODULES: Final = OncePerKey[_Code, Module]()
+"""The code that this process has loaded for XLA, which compiles programs on several threads."""

@@ -76,6 +76,7 @@ void raise(const Failure& failure) noexcept {
 
 NB_MODULE(_shim, shim) {
   using namespace pyptx;
+  nb::set_leak_warnings(false);  // what still runs where Python ends keeps its memory: the driver goes with the process
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {
       std::rethrow_exception(error);

@@ -87,18 +87,13 @@ class Call {
     if (out_ != nullptr) read_out(); else allocate();
     count_writes();
     launch(scalars.data());
-    if (out_ != nullptr) return nb::borrow(out_).release().ptr();
-    if (made_.size() == 0) return nb::none().release().ptr();
-    if (made_.size() == 1) return made_[0].release().ptr();
-    nb::object several = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(made_.size())));
-    for (std::size_t i = 0; i < made_.size(); ++i)
-      checked(PyTuple_SetItem(several.ptr(), static_cast<Py_ssize_t>(i), made_[i].release().ptr()));
-    return several.release().ptr();
+    return (out_ != nullptr ? nb::borrow(out_) : std::move(made_)).release().ptr();
   }
 
  private:
   // Ask whether something goes on that a launch would bypass, and whether gradients are on.
   void ask() {
+    for (const Variable& variable : state_.variables) need(PyDict_GetItem(variable.names, variable.name) == variable.value);
     for (PyObject* guard : state_.guards) need(!truth(called(guard)));
     if (native_ != nullptr) {
       for (auto [guard, argument] : native_->guards) need(!guard(argument));
@@ -192,11 +187,14 @@ class Call {
   }
 
   void allocate() {
-    need(entry_->like.size() == entry_->outputs.size());
-    made_.reserve(entry_->like.size());
-    for (std::size_t i = 0; i < entry_->like.size(); ++i) {
-      made_.push_back(called(state_.empty_like, entry_->like[i].ptr()));
-      read_output(made_.back().ptr(), i);
+    std::size_t count = entry_->like.size();
+    need(count == entry_->outputs.size());
+    made_ = count == 0 ? nb::none() : nb::steal(count > 1 ? PyTuple_New(static_cast<Py_ssize_t>(count)) : nullptr);
+    for (std::size_t i = 0; i < count; ++i) {
+      nb::object output = called(state_.empty_like, entry_->like[i].ptr());
+      read_output(output.ptr(), i);
+      if (count == 1) made_ = std::move(output);
+      else checked(PyTuple_SetItem(made_.ptr(), static_cast<Py_ssize_t>(i), output.release().ptr()));
     }
   }
 
@@ -240,7 +238,7 @@ class Call {
   Entries::Shared entry_;
   Few<PyObject*> given_;
   std::array<cu::Address, kMaxTensors> addresses_;
-  std::vector<nb::object> made_;
+  nb::object made_;  // the output, a tuple of several, or None
 };
 
 // Do `body`; where it throws a miss, do that.

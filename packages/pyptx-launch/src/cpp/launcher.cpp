@@ -67,8 +67,8 @@ std::unique_ptr<const Native> native_of(const NativeRow& row) {
   return native;
 }
 
-// `references` are miss, grad_mode, "out", "requires_grad", empty_like, count_writes, types, guards, tensor_guards and
-// names of scalars.
+// `references` are miss, grad_mode, "out", "requires_grad", empty_like, count_writes, types, guards, tensor_guards,
+// variables and names of scalars.
 nb::object make(nb::handle cls, nb::tuple references, const std::optional<NativeRow>& native) {
   auto state = std::make_unique<State>();
   auto at = [&](int number) { return nb::handle(references[number]); };
@@ -78,7 +78,8 @@ nb::object make(nb::handle cls, nb::tuple references, const std::optional<Native
   for (nb::handle type : at(6)) state->types.push_back({reinterpret_cast<PyTypeObject*>(type.ptr()), api_of(type)});
   for (nb::handle guard : at(7)) state->guards.push_back(guard.ptr());
   for (nb::handle guard : at(8)) state->tensor_guards.push_back(guard.ptr());
-  for (nb::handle name : at(9)) state->scalars.push_back(name.ptr());
+  for (nb::handle row : at(9)) state->variables.push_back({row[0].ptr(), row[1].ptr(), row[2].ptr()});
+  for (nb::handle name : at(10)) state->scalars.push_back(name.ptr());
   if (native) state->native = native_of(*native);
   nb::object self = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(cls.ptr()), 0));
   auto launcher = reinterpret_cast<LauncherObject*>(self.ptr());

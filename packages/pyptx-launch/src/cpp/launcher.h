@@ -120,12 +120,14 @@ struct Native {
 };
 
 struct Accepted { PyTypeObject* type; const dl::ExchangeApi* api; };
+struct Variable { PyObject *names, *name, *value; };  // of a module's dictionary, and the value that it usually has
 
 // The Python objects are those of the launcher's tuple of references.
 struct State {
   PyObject *miss, *grad_mode, *out, *requires_grad, *empty_like, *count_writes;
   std::vector<PyObject*> guards, tensor_guards, scalars;
   std::vector<Accepted> types;
+  std::vector<Variable> variables;
   std::unique_ptr<const Native> native;  // asked in place of the Python objects that answer the same, if it is there
   Entries entries;
 };

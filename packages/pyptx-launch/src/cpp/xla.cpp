@@ -327,7 +327,6 @@ void bind_xla(nb::module_& shim) {
                    "collections.abc.Callable[[list[memoryview]], None] | None, items: collections.abc.Sequence[tuple[int, "
                    "int]], inputs: int, mutated: collections.abc.Sequence[int]) -> None"));
   shim.def("xla_targets", [] {
-    nb::set_leak_warnings(false);  // programs that jax has compiled, and what they hold, outlive Python
     return nb::make_tuple(target<kCpu>(kInstantiateOnCpu, kExecuteOnCpu),
                           target<kCuda>(kInstantiateOnCuda, kExecuteOnCuda));
   }, nb::sig("def xla_targets() -> tuple[tuple[str, dict[str, object], dict[str, object]], ...]"),

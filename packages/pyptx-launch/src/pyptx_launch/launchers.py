@@ -12,7 +12,7 @@ from pyptx_launch import _shim
 from pyptx_launch.errors import LaunchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from pyptx_launch.plans import Plan
@@ -120,11 +120,13 @@ def _new(
     tensor_guards: Sequence[Callable[[Any], object]] = (),
     empty_like: Callable[[Any], object] | None = None,
     count_writes: Callable[[Sequence[Any]], object] | None = None,
+    variables: Sequence[tuple[Mapping[str, object], str]] = (),
     native: Native | None = None,
 ) -> object:
     names = tuple(map(sys.intern, scalars))
     attributes = (sys.intern("out"), sys.intern("requires_grad"))
-    groups = (tuple(types), tuple(guards), tuple(tensor_guards), names)
+    usual = tuple((module, sys.intern(name), module[name]) for module, name in variables)
+    groups = (tuple(types), tuple(guards), tuple(tensor_guards), usual, names)
     row = None
     if native is not None:
         others = (native.grad_mode, native.requires_grad, native.is_inference, native.bump_version)
@@ -196,6 +198,7 @@ if TYPE_CHECKING:
         the output is returned: a tuple of several, None for none. Without `out`, outputs are made by
         `empty_like(prototype)`. In any other case the whole call is `miss(*tensors, **keywords)`.
 
+        `variables` are names in modules' dictionaries; a call is a miss while one is not the object that it is now.
         `native` answers in place of `grad_mode`, `tensor_guards` and `count_writes`, and its guards are asked beside
         `guards`. A call while the current stream captures a graph is a miss.
 
@@ -215,6 +218,7 @@ if TYPE_CHECKING:
             tensor_guards: Sequence[Callable[[Any], object]] = (),
             empty_like: Callable[[Any], object] | None = None,
             count_writes: Callable[[Sequence[Any]], object] | None = None,
+            variables: Sequence[tuple[Mapping[str, object], str]] = (),
             native: Native | None = None,
         ) -> None: ...
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import weakref
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, cast
 
@@ -51,6 +50,8 @@ class Module:
     or until such work is done.
     """
 
+    _library = 0  # nothing is loaded, or it failed
+
     def __init__(self, image: bytes) -> None:
         self.image: Final = image
         self.kind: Final = _checked_kind(image)
@@ -61,11 +62,15 @@ class Module:
             self._logs = (bytearray(_LOG_BYTES), bytearray(_LOG_BYTES))
             options = [libcuda.constant("CUjit_option", option) for option in _JIT_LOGS]
             values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
+        self.pools: Final = _shim.MapPools()  # of its plans' tensor maps that kernels take by address
+        self._retire = RETIRED.add  # which is there even where Python ends, and modules lose their globals
         RETIRED.unload()
         self._library = self._load(options, values)
-        self.pools: Final = _shim.MapPools()  # of its plans' tensor maps that kernels take by address
-        self._finalizer = weakref.finalize(self, RETIRED.add, self._library, self.pools)
-        self._finalizer.atexit = False  # the driver goes with the process
+
+    def __del__(self) -> None:
+        """Leave the code and the memory of its maps to those that unload them once nothing runs."""
+        if self._library:
+            self._retire(self._library, self.pools)
 
     def _load(self, options: Sequence[object], values: Sequence[object]) -> int:
         arguments = (self.image, options, values, len(options), (), (), 0)

@@ -107,9 +107,10 @@ class Plan(_shim.Plan):
     parameters, TensorMapError where a tensor map breaks a rule. What depends on a device (its shared memory, its
     clusters) is checked at the first launch there.
 
-    A plan is immutable: any number of threads may launch it, on any devices and streams. Tensor maps that a kernel
-    takes by pointer lie in device memory until the plan dies; so keep a plan for as long as a CUDA graph holds one of
-    its launches. What a plan that dies has launched runs to its end: see `Module`.
+    A plan is immutable: any number of threads may launch it, on any devices, and on streams of any context. Tensor maps
+    that a kernel takes by pointer lie in device memory of the module, for as long as a launch or a captured graph may
+    read them; so keep a plan for as long as a CUDA graph holds one of its launches. What a plan that dies has launched
+    runs to its end: see `Module`.
     """
 
     __slots__ = ("entry", "module", "optional", "scalars", "tensors")
@@ -156,9 +157,9 @@ class Plan(_shim.Plan):
         """Launch on a stream of a device: a CUstream as a number, or an object with `__cuda_stream__`.
 
         `pointers` are the addresses of the tensors, by index, or objects that tell one, such as cuda.core's
-        StridedMemoryView; numbers are quickest. `scalars` come by name, or in the order of the parameters. The device's
-        primary context is current during the call, and what was current before is again afterwards. Raises
-        LaunchError, DriverError, and OverflowError for a scalar that does not fit its type.
+        StridedMemoryView; numbers are quickest. `scalars` come by name, or in the order of the parameters. The kernel
+        runs in the stream's context, on a default stream in the device's primary one; what was current before is again
+        afterwards. Raises LaunchError, DriverError, and OverflowError for a scalar that does not fit its type.
         """
         handle = stream if isinstance(stream, int) else handle_of(stream)
         ordered = self._in_order(scalars) if scalars else ()

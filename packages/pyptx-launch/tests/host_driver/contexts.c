@@ -18,13 +18,18 @@ CUresult usable(const struct context *context) {
   return context->lost;
 }
 
-static struct context *primary(int device) {
+struct context *primary(int device) {
   struct context *context = &primaries[device];
   if (!context->alive) {
     context->device = device, context->kind = PRIMARY, context->alive = 1;
     context->multiprocessors = (unsigned)setting("multiprocessors");
   }
   return context;
+}
+
+/* Give primary contexts back that were lost: a process of the driver's would have to end. */
+OURS void null_driver_mend(void) {
+  for (int i = 0; i < MOST_DEVICES; ++i) primaries[i].lost = SUCCESS;
 }
 
 /* Devices ------------------------------------------------------------------------------------------------------------ */

@@ -81,6 +81,7 @@ struct context {
 
 extern __thread struct context *current;
 extern __thread int capture_mode;
+struct context *primary(int device);
 long current_device(void); /* -1: none is current */
 CUresult usable(const struct context *context);
 
@@ -146,6 +147,7 @@ struct request {
   const unsigned char *parameters; /* as the entry lays them out */
   size_t parameter_bytes;
   uint64_t library; /* tells libraries apart */
+  const struct context *context;
 };
 
 typedef int (*launch_answer)(const struct request *);

@@ -1,9 +1,22 @@
 /* Graphs: what was captured, one piece of work after another, in an order that every edge would allow. */
 #include "driver.h"
 
+struct user_object { /* something of the user's that lives as long as graphs that refer to it */
+  void *object;
+  void (*destroy)(void *);
+  unsigned references;
+};
+
+struct reference {
+  struct reference *next;
+  struct user_object *object;
+  unsigned count;
+};
+
 struct graph {
   struct work *first, **last;
   size_t count;
+  struct reference *references;
 };
 
 struct graph *new_graph(void) {
@@ -33,8 +46,60 @@ CUresult add_node(struct stream *stream, const struct work *work) {
   return SUCCESS;
 }
 
+/* User objects ------------------------------------------------------------------------------------------------------- */
+
+API cuUserObjectCreate(struct user_object **object, void *of, void (*destroy)(void *), unsigned references, unsigned flags) {
+  MAY_FAIL();
+  if (!of || !destroy || references == 0 || flags != 1) return INVALID_VALUE; /* CU_USER_OBJECT_NO_DESTRUCTOR_SYNC */
+  *object = malloc(sizeof **object);
+  return **object = (struct user_object){of, destroy, references}, SUCCESS;
+}
+
+API cuUserObjectRetain(struct user_object *object, unsigned count) {
+  return __atomic_add_fetch(&object->references, count, __ATOMIC_RELAXED), SUCCESS;
+}
+
+API cuUserObjectRelease(struct user_object *object, unsigned count) {
+  if (__atomic_sub_fetch(&object->references, count, __ATOMIC_RELAXED)) return SUCCESS;
+  object->destroy(object->object);
+  return free(object), SUCCESS;
+}
+
+static void refer(struct graph *graph, struct user_object *object, unsigned count) {
+  struct reference *reference = malloc(sizeof *reference);
+  *reference = (struct reference){graph->references, object, count};
+  graph->references = reference;
+}
+
+API cuGraphRetainUserObject(struct graph *graph, struct user_object *object, unsigned count, unsigned flags) {
+  MAY_FAIL();
+  if (!(flags & 1)) cuUserObjectRetain(object, count); /* CU_GRAPH_USER_OBJECT_MOVE: the caller's become the graph's */
+  return refer(graph, object, count), SUCCESS;
+}
+
+API cuGraphReleaseUserObject(struct graph *graph, struct user_object *object, unsigned count) {
+  MAY_FAIL();
+  for (struct reference *each = graph->references; each; each = each->next) {
+    if (each->object != object || each->count < count) continue;
+    each->count -= count;
+    return cuUserObjectRelease(object, count);
+  }
+  return INVALID_VALUE;
+}
+
+static void forget_references(struct graph *graph) {
+  for (struct reference *each = graph->references, *next; each; each = next) {
+    next = each->next;
+    if (each->count) cuUserObjectRelease(each->object, each->count);
+    free(each);
+  }
+}
+
+/* Graphs ------------------------------------------------------------------------------------------------------------- */
+
 API cuGraphDestroy(struct graph *graph) {
   MAY_FAIL();
+  forget_references(graph);
   for (struct work *work = graph->first, *next; work; work = next) {
     next = work->next;
     delete_work(work);
@@ -61,8 +126,17 @@ API cuGraphInstantiateWithFlags(struct graph **executable, const struct graph *g
   PASS_ON(usable(current));
   *executable = new_graph();
   for (const struct work *work = graph->first; work; work = work->next) add(*executable, work);
+  for (const struct reference *each = graph->references; each; each = each->next) {
+    cuUserObjectRetain(each->object, each->count);
+    refer(*executable, each->object, each->count);
+  }
   RECORD(say("{\"call\": \"cuGraphInstantiate\", \"nodes\": %zu}", graph->count));
   return SUCCESS;
+}
+
+/* What cuda.h calls so since CUDA 12, and whoever asks for the name is given; not the older function of five arguments. */
+API cuGraphInstantiate(struct graph **executable, const struct graph *graph, unsigned long long flags) {
+  return cuGraphInstantiateWithFlags(executable, graph, flags);
 }
 
 struct instantiation { uint64_t flags; void *upload_stream, *failed_node; int result; };

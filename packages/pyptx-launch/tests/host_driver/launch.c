@@ -106,7 +106,7 @@ CUresult run_launch(const struct launch *launch, struct context *context) {
   struct request request = {
       .entry = kernel->name, .image = kernel->library->image, .image_bytes = kernel->library->bytes, .shared = launch->shared,
       .device = context->device, .parameters = launch->parameters, .parameter_bytes = launch->bytes,
-      .library = (uintptr_t)kernel->library,
+      .library = (uintptr_t)kernel->library, .context = context,
   };
   memcpy(request.grid, launch->grid, sizeof request.grid);
   memcpy(request.block, launch->block, sizeof request.block);

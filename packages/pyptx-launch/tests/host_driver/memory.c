@@ -4,9 +4,14 @@
 
 #include <sys/mman.h>
 
-enum { DEVICE, PINNED, MANAGED };
+enum { DEVICE, PINNED, MANAGED, REGISTERED };
 
-struct allocation { uint64_t start; size_t bytes; int device, kind; };
+struct allocation { /* `context`: whose kernels reach it; of device memory, and NULL for all others */
+  uint64_t start;
+  size_t bytes;
+  int device, kind;
+  const struct context *context;
+};
 
 enum { ALIGNMENT = 512, GAP = 512, MOST_FILLED = 1 << 20 };
 
@@ -31,11 +36,21 @@ OURS int null_driver_map(uint64_t wish) {
   return region && (!wish || region == (void *)wish);
 }
 
-/* Write out starts and sizes of what is allocated, as far as there is room; return how many there are. */
-OURS size_t null_driver_allocations(uint64_t *pairs, size_t most) {
+/* Parts of a device share the memory of its primary context; created contexts have their own. */
+static const struct context *owner(const struct context *context) {
+  return context->kind == CREATED ? context : primary(context->device);
+}
+
+/* Write out starts and sizes of what kernels of a context reach, as far as there is room; return how many there are. */
+OURS size_t null_driver_allocations(uint64_t *pairs, size_t most, const struct context *context) {
+  size_t found = 0;
+  context = owner(context);
   pthread_mutex_lock(&state);
-  for (size_t i = 0; i < count && i < most; ++i) pairs[2 * i] = allocations[i].start, pairs[2 * i + 1] = allocations[i].bytes;
-  size_t found = count;
+  for (size_t i = 0; i < count; ++i) {
+    if (allocations[i].context && allocations[i].context != context) continue;
+    if (found < most) pairs[2 * found] = allocations[i].start, pairs[2 * found + 1] = allocations[i].bytes;
+    ++found;
+  }
   pthread_mutex_unlock(&state);
   return found;
 }
@@ -68,27 +83,34 @@ static int allocated(uint64_t address, size_t bytes) {
 
 static size_t rounded(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-/* Return where so many bytes fit, before which allocation: the first gap that is wide enough. */
-static uint64_t gap(size_t bytes, size_t *index) {
+/* Return where so many bytes fit: in the first gap of the region that is wide enough. */
+static uint64_t gap(size_t bytes) {
   uint64_t at = (uint64_t)region + reserved;
-  for (*index = 0; *index < count; ++*index) {
-    const struct allocation *next = &allocations[*index];
+  for (size_t i = 0; i < count; ++i) {
+    const struct allocation *next = &allocations[i];
+    if (next->kind == REGISTERED) continue; /* none of the region's */
     if (at + rounded(bytes) + GAP <= next->start) return at;
     at = next->start + rounded(next->bytes) + GAP;
   }
   return at + rounded(bytes) <= (uint64_t)region + region_bytes ? at : 0;
 }
 
-static CUresult place(uint64_t *address, size_t bytes, int device, int kind) {
-  if (bytes == 0) return INVALID_VALUE;
-  if (kind != PINNED && used[device] + rounded(bytes) > (size_t)setting("memory")) return OUT_OF_MEMORY;
-  size_t index;
-  *address = gap(bytes, &index);
-  if (!*address) return OUT_OF_MEMORY;
+/* Put an allocation at its place among the others, with `state` in hand. */
+static void insert(struct allocation allocation) {
+  size_t index = behind(allocation.start);
   if (count == room) allocations = realloc(allocations, (room = 2 * room + 64) * sizeof *allocations);
   memmove(&allocations[index + 1], &allocations[index], (count - index) * sizeof *allocations);
-  allocations[index] = (struct allocation){*address, bytes, device, kind};
+  allocations[index] = allocation;
   ++count, ++version;
+}
+
+static CUresult place(uint64_t *address, size_t bytes, const struct context *context, int kind) {
+  int device = context->device;
+  if (bytes == 0) return INVALID_VALUE;
+  if (kind != PINNED && used[device] + rounded(bytes) > (size_t)setting("memory")) return OUT_OF_MEMORY;
+  *address = gap(bytes);
+  if (!*address) return OUT_OF_MEMORY;
+  insert((struct allocation){*address, bytes, device, kind, kind == DEVICE ? owner(context) : NULL});
   if (kind != PINNED) used[device] += rounded(bytes);
   return SUCCESS;
 }
@@ -97,7 +119,7 @@ static CUresult allocate(uint64_t *address, size_t bytes, int kind) {
   PASS_ON(usable(current));
   if (!null_driver_map(0)) return OUT_OF_MEMORY;
   pthread_mutex_lock(&state);
-  CUresult result = place(address, bytes, current->device, kind);
+  CUresult result = place(address, bytes, current, kind);
   pthread_mutex_unlock(&state);
   if (result != SUCCESS) return result;
   memset((void *)*address, 0xA5, bytes < MOST_FILLED ? bytes : MOST_FILLED); /* it holds whatever was there */
@@ -109,8 +131,8 @@ void forget_memory(uint64_t address) {
   pthread_mutex_lock(&state);
   struct allocation *found = holding(address, 1);
   if (found && found->start == address) {
-    if (found->bytes > MOST_FILLED) madvise((void *)address, rounded(found->bytes) / 4096 * 4096, MADV_DONTNEED);
-    if (found->kind != PINNED) used[found->device] -= rounded(found->bytes);
+    if (found->bytes > MOST_FILLED && found->kind != REGISTERED) madvise((void *)address, rounded(found->bytes) / 4096 * 4096, MADV_DONTNEED);
+    if (found->kind == DEVICE || found->kind == MANAGED) used[found->device] -= rounded(found->bytes);
     size_t index = (size_t)(found - allocations);
     memmove(found, found + 1, (--count - index) * sizeof *found);
     ++version;
@@ -199,6 +221,26 @@ API cuMemHostGetDevicePointer_v2(uint64_t *address, void *memory, unsigned flags
 
 API cuMemFreeHost(void *memory) { return cuMemFree_v2((uintptr_t)memory); }
 
+/* Memory of the host that is somebody else's; kernels reach it at its own address. */
+API cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags) {
+  MAY_FAIL();
+  (void)flags;
+  PASS_ON(usable(current));
+  if (!memory || bytes == 0) return INVALID_VALUE;
+  pthread_mutex_lock(&state);
+  insert((struct allocation){(uintptr_t)memory, bytes, current->device, REGISTERED, NULL});
+  pthread_mutex_unlock(&state);
+  return COUNT(memory_live, 1), SUCCESS;
+}
+
+API cuMemHostUnregister(void *memory) {
+  MAY_FAIL();
+  PASS_ON(usable(current));
+  if (!begins_one((uintptr_t)memory)) return INVALID_VALUE;
+  PASS_ON(wait_for_context(current));
+  return forget_memory((uintptr_t)memory), SUCCESS;
+}
+
 API cuMemAllocManaged(uint64_t *address, size_t bytes, unsigned flags) {
   MAY_FAIL();
   (void)flags;
@@ -231,7 +273,7 @@ API cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
   pthread_mutex_unlock(&state);
   if (!known) return INVALID_VALUE;
   switch (attribute) {
-    case 2: *(unsigned *)value = found.kind == PINNED ? 1 : 2; return SUCCESS;
+    case 2: *(unsigned *)value = found.kind == PINNED || found.kind == REGISTERED ? 1 : 2; return SUCCESS;
     case 3: case 4: *(uint64_t *)value = address; return SUCCESS;
     case 7: *(uint64_t *)value = found.start; return SUCCESS;
     case 8: *(unsigned *)value = found.kind == MANAGED; return SUCCESS;

@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-REGION: Final = 512 << 30  # bytes of device memory, as in memory.c
+END: Final = 0x7FFF_FFFF_F000  # of a process: device memory ends before, and registered memory of the host may not
 RESERVED: Final = 64 << 20  # of them, at the start: the running module's variables, then its heap
 NANOSECONDS: Final = 100_000  # a step
 STEPS: Final = 5_000_000  # after which a kernel counts as endless
@@ -41,6 +41,7 @@ class Request(ctypes.Structure):
         ("entry", c_char_p), ("image", c_void_p), ("image_bytes", c_size_t),
         ("grid", c_uint * 3), ("block", c_uint * 3), ("cluster", c_uint * 3), ("shared", c_uint),
         ("device", c_int), ("parameters", c_void_p), ("parameter_bytes", c_size_t), ("library", c_uint64),
+        ("context", c_void_p),
     )  # fmt: skip
 
 
@@ -99,9 +100,9 @@ class Simulator:
 
         self._driver = driver
         self._arena = Arena(0, track=False)
-        self._arena.data = np.ctypeslib.as_array((c_uint8 * REGION).from_address(GLOBAL_WINDOW))
+        self._arena.data = np.ctypeslib.as_array((c_uint8 * (END - GLOBAL_WINDOW)).from_address(GLOBAL_WINDOW))
         self._window = GLOBAL_WINDOW
-        self._version: int | None = None
+        self._known: tuple[int, int] | None = None
         self._allocated: list[Any] = []
         self._variables: dict[tuple[int, str], Any] = {}
         self.steps = 0
@@ -136,7 +137,7 @@ class Simulator:
 
         variables = self._variables.get((request.library, request.entry.decode()))
         _fill(self._arena, 0, program.globals.data if variables is None else variables)
-        buffers = Buffers([*map(_named, program.globals.placements), *self._live()])
+        buffers = Buffers([*map(_named, program.globals.placements), *self._live(request.context)])
         bank = bytearray(program.parameter_bytes)
         given = ctypes.string_at(request.parameters, request.parameter_bytes) if request.parameter_bytes else b""
         bank[: len(given)] = given
@@ -147,21 +148,21 @@ class Simulator:
         }
         return memories, Heap((len(program.globals.data) + 4095) // 4096 * 4096, RESERVED, buffers)
 
-    def _live(self) -> list[Any]:
-        """Return what is allocated, anew only if it has changed."""
+    def _live(self, context: int) -> list[Any]:
+        """Return what a context's kernels reach, anew only if it has changed."""
         from pyptx_sim.machine.buffers import Buffer
 
-        version = self._driver.null_driver_allocations_version()
-        if version != self._version:
-            count = self._driver.null_driver_allocations(None, 0)
+        asked = (self._driver.null_driver_allocations_version(), context)
+        if asked != self._known:
+            count = self._driver.null_driver_allocations(None, 0, context)
             pairs = (c_uint64 * (2 * count))()
-            self._driver.null_driver_allocations(pairs, count)
+            self._driver.null_driver_allocations(pairs, count, context)
             starts, sizes = pairs[::2], pairs[1::2]
             self._allocated = [
                 Buffer(start - self._window, start - self._window + size, f"memory at {start:#x}")
                 for start, size in zip(starts, sizes, strict=True)
             ]
-            self._version = version
+            self._known = asked
         return self._allocated
 
     def answer(self, request: Any) -> int:
@@ -287,7 +288,7 @@ def install(path: str) -> None:
 
     driver = ctypes.CDLL(path)
     driver.null_driver_map.argtypes = [c_uint64]
-    driver.null_driver_allocations.argtypes = [c_void_p, c_size_t]
+    driver.null_driver_allocations.argtypes = [c_void_p, c_size_t, c_void_p]
     driver.null_driver_allocations.restype = c_size_t
     driver.null_driver_allocations_version.restype = c_ulong
     if not driver.null_driver_map(GLOBAL_WINDOW):

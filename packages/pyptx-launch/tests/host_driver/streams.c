@@ -245,9 +245,10 @@ API cuStreamCreate(struct stream **stream, unsigned flags) {
 API cuStreamDestroy_v2(struct stream *stream) {
   MAY_FAIL();
   if (!stream_of(stream) || (uintptr_t)stream <= 2) return INVALID_HANDLE;
-  if (stream->capture) invalidate(stream->capture);
+  if (stream->capture && (stream->forked || stream == stream->capture->origin)) invalidate(stream->capture);
   wait_for(stream, UINT64_MAX);
-  stream->alive = 0;
+  stream->alive = stream->forked = 0;
+  if (stream->capture && stream != stream->capture->origin) stream->capture = NULL; /* what it has captured stays */
   return COUNT(streams_live, -1), SUCCESS;
 }
 

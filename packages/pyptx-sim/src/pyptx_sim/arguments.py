@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_ir.plugins.rows import TensorMap
+    from pyptx_ir.plugins.rows import Output, TensorMap
     from pyptx_sim.operation import Array
     from pyptx_sim.program.program import Image, Program
     from pyptx_sim.program.scopes import Placement
@@ -40,9 +40,13 @@ _HEAP_BYTES = 8 << 20
 
 @dataclass(slots=True)
 class Uninitialised:
-    """An array argument whose contents nothing has written yet: a read before a write is a finding."""
+    """An array argument whose contents nothing has written yet: a read before a write is a finding.
+
+    `output`: it is this output of a kernel, allocated for the call; an element that is never written is a finding too.
+    """
 
     array: Array
+    output: Output | None = None
 
 
 @dataclass(slots=True)
@@ -58,13 +62,14 @@ class Mapped:
 
 
 @dataclass(slots=True)
-class _Placed:
-    """An array with its place in the global space."""
+class Placed:
+    """An array with its place in the global space; `output` as in `Uninitialised`."""
 
     array: Array
     start: int
     fresh: bool
     name: str
+    output: Output | None = None
 
 
 @dataclass(slots=True)
@@ -73,7 +78,12 @@ class Arguments:
 
     memories: dict[str, FlatMemory]
     heap: Heap
-    _placed: list[_Placed] = field(default_factory=list[_Placed])
+    _placed: list[Placed] = field(default_factory=list[Placed])
+
+    @property
+    def outputs(self) -> list[Placed]:
+        """The arrays of which every element is to be written."""
+        return [placed for placed in self._placed if placed.output is not None]
 
     def copy_back(self) -> None:
         """Write the buffers' contents into the caller's arrays."""
@@ -121,7 +131,7 @@ class _Placing:
     """
 
     buffers: list[Buffer]
-    placed: list[_Placed]
+    placed: list[Placed]
     maps: list[tuple[int, bytes]]
     end: int
 
@@ -133,15 +143,16 @@ class _Placing:
         if not isinstance(array, np.ndarray):
             return _pack(place, value)
         _check_buffer(place, array)
-        return struct.pack("<Q", self._array(array, what, name, fresh=fresh))
+        output = value.output if isinstance(value, Uninitialised) else None
+        return struct.pack("<Q", self._array(array, what, name, fresh=fresh, output=output))
 
-    def _array(self, array: Array, what: str, name: str, *, fresh: bool) -> int:
+    def _array(self, array: Array, what: str, name: str, *, fresh: bool, output: Output | None = None) -> int:
         """Return the address of an array; one that is known has its place."""
         known = next((item for item in self.placed if _same_storage(item.array, array)), None)
         if known is not None:
             return GLOBAL_WINDOW + known.start
         start = self._reserve(array.nbytes, what)
-        self.placed.append(_Placed(array, start, fresh, name))
+        self.placed.append(Placed(array, start, fresh, name, output))
         return GLOBAL_WINDOW + start
 
     def _reserve(self, size: int, what: str) -> int:

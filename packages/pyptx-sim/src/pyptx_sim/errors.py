@@ -12,13 +12,19 @@ PyptxError
     └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
 
 UserWarning
-└── SimulatedExecution        CPU tensors were given to a kernel, and it runs on the simulator
+├── SimulatedExecution        CPU tensors were given to a kernel, and it runs on the simulator
+└── FindingWarning            the checks have found a fault in a plain call of a kernel
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.errors import SimulatedExecution as SimulatedExecution  # noqa: PLC0414  filters of warnings name it here
+
+if TYPE_CHECKING:
+    from pyptx_sim.findings import Finding
 
 
 class SimulationError(PyptxError):
@@ -64,8 +70,17 @@ class Deadlock(SimulationError):  # noqa: N818 - the usual word
 
 
 class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happened
-    """More steps than `step_limit` allows: an infinite loop, or a limit that is too low."""
+    """More steps than `step_limit` allows: an infinite loop, or a limit that is too low.
+
+    `findings` are those of the run until then.
+    """
+
+    findings: tuple[Finding, ...] = ()
 
 
 class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
     """`trap`, or a failed device assertion."""
+
+
+class FindingWarning(UserWarning):
+    """What the checks have found first in a plain call of a kernel on the CPU."""

@@ -36,6 +36,7 @@ ENGINE_RULES = frozenset(
         "matrix-descriptor",
         "tensor-map",
         "sparse-metadata",
+        "unwritten-output",
     }
 )
 

@@ -8,7 +8,8 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
-from pyptx_ir.plugins.rows import Launchable, Runtime
+from pyptx_ir.plugins.rows import ALLOCATED, Launchable, Runtime
+from pyptx_sim import call_checks
 from pyptx_sim.arguments import Mapped, Uninitialised
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
 from pyptx_sim.errors import LaunchError, SimulatedExecution
@@ -16,6 +17,7 @@ from pyptx_sim.simulator import run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
     from pyptx_ir.plugins.rows import EntryParameter, Specialization, TensorMap
     from pyptx_sim.arguments import Value
@@ -37,6 +39,12 @@ class _Options(TypedDict, total=False):
     numerics: str
     trace: str | os.PathLike[str] | None
     trace_blocks: int | None
+
+
+class _RunOptions(_Options, total=False):
+    """And what this runtime asks of it."""
+
+    dry: bool
 
 
 # Keywords of `simulate` itself; all others are the kernel's.
@@ -64,18 +72,26 @@ def claims(arguments: Sequence[object]) -> bool:
 
 
 def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """Run a kernel without checks; return its output, a tuple of several, or None.
+    """Run a kernel; return its output, a tuple of several, or None.
 
     `out=` takes the array (or tuple of arrays) to write to. Torch tensors warn SimulatedExecution, or do as the
-    environment's PYPTX_CPU says: `quiet`, `warn` or `error`.
+    environment's PYPTX_CPU says: `quiet`, `warn` or `error`. A small launch runs with checks beforehand, or does as
+    PYPTX_CHECKS says, and what they find first is a FindingWarning.
     """
     if any(is_tensor(argument) for argument in arguments):
         _announce(kernel.name)
-    own = {name: value for name, value in keywords.items() if name != "out"}
-    outputs, result = _launch(kernel, arguments, own, {"checks": "none"}, keywords.get("out"))
+    own = {name: value for name, value in keywords.items() if name not in {"out", ALLOCATED}}
+    launch = _prepared(kernel, arguments, own, keywords.get("out"), allocated=ALLOCATED in keywords)
+    findings = call_checks.find(
+        launch.special,
+        [storage_of(array).nbytes for array in (*arguments, *launch.outputs)],
+        lambda steps: launch.run(checks="all", step_limit=steps, dry=True),
+    )
+    result = launch.run(checks="none")
     if result.printed:
         sys.stdout.write(result.printed)
-    return outputs[0] if len(outputs) == 1 else outputs or None
+    call_checks.warn(kernel.name, findings)
+    return launch.outputs[0] if len(launch.outputs) == 1 else launch.outputs or None
 
 
 def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> SimulationResult:
@@ -86,35 +102,52 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
-    outputs, result = _launch(kernel, arguments, own, options, keywords.get("out"))
-    return SimulationResult(outputs, result.findings, result.statistics, result.printed)
+    launch = _prepared(kernel, arguments, own, keywords.get("out"))
+    result = launch.run(**options)
+    return SimulationResult(launch.outputs, result.findings, result.statistics, result.printed)
 
 
-def _launch(
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """A kernel with its arguments in place, to be run once or twice."""
+
+    special: Specialization
+    outputs: tuple[object, ...]
+    arguments: Sequence[Value | Uninitialised]
+
+    def run(self, **options: Unpack[_RunOptions]) -> Result:
+        """Run it."""
+        special = self.special
+        return run(
+            special.module,
+            entry=special.entry,
+            grid=special.grid,
+            block=special.block,
+            cluster=special.cluster,
+            shared_bytes=special.shared_bytes,
+            args=self.arguments,
+            origins=special.origins,
+            names=[parameter.name for parameter in special.parameters],
+            shared=special.shared,
+            **options,
+        )
+
+
+def _prepared(
     kernel: Launchable,
     arguments: Sequence[object],
     keywords: Mapping[str, object],
-    options: _Options,
     out: object,
-) -> tuple[tuple[object, ...], Result]:
+    *,
+    allocated: bool = False,
+) -> _Launch:
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
     outputs = _outputs(kernel, special, arguments, out)
+    rows = [row if out is None or allocated else None for row in special.outputs]
     tensors = [storage_of(argument) for argument in arguments]
-    fresh = [Uninitialised(storage_of(output)) for output in outputs]
-    result = run(
-        special.module,
-        entry=special.entry,
-        grid=special.grid,
-        block=special.block,
-        cluster=special.cluster,
-        shared_bytes=special.shared_bytes,
-        args=[_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters],
-        origins=special.origins,
-        names=[parameter.name for parameter in special.parameters],
-        shared=special.shared,
-        **options,
-    )
-    return outputs, result
+    fresh = [Uninitialised(storage_of(array), row) for array, row in zip(outputs, rows, strict=True)]
+    values = [_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters]
+    return _Launch(special, outputs, values)
 
 
 def _outputs(
@@ -170,7 +203,10 @@ def _announce(name: str) -> None:
     if policy == "error":
         raise LaunchError(message, hint="move the tensors to the GPU, or set PYPTX_CPU=quiet")
     if policy == "warn":
-        warnings.warn(f"{message} (PYPTX_CPU=quiet silences this)", SimulatedExecution, stacklevel=_callers_level())
+        switches = (
+            "PYPTX_CPU=quiet silences this; small launches are checked, PYPTX_CHECKS=all checks every one, off none"
+        )
+        warnings.warn(f"{message} ({switches})", SimulatedExecution, stacklevel=_callers_level())
     elif policy != "quiet":
         raise LaunchError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import parse
 from pyptx_sim.arguments import pack_arguments
 from pyptx_sim.checks import OBSERVERS, RULES
-from pyptx_sim.errors import LaunchError, SimulationError
+from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
+from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.findings import ENGINE_RULES, FindingLog
 from pyptx_sim.instructions.table import compile_program
 from pyptx_sim.limits import check_seed, launch_of
@@ -55,6 +56,7 @@ def run(
     shared: Sequence[SharedVariable] = (),
     trace: str | os.PathLike[str] | None = None,
     trace_blocks: int | None = None,
+    dry: bool = False,
 ) -> Result:
     """Run one entry of a module over a grid, and return what was found and counted.
 
@@ -66,8 +68,8 @@ def run(
     and lets asynchronous work land, in a fixed order, any other number in a random one; `late` lets such work land only
     when something waits for it. `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact"
     sums products of matrices as the target does, "fast" within a bound (docs/fragments.md). `origins` maps PTX lines to
-    the user's frames, and `names` are the user's names of the arguments, `shared` those of what
-    lies in dynamic shared memory; all are for messages only.
+    the user's frames, `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared
+    memory; all are for messages only. `dry` leaves the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
@@ -86,9 +88,8 @@ def run(
         log = FindingLog(program.line, origins or {}, rules.__contains__)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
-        if not rules.isdisjoint(RULES):
-            machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
-        _run(machine, packed, seed, None if trace is None else Recording(trace, trace_blocks, machine))
+        recording = None if trace is None else Recording(trace, trace_blocks, machine)
+        _run(machine, None if dry else packed, seed, recording, _observe(machine, packed, rules))
         return machine
 
     machine = attempt(WAVE_WARPS)
@@ -112,17 +113,34 @@ def _compiled(program: Program, origins: Mapping[int, tuple[Frame, ...]], *, che
         raise
 
 
-def _run(machine: Machine, packed: Arguments, seed: int, recording: Recording | None) -> None:
+def _observe(machine: Machine, packed: Arguments, rules: frozenset[str]) -> OutputWrites | None:
+    """Let the checkers of these rules watch; return the one that watches outputs, if there are any to judge."""
+    if not rules.isdisjoint(RULES):
+        machine.observers = Observers([make(View(machine)) for make in OBSERVERS])
+    if UNWRITTEN not in rules or not packed.outputs:
+        return None
+    writes = OutputWrites(packed.outputs)
+    machine.observers = machine.observers.beside(writes)
+    return writes
+
+
+def _run(
+    machine: Machine, packed: Arguments | None, seed: int, recording: Recording | None, writes: OutputWrites | None
+) -> None:
     """Run; a kernel that stops with an error leaves what it has written, as on a GPU, and its timeline."""
     error = None
     try:
-        machine.run(seed)
+        if machine.run(seed) and writes is not None:
+            report_unwritten(machine, writes)
     except SimulationError as stopped:
         error = stopped.message
+        if isinstance(stopped, StepLimitExceeded):
+            stopped.findings = machine.log.findings()
         raise
     finally:
         if not machine.starved:
-            packed.copy_back()
+            if packed is not None:
+                packed.copy_back()
             if recording is not None:
                 recording.write(error)
 

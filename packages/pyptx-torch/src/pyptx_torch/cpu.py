@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl import runtimes
+from pyptx_ir.plugins.rows import ALLOCATED
 from pyptx_torch import outputs
 from pyptx_torch.devices import argument_of
 
@@ -32,10 +33,11 @@ def run(
     names = kernel.declaration.tensors
     arguments = [argument_of(kernel.name, name, tensor) for name, tensor in zip(names, inputs, strict=False)]
     special = kernel.specialize(arguments, keywords)
+    allocated = given is None
     if given is None:
         # Zeros, so that runs repeat; the simulator knows all the same that they are uninitialised.
         given = tuple(tensor.zero_() for tensor in outputs.allocate(kernel.name, special.outputs, device))
     else:
         outputs.check(kernel.name, special.outputs, given, device)
-    simulator.call(kernel, inputs, {**keywords, "out": tuple(given)})
+    simulator.call(kernel, inputs, {**keywords, "out": tuple(given), **({ALLOCATED: True} if allocated else {})})
     return tuple(given)

@@ -105,6 +105,9 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
 )
 """What must answer false, or 0, for a call to be launched past torch's dispatcher."""
 
+VARIABLES: Final = ((vars(forward_ad), "_current_level"),)
+"""What `forward_mode` looks at, which a launcher can do by itself."""
+
 TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (torch.Tensor.is_neg,)
 """What must answer false for every tensor of such a call: that its negation is pending, a bit that DLPack lacks."""
 

@@ -20,7 +20,7 @@ from pyptx_launch.errors import DriverMissingError
 from pyptx_launch.launchers import MAX_TENSORS
 from pyptx_launch.retired import RETIRED
 from pyptx_torch.devices import NAMES, argument_of, dtype_of
-from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, count_versions, forward_mode, is_capturing
+from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions, is_capturing
 from pyptx_torch.native import native
 from pyptx_torch.outputs import prototype
 
@@ -99,7 +99,8 @@ class Plans:
         launcher = Launcher(
             miss,
             types=(torch.Tensor, torch.nn.Parameter),
-            guards=GUARDS if direct is None else (forward_mode,),
+            guards=GUARDS if direct is None else (),
+            variables=VARIABLES,
             tensor_guards=TENSOR_GUARDS,
             grad_mode=torch.is_grad_enabled,
             scalars=self._scalars,
@@ -163,7 +164,6 @@ class Plans:
         for _ in range(max(1, self._limit // 4)):
             key, _ = self._known.popitem(last=False)
             self._fast.pop(key, None)
-        self._modules.clear()
         if self._launcher is not None:
             self._launcher.forget()
             self._teach()

@@ -9,7 +9,7 @@ from pyptx_ir.isa.table.type_sets import SCOPES
 def _fence(syntax: str, since: tuple[int, int], operands: str = "", **slots: tuple[str, ...]) -> InstructionRow:
     return row(
         f"{syntax} {operands}".rstrip(),
-        operands={"addr": "address", "size": "imm in 128"},
+        operands={"addr": "address(constant)", "size": "imm in 128"},
         access="rr" if operands else "",
         leading=".proxy" in syntax,
         since=since,

@@ -18,6 +18,7 @@ INTEGERS = ("u32", "u64", "s32", "s64")
 BITS = ("b32", "b64")
 BYTES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 WIDE_SCOPES = ("gpu", "sys")
+SIZED = {"a": "address(sized)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def _forms(name: str, orders: tuple[str, ...], weak: str, operands: str, access:
     for words in (weak, ".order.scope"):
         head = f"{name}{words}{{.global}}{op}"
         found += [
-            form(f"{head}.type {operands}", since=ptx(8, 1), access=access, order=orders, op=each, type=types)
+            form(f"{head}.type {operands}", SIZED, since=ptx(8, 1), access=access, order=orders, op=each, type=types)
             for each, types in ops
         ]
         for each in floats:
@@ -96,7 +97,7 @@ def _on_floats(
     held = f"vec({floats.held})" if floats.vectors else floats.held
     return form(
         line,
-        {"b" if line.endswith("b") else "d": held},
+        {**SIZED, "b" if line.endswith("b") else "d": held},
         since=since or floats.since,
         targets=floats.targets,
         access=access,

@@ -54,9 +54,10 @@ class Selector:
             return f"{member} != NULL && strcmp({member}, {quoted(str(value))}) == 0"
         if self.kind == "number":
             return f"{member} == {float(value).hex()}"
+        if self.kind == "flag":
+            return f"{member} == {int(value)}"
         # The least integer has no literal of its own.
-        number = f"({value + 1}LL - 1)" if value == _LEAST_INTEGER else f"{int(value)}LL"
-        return f"{member} == {int(value) if self.kind == 'flag' else number}"
+        return f"{member} == " + (f"({int(value) + 1}LL - 1)" if value == _LEAST_INTEGER else f"{int(value)}LL")
 
 
 @dataclass(frozen=True, slots=True)

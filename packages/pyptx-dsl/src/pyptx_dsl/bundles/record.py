@@ -211,7 +211,8 @@ def _value(field: Field, dtype: str) -> int | float | None:
 
 def _tensor_map(field: Field) -> TensorMap:
     """Return a tensor map of whole numbers; its many rules are those of whoever encodes it."""
-    columns = isinstance(field.value, dict) and "im2col" in field.value
+    value = field.value
+    columns = isinstance(value, dict) and "im2col" in cast("dict[str, object]", value)
     found = field.members((*_TENSOR_MAP, "im2col") if columns else _TENSOR_MAP)
     im2col = _im2col(found["im2col"]) if columns else None
     shape, strides, steps = (_whole(found[name]) for name in ("shape", "strides", "element_strides"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyptx_dsl.allocations import refuse_element
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.handle import Handle
 from pyptx_dsl.operands import AddressOperand, as_integer
@@ -26,6 +27,8 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
             f"the offset of an address is a constant, not a register ({offset.raw_name})",
             hint="add the register first: ptx.addr(base + offset)",
         )
+    if isinstance(base, Handle):
+        refuse_element(base)
     return AddressOperand(base, offset)
 
 
@@ -40,6 +43,8 @@ def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddr
             f"{value.raw_name} is a {value.dtype} register, and no address",
             hint="addresses are integers of 32 or 64 bits",
         )
+    if isinstance(value, Handle):
+        refuse_element(value)
     return AddressOperand(value)
 
 

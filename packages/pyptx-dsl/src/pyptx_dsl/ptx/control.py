@@ -23,6 +23,7 @@ from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.origin import user_frame
 from pyptx_dsl.ptx.errors import ControlFlowError
 from pyptx_dsl.ptx.escapes import enter_block
+from pyptx_dsl.ptx.rebinding import Watch
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import nodes
@@ -135,7 +136,7 @@ class Chain:
 class Arm:
     """One block of a chain, as a context manager; `condition` is None for `else_`."""
 
-    __slots__ = ("_chain", "_condition", "_promise", "_skip", "_trace", "_what")
+    __slots__ = ("_chain", "_condition", "_promise", "_skip", "_trace", "_watch", "_what")
 
     def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object) -> None:
         """Prepare the block; nothing is emitted before the `with` is entered."""
@@ -145,6 +146,7 @@ class Arm:
         self._condition = condition
         self._promise = trace.promise(what)
         self._skip = ""
+        self._watch: Watch | None = None
 
     def __enter__(self) -> None:
         """Leave the block before, and branch around this one if its condition is false."""
@@ -155,6 +157,7 @@ class Arm:
             _leave(trace, self._chain)
         else:
             self._chain = Chain(trace.open_scope)
+        self._watch = Watch(trace, self._what, repeats=False, skipped=True)
         if self._condition is None:
             return
         guard = evaluate(self._condition, self._what)
@@ -163,9 +166,11 @@ class Arm:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Define the labels behind the block."""
-        chain, trace = self._chain, self._trace
-        if kind is not None or chain is None:
+        chain, trace, watch = self._chain, self._trace, self._watch
+        self._watch = None
+        if kind is not None or chain is None or watch is None:
             return
+        watch.close()
         if self._condition is not None:
             trace.append(nodes.Label(name=self._skip))
             chain.index = len(chain.scope.nodes) - 1
@@ -182,7 +187,8 @@ def if_(pred: Condition) -> Arm:
     """Run a block where `pred` is true: `with ptx.if_(x < 8): …`.
 
     Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a
-    function that returns one. Raise RegisterTypeError for any other register.
+    function that returns one. Raise RegisterTypeError for any other register, and ControlFlowError for a name that the
+    block binds to another value and that is read behind it.
     """
     trace = active("ptx.if_")
     if not callable(pred):

@@ -8,6 +8,7 @@ from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.operands import as_integer
 from pyptx_dsl.ptx.control import jump
 from pyptx_dsl.ptx.loops import Frame
+from pyptx_dsl.ptx.rebinding import Watch
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred
@@ -87,8 +88,10 @@ def _repeat(
     """Emit `label:`, `copies` bodies, and the branch back while as many iterations are left."""
     left, test, word = counter
     trace.append(nodes.Label(name=label))
+    watch = Watch(trace, "ptx.kloop", repeats=True, skipped=True)
     for _ in range(copies):
         _once(trace, body, whole)
+    watch.close(body)
     trace.emit(("sub", word), (left, left, copies))
     trace.emit(("setp", "ge", word), (test, left, copies))
     jump(trace, label, test)

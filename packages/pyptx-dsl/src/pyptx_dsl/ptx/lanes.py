@@ -3,15 +3,21 @@
 `ptx.shfl.sync.bfly`, `ptx.vote.sync.ballot`, `ptx.match.any.sync`, `ptx.redux.sync.add`, `ptx.activemask`.
 
 `membermask` names the lanes that take part, all of them unless said otherwise; each of them must execute the
-instruction. Manual: "shfl.sync", and "Parallel Synchronization and Communication Instructions: vote.sync, match.sync,
-redux.sync, activemask".
+instruction. The destination is the first register and the source the second: a call without one of them, as CUDA's
+functions are called (`__shfl_up_sync(mask, v, 1)`), is an OperandError that shows both spellings.
+
+Manual: "shfl.sync", and "Parallel Synchronization and Communication Instructions: vote.sync, match.sync, redux.sync,
+activemask".
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
+from pyptx_dsl.handle import Handle
 from pyptx_dsl.operands import PipeRef
 from pyptx_dsl.ptx.wrapper import ptx_type
 from pyptx_dsl.trace_context import active
@@ -26,14 +32,61 @@ ALL = -1
 """The member mask of a whole warp."""
 
 
-class Shuffle:
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+class LaneInstruction:
+    """An instruction between lanes: what it is called here, its operands, and CUDA's function for it."""
+
+    def __init__(self, what: str, operands: str, cuda: str) -> None:
+        """Describe `what(operands…)`, which CUDA spells `cuda`."""
+        self._what = what
+        self._operands = operands
+        self._cuda = cuda
+
+    def __repr__(self) -> str:
+        return self._what
+
+    def misused(self, wrong: str) -> OperandError:
+        """Return the error for operands that are not those of the instruction."""
+        cuda = f"; CUDA's spelling of it is {self._cuda}" if self._cuda else ""
+        return OperandError(f"{self._what}: {wrong}", hint=f"write {self._what}({self._operands}){cuda}")
+
+    def source(self, value: object, dst: object) -> object:
+        """Return the source; raise OperandError unless it and the destination are registers, as numbers never are."""
+        for place, operand in (("destination", dst), ("source, behind the destination,", value)):
+            if isinstance(operand, PtxType):
+                raise self.misused(f"it takes no type, and {operand} stands in the place of the {place.rstrip(',')}")
+            if not isinstance(operand, Handle | str):
+                raise self.misused(f"the {place} is a register, not {operand!r}")
+        return value
+
+
+def _destination_first(method: Method) -> Method:
+    """Have a call with too few operands raise the instruction's own error: the destination was left out."""
+    code = method.__code__
+    names = code.co_varnames[1 : code.co_argcount - len(method.__defaults__ or ())]
+
+    @functools.wraps(method)
+    def call(self: LaneInstruction, *operands: object, **keywords: object) -> object:
+        missing = [name for name in names[len(operands) :] if name not in keywords]
+        if missing:
+            raise self.misused(f"the operand {' and '.join(missing)} is missing; the destination comes first")
+        return method(self, *operands, **keywords)
+
+    return cast("Method", call)
+
+
+class Shuffle(LaneInstruction):
     """One mode of `shfl.sync`."""
 
-    def __init__(self, mode: str, clamp: int) -> None:
-        """`clamp` is the `c` that lets every lane of the warp be read."""
+    def __init__(self, mode: str, clamp: int, cuda: str, lane: str) -> None:
+        """`clamp` is the `c` that lets every lane of the warp be read; `lane` is CUDA's word for the last operand."""
+        super().__init__(f"ptx.shfl.sync.{mode}", f"dst, v, {lane}", f"dst = {cuda}(mask, v, {lane})")
         self._mode = mode
         self._clamp = clamp
 
+    @_destination_first
     def __call__(
         self,
         dst: Reg,
@@ -51,7 +104,7 @@ class Shuffle:
         gets whether the source lane was in range.
         """
         target: object = dst if p is None else PipeRef(dst, p)
-        operands = (target, src, lane, self._clamp if clamp is None else clamp, membermask)
+        operands = (target, self.source(src, dst), lane, self._clamp if clamp is None else clamp, membermask)
         active("ptx.shfl").emit(("shfl", "sync", self._mode, "b32"), operands, pred)
         return dst
 
@@ -59,10 +112,10 @@ class Shuffle:
 class ShuffleModes:
     """The modes of `shfl.sync`: read from a lane below, above, across (xor), or by index."""
 
-    up = Shuffle("up", 0)
-    down = Shuffle("down", 31)
-    bfly = Shuffle("bfly", 31)
-    idx = Shuffle("idx", 31)
+    up = Shuffle("up", 0, "__shfl_up_sync", "delta")
+    down = Shuffle("down", 31, "__shfl_down_sync", "delta")
+    bfly = Shuffle("bfly", 31, "__shfl_xor_sync", "lane_mask")
+    idx = Shuffle("idx", 31, "__shfl_sync", "lane")
 
 
 class Shfl:
@@ -71,29 +124,28 @@ class Shfl:
     sync = ShuffleModes()
 
 
+class VoteMode(LaneInstruction):
+    """One mode of `vote.sync`."""
+
+    def __init__(self, mode: str, word: str, cuda: str) -> None:
+        """`word` is the type of the destination, `pred` or `b32`."""
+        super().__init__(f"ptx.vote.sync.{mode}", "dst, p", cuda and f"dst = {cuda}(mask, p)")
+        self._words = ("vote", "sync", mode, word)
+
+    @_destination_first
+    def __call__(self, dst: Reg, a: Reg, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
+        """Emit `vote.sync.mode.pred d, a, membermask;` (`ballot`: `.b32`) and return `d`."""
+        active("ptx.vote").emit(self._words, (dst, self.source(a, dst), membermask), pred)
+        return dst
+
+
 class VoteModes:
-    """The modes of `vote.sync`; each call emits one instruction."""
+    """The modes of `vote.sync`: `a` is true in every lane, in some, the same in all; the lanes in which it is true."""
 
-    def all(self, dst: Reg, a: Reg, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
-        """Emit `vote.sync.all.pred d, a, membermask;` and return `d`: `a` is true in every lane."""
-        return _vote("all", "pred", (dst, a, membermask), pred)
-
-    def any(self, dst: Reg, a: Reg, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
-        """Emit `vote.sync.any.pred d, a, membermask;` and return `d`: `a` is true in some lane."""
-        return _vote("any", "pred", (dst, a, membermask), pred)
-
-    def uni(self, dst: Reg, a: Reg, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
-        """Emit `vote.sync.uni.pred d, a, membermask;` and return `d`: `a` is the same in every lane."""
-        return _vote("uni", "pred", (dst, a, membermask), pred)
-
-    def ballot(self, dst: Reg, a: Reg, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
-        """Emit `vote.sync.ballot.b32 d, a, membermask;` and return `d`: the lanes in which `a` is true."""
-        return _vote("ballot", "b32", (dst, a, membermask), pred)
-
-
-def _vote(mode: str, word: str, operands: tuple[Reg, Reg, object], pred: Reg | None) -> Reg:
-    active("ptx.vote").emit(("vote", "sync", mode, word), operands, pred)
-    return operands[0]
+    all = VoteMode("all", "pred", "__all_sync")
+    any = VoteMode("any", "pred", "__any_sync")
+    uni = VoteMode("uni", "pred", "")
+    ballot = VoteMode("ballot", "b32", "__ballot_sync")
 
 
 class Vote:
@@ -102,19 +154,21 @@ class Vote:
     sync = VoteModes()
 
 
-class MatchAny:
+class MatchAny(LaneInstruction):
     """`ptx.match.any.sync`."""
 
+    @_destination_first
     def sync(self, dtype: PtxType, dst: Reg, a: object, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
         """Emit `match.any.sync.bN d, a, membermask;` and return `d`: the lanes that hold the same value."""
-        words = ("match", "any", "sync", f"b{ptx_type(dtype, 'ptx.match.any.sync').bits}")
-        active("ptx.match").emit(words, (dst, a, membermask), pred)
+        words = ("match", "any", "sync", f"b{ptx_type(dtype, self._what).bits}")
+        active("ptx.match").emit(words, (dst, self.source(a, dst), membermask), pred)
         return dst
 
 
-class MatchAll:
+class MatchAll(LaneInstruction):
     """`ptx.match.all.sync`."""
 
+    @_destination_first
     def sync(
         self,
         dtype: PtxType,
@@ -126,27 +180,30 @@ class MatchAll:
         pred: Reg | None = None,
     ) -> Reg:
         """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: the mask if all agree, else 0; `p` tells."""
-        words = ("match", "all", "sync", f"b{ptx_type(dtype, 'ptx.match.all.sync').bits}")
-        active("ptx.match").emit(words, (dst if p is None else PipeRef(dst, p), a, membermask), pred)
+        words = ("match", "all", "sync", f"b{ptx_type(dtype, self._what).bits}")
+        active("ptx.match").emit(words, (dst if p is None else PipeRef(dst, p), self.source(a, dst), membermask), pred)
         return dst
 
 
 class Match:
     """`ptx.match.any.sync` and `ptx.match.all.sync`."""
 
-    any = MatchAny()
-    all = MatchAll()
+    any = MatchAny("ptx.match.any.sync", "type, dst, v", "dst = __match_any_sync(mask, v)")
+    all = MatchAll("ptx.match.all.sync", "type, dst, v, p=…", "dst = __match_all_sync(mask, v, &p)")
 
 
-class Reduction:
+class Reduction(LaneInstruction):
     """One operation of `redux.sync`."""
 
     def __init__(self, name: str, types: tuple[str, ...], *, bits: bool = False) -> None:
         """Describe `redux.sync.name` for some types."""
+        spelling = f"ptx.redux.sync.{name}{'_' if bits else ''}"
+        super().__init__(spelling, "type, dst, v", f"dst = __reduce_{name}_sync(mask, v)")
         self._name = name
         self._types = types
         self._bits = bits
 
+    @_destination_first
     def __call__(
         self,
         dtype: PtxType,
@@ -162,13 +219,12 @@ class Reduction:
 
         From sm_80; the f32 forms, and with them `abs` and `nan`, from sm_100a.
         """
-        what = f"ptx.redux.sync.{self._name}"
-        checked = ptx_type(dtype, what)
+        checked = ptx_type(dtype, self._what)
         if checked.name not in self._types:
-            raise OperandError(f"{what} has no form for {checked}", hint=f"it takes {', '.join(self._types)}")
+            raise OperandError(f"{self._what} has no form for {checked}", hint=f"it takes {', '.join(self._types)}")
         flags = [word for word, asked in (("abs", abs), ("NaN", nan)) if asked]
         words = ("redux", "sync", self._name, *flags, f"b{checked.bits}" if self._bits else checked.name)
-        active(what).emit(words, (dst, src, membermask), pred)
+        active(self._what).emit(words, (dst, self.source(src, dst), membermask), pred)
         return dst
 
 

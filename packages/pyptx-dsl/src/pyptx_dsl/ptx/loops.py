@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from pyptx_dsl.ptx.control import Condition, evaluate, jump, predicate
 from pyptx_dsl.ptx.errors import ControlFlowError
 from pyptx_dsl.ptx.escapes import enter_block
+from pyptx_dsl.ptx.rebinding import Watch
 from pyptx_dsl.trace_context import active
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -104,7 +105,7 @@ def continue_(*, pred: Reg | None = None) -> None:
 class Loop:
     """`label: … @pred bra label;` as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_label", "_promise", "_trace")
+    __slots__ = ("_condition", "_frame", "_label", "_promise", "_trace", "_watch")
 
     def __init__(self, trace: Trace, label: str | None, condition: Condition | None) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
@@ -113,6 +114,7 @@ class Loop:
         self._label = label
         self._condition = condition
         self._frame: Frame | None = None
+        self._watch: Watch | None = None
 
     def __enter__(self) -> None:
         """Define the label."""
@@ -121,15 +123,18 @@ class Loop:
             self._label = self._trace.new_label("loop")
         self._trace.append(nodes.Label(name=self._label))
         self._frame = Frame(self._trace)
+        self._watch = Watch(self._trace, "ptx.loop", repeats=True, skipped=False)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Branch back."""
-        frame, trace = self._frame, self._trace
-        if frame is None or self._label is None:
+        frame, trace, watch = self._frame, self._trace, self._watch
+        self._watch = None
+        if frame is None or watch is None or self._label is None:
             return
         frame.close()
         if kind is not None:
             return
+        watch.close(self._condition)
         frame.define_next()
         if self._condition is None:
             trace.emit(("bra", "uni"), (tree.Symbol(self._label),))
@@ -143,7 +148,8 @@ def loop(label: str | None = None, *, pred: Condition | None = None) -> Loop:
 
     Emits one instruction behind the block: `@pred bra label;`, or without `pred` `bra.uni label;`, an endless loop that
     `break_`, `ret` or a `bra` leaves. The block runs at least once. `pred` is a predicate register that the block
-    updates, or a function that emits its computation. Raise DuplicateNameError if the label is taken.
+    updates, or a function that emits its computation. Raise DuplicateNameError if the label is taken, and
+    ControlFlowError for a name that the block binds to another value and that its next turn reads.
     """
     trace = active("ptx.loop")
     if pred is not None and not callable(pred):
@@ -154,7 +160,7 @@ def loop(label: str | None = None, *, pred: Condition | None = None) -> Loop:
 class While:
     """A loop with its test at the end, entered there (or around it), as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_promise", "_scope", "_start", "_top", "_trace")
+    __slots__ = ("_condition", "_frame", "_promise", "_scope", "_start", "_top", "_trace", "_watch")
 
     def __init__(self, trace: Trace, condition: Condition) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
@@ -165,6 +171,7 @@ class While:
         self._top = ""
         self._scope: Scope = trace.open_scope
         self._start = 0
+        self._watch: Watch | None = None
 
     def __enter__(self) -> None:
         """Enter the loop at its test; a register is tested here instead."""
@@ -178,15 +185,18 @@ class While:
             jump(trace, frame.at_end(), ~predicate(condition, "ptx.while_"))
         trace.append(nodes.Label(name=self._top))
         self._start = len(self._scope.nodes)
+        self._watch = Watch(trace, "ptx.while_", repeats=True, skipped=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Test, and branch back."""
-        frame, trace, condition = self._frame, self._trace, self._condition
-        if frame is None:
+        frame, trace, condition, watch = self._frame, self._trace, self._condition, self._watch
+        self._watch = None
+        if frame is None or watch is None:
             return
         frame.close()
         if kind is not None:
             return
+        watch.close(condition)
         if not callable(condition) and not _may_change(self._scope.nodes[self._start :], condition.raw_name):
             raise ControlFlowError(
                 f"the condition of ptx.while_, {condition.raw_name}, never changes inside the loop",

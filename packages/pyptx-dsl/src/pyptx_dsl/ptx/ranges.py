@@ -22,6 +22,7 @@ from pyptx_dsl.operands import as_integer
 from pyptx_dsl.ptx.control import behind_block, jump
 from pyptx_dsl.ptx.errors import ControlFlowError
 from pyptx_dsl.ptx.loops import Frame
+from pyptx_dsl.ptx.rebinding import Watch
 from pyptx_dsl.register import Reg
 from pyptx_dsl.trace_context import active, current
 from pyptx_dsl.types import PtxType, from_name, pred, s32
@@ -46,6 +47,7 @@ def range_(start: object, stop: object | None = None, step: object = 1) -> Itera
     `break_` and `continue_` work; Python's `break` ends the body there, so that the loop runs once at most; directly
     out of (or behind) an `if_` block it is a ControlFlowError when the trace ends.
 
+    A name that the body binds anew (`v = v + 1.0`) and reads in its next turn is a ControlFlowError; `v += 1.0` is not.
     `stop` and `step` are read in every iteration. Raise OperandError for a step of 0 or bounds beyond the counter's
     type, and RegisterTypeError for registers that are no integers. A register step of 0 runs no iteration.
     """
@@ -91,6 +93,11 @@ class Plan:
         return (1 << (self.dtype.bits - (1 if self.signed else 0))) - 1
 
     @property
+    def is_counted(self) -> bool:
+        """Whether all arguments are numbers; such a loop has an iteration at least, or it would not be planned."""
+        return all(isinstance(value, int) for value in (self.start, self.stop, self.step))
+
+    @property
     def stays_inside(self) -> bool:
         """Whether the counter can step past `stop` without leaving the type."""
         if isinstance(self.step, Reg):
@@ -112,7 +119,7 @@ def _plan(trace: Trace, start: object, stop: object, step: object) -> Plan | Non
     if isinstance(values[2], int) and values[2] == 0:
         raise OperandError("ptx.range_ with a step of 0 would never end", hint="use ptx.loop for an endless loop")
     plan = Plan(dtype, *values)
-    if all(isinstance(value, int) for value in values) and not range(*[v for v in values if isinstance(v, int)]):
+    if plan.is_counted and not range(*[v for v in values if isinstance(v, int)]):
         return None
     for name, value in zip(("start", "stop", "step"), values, strict=True):
         signed_step = name == "step" and not plan.signed
@@ -182,8 +189,10 @@ def _run(trace: Trace, plan: Plan) -> Iterator[Reg]:
     direction = _enter(trace, plan, counter, frame)
     top = trace.new_label("range")
     trace.append(nodes.Label(name=top))
+    watch = Watch(trace, "ptx.range_", repeats=True, skipped=not plan.is_counted)
     try:
         yield counter
+        watch.close()
         frame.define_next()
         _step(trace, plan, counter, top, direction)
     except GeneratorExit:

@@ -92,9 +92,10 @@ def verdict_on(
     declared: Callable[[str], str | None],
     target: str,
     version: tuple[int, int],
+    address_size: int = 64,
 ) -> Verdict | None:
     """Return what is wrong with `instruction` on `target` in PTX `version`, or None; `declared` is as in `shape_of`."""
-    judgement = judgement_on(instruction, declared, target, version)
+    judgement = judgement_on(instruction, declared, target, version, address_size)
     if judgement.refusal is not None:
         return worded(judgement.refusal, instruction)
     return out_of_range(instruction, judgement.limits) if judgement.limits else None
@@ -105,10 +106,11 @@ def judgement_on(
     declared: Callable[[str], str | None],
     target: str,
     version: tuple[int, int],
+    address_size: int = 64,
 ) -> Judgement:
     """Judge everything about `instruction` but the values of its constants; `declared` is as in `shape_of`."""
     shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
-    judgement = judge(instruction.opcode, shapes, target, version)
+    judgement = judge(instruction.opcode, shapes, target, version, address_size)
     if judgement.refusal is not None:
         return judgement
     for index, (operand, shape) in enumerate(zip(instruction.operands, shapes, strict=True)):
@@ -158,8 +160,10 @@ def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int]) -> Judgement:
-    """Judge an instruction of this opcode and these operand shapes."""
+def judge(
+    opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int], address_size: int = 64
+) -> Judgement:
+    """Judge an instruction of this opcode and these operand shapes, in a module of addresses of so many bits."""
     if not _rows_of(opcode[0]):
         return Judgement(unknown(opcode))
     if names_a_bank(opcode):
@@ -173,14 +177,14 @@ def judge(opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, versi
         return Judgement(early)
     available = [match for match in matches if unavailable(match[0].row, opcode, target, version) is None]
     if not available:
-        closest = _fitting(matches, shapes) or matches[0][0]
+        closest = _fitting(matches, shapes, address_size) or matches[0][0]
         return Judgement(unavailable(closest.row, opcode, target, version))
-    faults = [(fault_in(pattern, filled, shapes), pattern, filled) for pattern, filled in available]
+    faults = [(fault_in(pattern, filled, shapes, address_size), pattern, filled) for pattern, filled in available]
     fits = [(pattern, filled) for fault, pattern, filled in faults if fault is None]
     if fits:
         limits = tuple(limits_in(pattern, filled, shapes) for pattern, filled in fits)
         return Judgement(None, () if () in limits else limits)
-    meant = _fitting(matches, shapes)
+    meant = _fitting(matches, shapes, address_size)
     if meant is not None:  # operands that only a form of another target or version takes
         return Judgement(unavailable(meant.row, opcode, target, version))
     found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
@@ -226,9 +230,12 @@ def names_a_bank(opcode: tuple[str, ...]) -> bool:
     return any(word.endswith("]") for word in opcode[1:])  # ld.const[3]
 
 
-def _fitting(matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...]) -> Pattern | None:
+def _fitting(
+    matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...], address_size: int
+) -> Pattern | None:
     """Return the first form that the operands fit, whatever target and version it needs."""
-    return next((pattern for pattern, filled in matches if fault_in(pattern, filled, shapes) is None), None)
+    fitting = (pattern for pattern, filled in matches if fault_in(pattern, filled, shapes, address_size) is None)
+    return next(fitting, None)
 
 
 def _progress(fault: Fault) -> int:

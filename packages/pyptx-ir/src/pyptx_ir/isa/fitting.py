@@ -27,7 +27,9 @@ class Fault:
     code: str
 
 
-def fault_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...]) -> Fault | None:
+def fault_in(
+    pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...], address_size: int = 64
+) -> Fault | None:
     """Return the first operand that does not fit the row, given the words in its slots, or None if all fit."""
     places = [place for place in pattern.places if place.stands(filled)]
     least = sum(not place.optional for place in places)
@@ -36,7 +38,7 @@ def fault_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...]
         names = ", ".join(place.name for place in places)
         return Fault(None, f"has {_counted(len(shapes))}", f"{wanted}: {names}" if names else "none", OPERAND_COUNT)
     for index, (place, shape) in enumerate(zip(_placed(places, len(shapes)), shapes, strict=True)):
-        misfit = _unfit(place, shape, Use(pattern.row, filled, place))
+        misfit = _unfit(place, shape, Use(pattern.row, filled, place, address_size))
         if misfit:
             return Fault(index, describe(shape), misfit.wanted, misfit.code)
     return None
@@ -135,4 +137,6 @@ def describe(shape: Shape) -> str:
         return f"a vector of {len(shape) - 1}"
     if kind == "address" and str(detail).startswith("."):
         return f"an address in {detail} memory"
+    if kind == "address" and detail:
+        return "a number in brackets" if detail == "literal" else f"an address in a .{detail} register"
     return _DESCRIPTIONS.get(str(kind), f"a {kind}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.isa.table.words import WORDS
 from pyptx_ir.isa.targets import TARGETS, find_target, includes
+from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.fitting import Fault
@@ -45,14 +46,14 @@ class Refusal:
 
 def unknown(opcode: tuple[str, ...]) -> Refusal:
     """Word the warning for an instruction that no row describes."""
-    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS, manager
+    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
 
     message = f"{'.'.join(opcode)} is not in the instruction table"
     home = HOMES_OF_INSTRUCTIONS.get(_key_of_home(opcode), "")
     if home:
         hint = f"its rows are in {home}: pip install {home}"
         return Refusal(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
-    close = difflib.get_close_matches(opcode[0], sorted({row.opcode for row in manager().instructions()}), n=1)
+    close = close_names(opcode[0], _known_opcodes(), most=1)
     meant = f"did you mean {close[0]}? " if close else ""
     return Refusal(
         UNKNOWN_INSTRUCTION,
@@ -61,6 +62,13 @@ def unknown(opcode: tuple[str, ...]) -> Refusal:
         severity="warning",
         in_file=f"{meant}if ptxas knows it, it assembles all the same, unchecked; in a kernel, write it with ptx.raw",
     )
+
+
+@functools.cache
+def _known_opcodes() -> tuple[str, ...]:
+    from pyptx_ir.plugins.manager import manager
+
+    return tuple(sorted({row.opcode for row in manager().instructions()}))
 
 
 def unknown_hint(opcode: tuple[str, ...]) -> str | None:
@@ -85,12 +93,14 @@ def _key_of_home(opcode: tuple[str, ...]) -> str:
     """Return the first words of an opcode by which its home is known, or its name and another word, or nothing."""
     from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
 
-    keys = (".".join(opcode), *_prefixes(opcode), *(f"{opcode[0]} .{word}" for word in opcode[1:]))
+    longest = 1 + max(key.count(".") for key in HOMES_OF_INSTRUCTIONS)
+    keys = (*_prefixes(opcode, longest), *(f"{opcode[0]} .{word}" for word in opcode[1:]))
     return next((key for key in keys if key in HOMES_OF_INSTRUCTIONS), "")
 
 
-def _prefixes(opcode: tuple[str, ...]) -> list[str]:
-    return [".".join(opcode[:count]) for count in range(len(opcode) - 1, 0, -1)]
+def _prefixes(opcode: tuple[str, ...], longest: int) -> list[str]:
+    """Return the beginnings of an opcode of at most so many words, the longest first."""
+    return [".".join(opcode[:count]) for count in range(min(len(opcode), longest), 0, -1)]
 
 
 def unavailable(row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
@@ -183,10 +193,10 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Refusal:
     name = ".".join(opcode)
     best = min(patterns, key=lambda pattern: len(unknown_words(pattern, words)) + len(missing_items(pattern, words)))
     form = f"the form is {best.row.syntax}"
-    unknown_everywhere = [word for word in words if all(word in unknown_words(pattern, words) for pattern in patterns)]
+    known = frozenset[str]().union(*(pattern.vocabulary for pattern in patterns))
+    unknown_everywhere = [word for word in words if word not in known]
     if unknown_everywhere:
-        known = sorted({word for pattern in patterns for item in pattern.items for word in item.words})
-        close = difflib.get_close_matches(unknown_everywhere[0], known, n=1)
+        close = close_names(unknown_everywhere[0], sorted(known), most=1)
         meant = f"did you mean .{close[0]}? " if close else ""
         message = f"{name}: {opcode[0]} has no modifier .{unknown_everywhere[0]}"
         return Refusal(MODIFIER, message, meant + _with_values(form, best))

@@ -2,10 +2,11 @@
 
 A shape is a tuple: `("register", type)`, `("special", type, former types…)` (`"v4"` for `%tid` as a whole),
 `("literal", "int" | "single" | "double")`, `("symbol", what)`, `("element",)` (of an array), `("address", type or
-what)`, `("unified", shape)` (of an address), `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus",
-shape)` (of a register), `("part", type, selector)` (of a scalar register, as video instructions read it), `("pair",
-shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type nobody knows has the type `""`,
-which fits everywhere; *what* a symbol is, is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
+what)`, `("address", "literal", "int" | …)`, `("unified", shape)` (of an address), `("bracket", shape, …)`, `("sink",)`,
+`("negated", shape)`, `("minus", shape)` (of a register), `("part", type, selector)` (of a scalar register, as video
+instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose type
+nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
+`".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -68,16 +69,16 @@ def literal_kind(text: str) -> str:
 
 def _named(name: str, declared: Declared, otherwise: str) -> Shape:
     known = declared(name)
+    if known == "" and "." in name:
+        return _part(name, declared)
     if known is not None:
         if known[:1] == ".":
             return ("symbol", known)
         length, _, element = known.partition(".")
         return ("vector", *[("register", element)] * int(length[1:])) if element else ("register", known)
-    base, point, component = name.partition(".")
-    whole = declared(base) if point else None
-    if whole is not None:
-        # A component of a vector register, or a part of a scalar one.
-        return ("part", whole, component) if whole and whole[0] != "." else ("register", "")
+    base, point, _ = name.partition(".")
+    if point and declared(base) is not None:
+        return _part(name, declared)
     special = special_registers().get(name)
     if special is not None:
         return ("special", special, *_FORMER_TYPES.get(base, ()))
@@ -86,9 +87,19 @@ def _named(name: str, declared: Declared, otherwise: str) -> Shape:
     return ("register", "") if otherwise == "register" else ("symbol", "")
 
 
+def _part(name: str, declared: Declared) -> Shape:
+    """Return the shape of a part of a scalar register, or of a component of a vector register."""
+    base, _, selector = name.partition(".")
+    whole = declared(base)
+    return ("part", whole, selector) if whole and whole[0] != "." else ("register", "")
+
+
 def _address(operand: Address, declared: Declared) -> Shape:
     base = operand.base
-    return ("address", (declared(base.name) or "") if isinstance(base, Register | Symbol) else "")
+    if isinstance(base, Register | Symbol):
+        return ("address", declared(base.name) or "")
+    constant = shape_of(base, declared)
+    return ("address", *constant) if constant[0] == "literal" else ("address", "")
 
 
 def _listed(word: str, elements: tuple[Operand, ...], declared: Declared) -> Shape:

@@ -11,6 +11,7 @@ import functools
 from dataclasses import dataclass
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.suggestions import close_names
 
 KIB = 1024
 
@@ -134,9 +135,7 @@ def find_target(name: str) -> TargetRow:
 
 def unknown_target(name: str, known: tuple[str, ...]) -> TargetError:
     """Compose the error for a target called `name` that is not among `known`."""
-    import difflib
-
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close = close_names(name, known, most=3)
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     else:

@@ -67,6 +67,9 @@ SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B
 INTERLEAVES: Final = ("none", "16B", "32B")
 L2_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
 FILLS: Final = ("zeros", "nan")
+# A keyword of a runtime's `call` that no kernel can have: the arrays of `out=` were allocated for this call, so that
+# the kernel is to write every element of them.
+ALLOCATED: Final = "out is allocated"
 
 
 @dataclass(frozen=True, slots=True)

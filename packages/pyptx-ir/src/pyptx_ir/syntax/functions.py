@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pyptx_ir.suggestions import close_names
 from pyptx_ir.syntax.cursor import Fault
 from pyptx_ir.syntax.declarations import FUNCTIONS, LINKING, SPACES, Qualifiers, attributes, parameters
 from pyptx_ir.syntax.lexemes import KEYWORD
@@ -114,9 +115,7 @@ def argument(cursor: Cursor) -> Operand | str:
 
 def closest(word: str, known: Iterable[str]) -> str | None:
     """Suggest the directive that a misspelt one may stand for."""
-    from difflib import get_close_matches  # only a wrong text pays for it
-
-    close = get_close_matches(word, known, n=1)
+    close = close_names(word, sorted(known), most=1)
     return f"did you mean '.{close[0]}'?" if close else None
 
 

@@ -84,7 +84,8 @@ class OperandTable(dict[str, Operand]):
         return immediate(text) if shape.lastgroup == "number" else _named(text)
 
     def _address(self, text: str) -> Operand:
-        if text[-1] != "]" or "," in text:
+        # Brackets inside brackets go to the careful parser, which knows how deep it is.
+        if text[-1] != "]" or "," in text or "[" in text[1:] or "{" in text:
             return _careful(text)
         base, plus, offset = text[1:-1].partition("+")
         place = self[base]
@@ -96,7 +97,7 @@ class OperandTable(dict[str, Operand]):
         return address(place, distance) if distance.__class__ is Immediate else _careful(text)
 
     def _vector(self, text: str) -> Operand:
-        if text[-1] != "}":
+        if text[-1] != "}" or "{" in text[1:]:
             return _careful(text)
         try:
             return vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.scalar_types import WIDTHS
 from pyptx_sim.operation import Array, Operation
 from pyptx_sim.semantics.arity import binary, unary
 from pyptx_sim.semantics.forms import INTEGER_ROUNDING, ROUNDING, Match, form
@@ -27,7 +28,6 @@ Step: TypeAlias = Callable[[Array], Array]
 
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 FLOATS = ("f16", "bf16", "f32", "f64")
-_BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
 def _chain(*steps: Step | None) -> Step:
@@ -85,7 +85,7 @@ def _float_to_integer(match: Match) -> Operation:
 def _floats(match: Match) -> Operation:
     match.expect_operands(2)
     source, target, mode = match["atype"], match["dtype"], match["frnd"]
-    if _BITS[target] < _BITS[source] and not mode:
+    if WIDTHS[target] < WIDTHS[source] and not mode:
         raise match.refuse("a conversion that loses digits names a rounding")
     if mode and source == target:
         raise match.refuse("nothing is rounded")

@@ -36,6 +36,9 @@ EXAMPLES: dict[str, str] = {
 }
 # The spaces whose variables may stand for a generic address: .const and .param need cvta.
 _GENERIC = frozenset({"global", "shared", "local"})
+# Words of a kind's argument that are no spaces: what the address may be made of.
+_SIZED, _CONSTANT = "sized", "constant"
+_TRAITS = frozenset({_SIZED, _CONSTANT})
 _COORDINATES = ("b32", "u32", "s32", "")
 
 
@@ -44,10 +47,30 @@ def _unfit_address(argument: str, shape: Shape, use: Use) -> Misfit | None:
         return None
     if shape[0] != "address":
         return Misfit("an address in brackets")
-    return _unfit_base(str(shape[1]), _spaces(argument, use))
+    return _unfit_made(argument, shape, use) or _unfit_base(str(shape[1]), _spaces(argument, use))
+
+
+def _unfit_made(argument: str, shape: Shape, use: Use) -> Misfit | None:
+    """Judge what an address is made of: a constant, or a register that is too narrow to hold it.
+
+    ptxas reads constants as addresses of local memory alone. Registers of 32 bits it takes for an address of 64, but
+    for the instructions that the table calls `sized`, where that is generic or global.
+    """
+    traits, named = _TRAITS.intersection(argument.split()), spaces_named(use)
+    if shape[1] == "literal":
+        fits = shape[2] == "int" and (_CONSTANT in traits or named == {"local"})
+        return None if fits else Misfit("an address in a register, or a variable; only .local memory takes a number")
+    narrow = SIZES.get(str(shape[1]), use.address_size) < use.address_size
+    if narrow and _SIZED in traits and named <= {"global"}:
+        where = ".global" if named else "generic"
+        wanted = f"a {where} address in a register of {use.address_size} bits, as .address_size says"
+        return Misfit(wanted, OPERAND_TYPE)
+    return None
 
 
 def _unfit_base(base: str, spaces: frozenset[str]) -> Misfit | None:
+    if base == "literal":
+        return None
     if base.startswith("."):
         if base[1:] in spaces or not spaces:
             return None
@@ -61,10 +84,11 @@ def _unfit_memory(argument: str, shape: Shape, use: Use) -> Misfit | None:
     """Judge an address that is generic if the opcode names no space; arguments of calls have no other than names."""
     if shape[0] != "address":
         return _unfit_address(argument, shape, use)
-    if "param::func" in use.filled.values() and shape[1] != "" and not str(shape[1]).startswith("."):
+    if "param::func" in use.filled.values() and shape[1] not in ("", "literal") and not str(shape[1]).startswith("."):
         return Misfit("a .param variable, not a register with its address", ADDRESS_SPACE)
     named = any(word in _SPACES for word in use.filled.values())
-    return _unfit_base(str(shape[1]), _spaces(argument, use) if named else _GENERIC)
+    spaces = _spaces(argument, use) if named else _GENERIC
+    return _unfit_made(argument, shape, use) or _unfit_base(str(shape[1]), spaces)
 
 
 def spaces_named(use: Use) -> frozenset[str]:
@@ -76,15 +100,14 @@ def spaces_named(use: Use) -> frozenset[str]:
 def _spaces(argument: str, use: Use) -> frozenset[str]:
     """Return the spaces whose variables fit: those of the kind's argument, or of them the one that the opcode names."""
     named = spaces_named(use)
-    if not argument:
-        return named
-    allowed = frozenset(argument.split()) - {"generic"}
-    return (named & allowed) or allowed
+    allowed = frozenset(argument.split()) - {"generic"} - _TRAITS
+    return (named & allowed) or allowed or named
 
 
 def _example_address(argument: str, use: Use, index: int) -> tuple[str, ...]:
-    if argument:
-        first, *others = argument.split()
+    spaces = [word for word in argument.split() if word not in _TRAITS]
+    if spaces:
+        first, *others = spaces
         fitting = _spaces(argument, use) | {"generic"}
         space = next((other for other in (first, *others) if other in fitting), first)
         return (f"[{EXAMPLES[space]}]" if space in EXAMPLES else f"[%u64_{index}]",)

@@ -31,11 +31,15 @@ class Misfit:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place of a row, once the words of its opcode are known. `filled` is the word of every slot, by its name."""
+    """A place of a row, once the words of its opcode are known. `filled` is the word of every slot, by its name.
+
+    `address_size` is the module's, in bits.
+    """
 
     row: InstructionRow
     filled: Mapping[str, str]
     place: Place
+    address_size: int = 64
 
     def word(self, name: str) -> str:
         """Return the word that fills the slot called `name`; a name that is no slot stands for itself."""

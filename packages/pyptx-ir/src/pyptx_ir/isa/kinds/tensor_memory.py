@@ -18,6 +18,8 @@ def _unfit_tmem(argument: str, shape: Shape, _use: Use) -> Misfit | None:
     """Judge an address in tensor memory: 32 bits of lane and column, never a variable; `argument` is the one type."""
     if shape[0] != "address":
         return Misfit("an address in tensor memory, in brackets")
+    if shape[1] == "literal":
+        return Misfit("an address of tensor memory in a register, not a number")
     base = str(shape[1])
     if base.startswith(".") or (base and (is_float(base) or SIZES.get(base) != SIZES["b32"])):
         return Misfit("an address of tensor memory, in an integer or untyped register of 32 bits", OPERAND_TYPE)

@@ -1,4 +1,7 @@
-"""What stands in the brackets of an address. Asked of ptxas 13.5; manual: "Addresses as Operands"."""
+"""What stands in the brackets of an address, and constants without a value. Manual: "Addresses as Operands".
+
+Asked of ptxas 13.5.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,22 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.modules.constants import of_value
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.places import operand_in
-from pyptx_ir.syntax.operands import Address, Immediate, Index, Register, Sink, Symbol
+from pyptx_ir.isa.modules.operand_names import names_of
+from pyptx_ir.isa.modules.places import operand_in, without_comments
+from pyptx_ir.syntax.operands import (
+    Address,
+    Binary,
+    Immediate,
+    Index,
+    Parenthesized,
+    Register,
+    Sink,
+    Symbol,
+    Ternary,
+    Unary,
+)
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
@@ -18,24 +34,49 @@ _FORM = "an address is [register], [register+constant], [variable] or [variable+
 _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 
+def is_suspect(operand: Operand) -> bool:
+    """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
+    if not isinstance(operand, Address):
+        return isinstance(operand, Binary | Ternary | Unary | Parenthesized)
+    offset = operand.offset
+    if _is_no_base(operand.base):
+        return True
+    return offset is not None and (_is_negative(offset) or constant_value(offset) is None)
+
+
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
-    """Return what is wrong with the form of an address, or None."""
+    """Return what is wrong with the form of an address, or with a constant expression, or None.
+
+    It depends on how the statement is spelt, too: the same operand may be right in another.
+    """
+    if isinstance(operand, Binary | Ternary | Unary | Parenthesized) and not names_of(operand):
+        _, fault = of_value(operand, {})
+        return Finding("operand-kind", fault, "correct the constant expression", operand=index) if fault else None
     if not isinstance(operand, Address):
         return None
-    base, offset = operand.base, operand.offset
+    offset = operand.offset
     message = hint = ""
-    if isinstance(base, Sink | Index) or (isinstance(base, Register | Symbol) and "." in base.name):
+    if _is_no_base(operand.base):
         message, hint = "this can't be the base of an address", _FORM
     elif offset is not None and constant_value(offset) is None:
         message, hint = "the offset of an address is an integer constant", f"{_FORM}; add the rest beforehand"
-    elif isinstance(offset, Immediate) and offset.text.startswith("-") and _is_subtracted(node, index):
+    elif isinstance(offset, Immediate) and _is_negative(offset) and _is_subtracted(node, index):
         message, hint = "ptxas reads no '-' behind the base of an address", f"write +{offset.text}"
     return Finding("operand-kind", message, hint, operand=index) if message else None
+
+
+def _is_no_base(base: Operand) -> bool:
+    return isinstance(base, Sink | Index) or (isinstance(base, Register | Symbol) and "." in base.name)
+
+
+def _is_negative(offset: Operand) -> bool:
+    return isinstance(offset, Immediate) and offset.text.startswith("-")
 
 
 def _is_subtracted(node: Instruction, index: int) -> bool:
     """Tell whether a negative offset is spelt `[r-4]`; the tree holds the same for `[r+-4]`, which is right."""
     if node.raw is None:
         return False
-    start, end = operand_in(node.raw, index)
-    return _SUBTRACTION.search(node.raw, start, end) is not None
+    text = without_comments(node.raw)
+    start, end = operand_in(text, index)
+    return _SUBTRACTION.search(text, start, end) is not None

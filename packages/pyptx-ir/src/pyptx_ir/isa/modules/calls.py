@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # A pointer to a function is a number of the module's address size.
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
+_UNPASSED = frozenset({"pred", "b8", "u8", "s8"})
 _DIRECT = "call{.uni} (returns), function, (arguments)"
 _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototype or .calltargets"
 
@@ -139,12 +140,31 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
             hint = f"it is declared as {_signature(wanted)}"
             walk.report(Finding("call-arguments", message, hint, operand=at))
             continue
+        _note_narrow(walk, expected, name, what, at)
         for argument, parameter in zip(given, expected, strict=True):
             fault = _fault(walk, argument, parameter)
             if fault:
                 word = argument.name if isinstance(argument, Register | Symbol) else ""
                 hint = f"'{name}' is declared as {_signature(wanted)}"
                 walk.report(Finding("call-argument", fault, hint, operand=at, word=word))
+
+
+def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: str, at: int) -> None:
+    """Remember a call that hands over a predicate or 8 bits: where a kernel gets there, ptxas can not pass them."""
+    small = next((one for one in expected if one.type in _UNPASSED and not one.dimensions), None)
+    if small is None or walk.routine is None:
+        return
+    message = f"a .{small.type} is no {what} of a call: '{name}' takes or returns one"
+    hint = "declare it .b32, or an array"
+    walk.routine.narrow_calls += (Finding("call-argument", message, hint, operand=at, at=walk.at),)
+
+
+def narrow(walk: Walk) -> None:
+    """Report the calls with predicates and 8 bits that entries reach."""
+    reached = {id(one): one for entry in walk.entries() for one in walk.called_by(entry)}
+    for routine in reached.values():
+        for finding in routine.narrow_calls:
+            walk.report(finding)
 
 
 def _fault(walk: Walk, argument: Operand, parameter: Parameter) -> str:

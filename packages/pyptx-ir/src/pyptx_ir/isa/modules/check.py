@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.modules.calls import narrow
 from pyptx_ir.isa.modules.cta_groups import one_granularity
 from pyptx_ir.isa.modules.diagnostic import ERROR, Diagnostic
 from pyptx_ir.isa.modules.directives import early
@@ -69,6 +70,8 @@ def _check(walk: Walk, statements: Sequence[Statement]) -> None:
     walk.early_registers = early_registers(walk.target, walk.judged_version)
     walk.body(statements)
     undefined(walk)
+    if any(routine.narrow_calls for routine in walk.routines):
+        narrow(walk)
     shared_limits(walk)
     constant_limit(walk)
     one_granularity(walk)

@@ -50,6 +50,7 @@ CODES: tuple[Code, ...] = (
     # Declarations
     Code("declaration", ERROR, "a type, vector, alignment or size that the state space can't hold"),
     Code("initializer", ERROR, "an initialiser of the wrong shape or type, or where there can't be one"),
+    Code("section-data", ERROR, "data of a debugging section that its type can't hold"),
     Code("constant-memory", ERROR, "more than 64 KiB of constants"),
     # Functions and memory
     Code("call-target", ERROR, "a call of an entry"),

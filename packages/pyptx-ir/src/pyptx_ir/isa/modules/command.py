@@ -4,40 +4,45 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.isa.modules.check import check_text
 from pyptx_ir.isa.modules.counting import counted
-from pyptx_ir.isa.modules.diagnostic import shown
+from pyptx_ir.isa.modules.files import FileReport, check_files, check_source
 from pyptx_ir.isa.modules.portability import portability, table
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from concurrent.futures import Executor
 
 USAGE_ERROR = 2
 
 
 def check(argv: Sequence[str]) -> int:
-    """Check each file; return 0 if there is no error, 1 if there is one, 2 if the command was called wrongly."""
+    """Check each file.
+
+    Return 0 if there is no error, 1 if there is one, 2 if the command was called wrongly or a file can't be read.
+    """
     try:
         options = _parser().parse_args(argv)
         if options.target is not None:
             find_target(options.target)
-        sources = [_read(name) for name in options.files]
+        if options.portability:
+            return _portability([_read(name) for name in options.files], options.format)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     except (OSError, PyptxError) as error:
         sys.stderr.write(f"pyptx check: {error}\n")
         return USAGE_ERROR
-    if options.portability:
-        return _portability(sources, options.format)
-    return _diagnostics(sources, options.target, options.format)
+    with _reports(options.files, options.target, options.jobs) as reports:
+        return _diagnostics(reports, len(options.files), options.format)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,9 +52,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a PTX file; - reads standard input")
     parser.add_argument("--target", metavar="sm_XY", help="judge as if .target said this")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "ndjson"),
+        default="text",
+        help="json: one list when all is done; ndjson: an object a line for each file, as soon as it is judged",
+    )
+    parser.add_argument(
+        "-j", "--jobs", type=_jobs, default=1, metavar="N", help="judge N files at a time, 0 for one per processor"
+    )
     parser.add_argument("--portability", action="store_true", help="say for each target whether the module is legal")
     return parser
+
+
+def _jobs(text: str) -> int:
+    jobs = int(text)
+    if jobs < 0:
+        raise ValueError
+    return jobs
 
 
 def _read(name: str) -> Source:
@@ -58,22 +78,75 @@ def _read(name: str) -> Source:
     return Source(decode(Path(name).read_bytes()), name)
 
 
-def _diagnostics(sources: Sequence[Source], target: str | None, style: str) -> int:
-    errors = warnings = 0
+@contextmanager
+def _reports(names: Sequence[str], target: str | None, jobs: int) -> Iterator[Iterator[FileReport]]:
+    """Judge files here or in other processes, which end with the block, whatever ends it."""
+    if jobs == 1 or len(names) == 1:
+        yield _here(names, target)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_all_start_methods, get_context
+
+    # No fork of a process that may have threads, as whoever calls this from a program has. An interrupt reaches every
+    # process of the terminal: this one decides what becomes of the others.
+    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    ignored = (signal.SIGINT, signal.SIG_IGN)
+    executor = ProcessPoolExecutor(jobs or None, context, initializer=signal.signal, initargs=ignored)
+    try:
+        files = (name for name in names if name != "-")
+        yield _chained(_here([name for name in names if name == "-"], target), files, target, executor)
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _chained(
+    first: Iterable[FileReport], names: Iterable[str], target: str | None, executor: Executor
+) -> Iterator[FileReport]:
+    yield from first
+    yield from check_files(names, target=target, executor=executor)
+
+
+def _here(names: Sequence[str], target: str | None) -> Iterator[FileReport]:
+    for name in names:
+        if name == "-":
+            yield check_source(_read(name), target)
+        else:
+            yield from check_files([name], target=target)
+
+
+def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
+    errors = warnings = unreadable = 0
     rows: list[dict[str, int | str]] = []
-    for source in sources:
-        found = check_text(source.text, source.name, target)
-        errors += sum(one.is_error for one in found)
-        warnings += sum(not one.is_error for one in found)
+    for count, report in enumerate(reports, 1):
+        errors += report.errors
+        warnings += report.warnings
+        unreadable += bool(report.unreadable)
+        if report.unreadable:
+            _note(f"pyptx check: {report.unreadable}\n")
         if style == "text":
-            _say(*(shown(one, source) for one in found))
-        name = {"file": source.name} if len(sources) > 1 else {}
-        rows += [{**name, **one.as_json()} for one in found]
+            _say(*report.shown)
+        elif style == "ndjson":
+            _say(json.dumps(report.as_json()))
+        name = {"file": report.file} if files > 1 else {}
+        rows += [{**name, **one.as_json()} for one in report.diagnostics] if style == "json" else []
+        _progress(count, files, errors)
     if style == "json":
         _say(json.dumps(rows, indent=2))
-    else:
-        _say(f"{counted(len(sources), 'file')}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
-    return 1 if errors else 0
+    elif style == "text" and unreadable < files:
+        _say(f"{counted(files - unreadable, 'file')}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+    return USAGE_ERROR if unreadable else 1 if errors else 0
+
+
+def _progress(count: int, files: int, errors: int) -> None:
+    """Show how far the work is where somebody watches, and take it back at the end."""
+    if files > 1 and sys.stderr.isatty():
+        done = f"{count} of {counted(files, 'file')}, {counted(errors, 'error')}" if count < files else ""
+        _note(f"\r\x1b[K{done}")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 def _portability(sources: Sequence[Source], style: str) -> int:
@@ -92,8 +165,12 @@ def _portability(sources: Sequence[Source], style: str) -> int:
             _say(source.name, table(verdicts))
     if style == "json":
         _say(json.dumps(rows, indent=2))
+    elif style == "ndjson":
+        _say(*map(json.dumps, rows))
     return 0 if legal == len(sources) else 1
 
 
 def _say(*lines: str) -> None:
+    """Print lines at once: who reads them through a pipe waits for them."""
     sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.flush()

@@ -22,6 +22,8 @@ def note(walk: Walk, node: Instruction) -> None:
 
 def one_granularity(walk: Walk) -> None:
     """Refuse entries that use both, in themselves or in what they call."""
+    if len(set[str]().union(*(routine.groups for routine in walk.routines))) < 2:
+        return  # whatever calls what
     reported: set[int] = set()
     for entry in walk.entries():
         first: dict[str, int] = {}

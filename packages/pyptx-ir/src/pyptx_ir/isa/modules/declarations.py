@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import RegisterDeclaration, Variable
 
 _OPAQUE = {"texref", "samplerref", "surfref"}
+_NO_BANKS = (2, 2)
 _INVALID_NAME = re.compile(r"(?<![\w$%.])([A-Za-z_$%][\w$]*)(?:\s*<\s*([0-9]{1,9})\s*>)?")
-_NO_NAMES = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
+_NO_NAMES = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"", re.DOTALL)
 
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
@@ -44,6 +45,7 @@ def variable(walk: Walk, node: Variable) -> None:
     if node.space in ("local", "param") and _is_misplaced(walk):
         message = f".{node.space} variables are declared inside functions"
         walk.report(Finding("misplaced-directive", message, "move it into the function that uses it"))
+    _linked(walk, node)
     space = node.space.partition("::")[0].partition("[")[0]
     kind = f".{node.type}" if node.type in _OPAQUE else f".{space}"
     for declarator in node.declarators:
@@ -59,6 +61,22 @@ def variable(walk: Walk, node: Variable) -> None:
             walk.constant_at = walk.at
         if space == "shared" and walk.routine is not None and node.linking != "extern":
             walk.routine.own_shared += (storage.size or 0) * (declarator.count or 1)
+
+
+def _linked(walk: Walk, node: Variable) -> None:
+    """Refuse linking and spaces where ptxas does: what functions declare is theirs, and .common is global."""
+    if node.linking and walk.routine is not None:
+        message, hint = f".{node.linking} goes with what a module declares", "move the declaration out of the function"
+    elif node.linking == "common" and node.space != "global":
+        message, hint = f".common goes with .global variables, not with .{node.space}", "remove it"
+    elif "::" in node.space:
+        base = node.space.partition("::")[0]
+        message, hint = f"variables are declared in .{base}; .{node.space} is for instructions", f"write .{base}"
+    elif "[" in node.space and walk.judged_version >= _NO_BANKS:
+        message, hint = "banks of constants are gone from PTX 2.2 on", "write .const"
+    else:
+        return
+    walk.report(Finding("misplaced-directive", message, hint, word=f".{node.linking or node.space}"))
 
 
 def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage: Storage) -> int | None:

@@ -9,19 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.sizes import type_bytes, value_of
+from pyptx_ir.isa.modules.sizes import plain_number, type_bytes, value_of
 from pyptx_ir.isa.scalar_types import HELD_BY, SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.isa.modules.walk import Walk
-    from pyptx_ir.syntax.nodes import Function, RegisterDeclaration, Variable
+    from pyptx_ir.syntax.nodes import Function, Parameter, RegisterDeclaration, Variable
     from pyptx_ir.syntax.operands import Operand
 
 _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _MOST_VECTOR_BYTES = 16
 _MOST_ALIGNMENT = 128  # of a function's parameter
+_WORD = (1 << 32) - 1
+_VECTORS = (None, "v2", "v4")  # .v8 is a length of loads and stores alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class _Declared:
     vector: str | None
     alignment: int | None
     at_top: bool = False  # of the module, or in the header of an entry
-    is_array: bool = False
+    dimensions: Sequence[Operand | None] = ()
 
 
 def registers(walk: Walk, node: RegisterDeclaration) -> None:
@@ -45,9 +47,7 @@ def variable(walk: Walk, node: Variable) -> None:
     """Check the type of a variable, and that its size is known unless it is external."""
     space = node.space.partition("::")[0].partition("[")[0]
     for entry in node.declarators:
-        declared = _Declared(
-            space, node.type, node.vector, node.alignment, walk.routine is None, bool(entry.dimensions)
-        )
+        declared = _Declared(space, node.type, node.vector, node.alignment, walk.routine is None, entry.dimensions)
         _report(walk, _faults(declared), f".{node.type}")
         if node.linking != "extern" and _is_incomplete(entry.dimensions, initialized=entry.initializer is not None):
             message = f"the size of '{entry.name}' is not known"
@@ -66,7 +66,7 @@ def parameters(walk: Walk, node: Function) -> None:
             parameter.vector,
             parameter.alignment,
             is_entry,
-            bool(parameter.dimensions),
+            parameter.dimensions,
         )
         _report(walk, _faults(declared), parameter.name or f".{parameter.type}")
     _report_shape(walk, node, is_entry=is_entry)
@@ -77,18 +77,37 @@ def parameters(walk: Walk, node: Function) -> None:
 
 
 def _report_shape(walk: Walk, node: Function, *, is_entry: bool) -> None:
+    for parameter in node.returns:
+        _report(walk, _faults_of_parameter(node, parameter, is_last=False), parameter.name or f".{parameter.type}")
     inputs = node.parameters or ()
     for i, parameter in enumerate(inputs):
-        word = parameter.name or f".{parameter.type}"
-        if is_entry and parameter.space == "reg":
-            hint = "declare it .param, and load it with ld.param"
-            walk.report(Finding("declaration", "the parameters of an entry are in .param space", hint, word=word))
-        if None in parameter.dimensions and (is_entry or i + 1 < len(inputs)):
-            message = "only the last parameter of a .func may be an array without a size"
-            walk.report(Finding("declaration", message, "give it a size", word=word))
-        if not is_entry and (parameter.alignment or 1) > _MOST_ALIGNMENT:
-            message = f"a parameter of a function is aligned to {_MOST_ALIGNMENT} bytes at most"
-            walk.report(Finding("declaration", message, "lower the alignment", word=word))
+        faults = _faults_of_parameter(node, parameter, is_last=not is_entry and i + 1 == len(inputs))
+        _report(walk, faults, parameter.name or f".{parameter.type}")
+
+
+def _faults_of_parameter(node: Function, parameter: Parameter, *, is_last: bool) -> Iterator[tuple[str, str]]:
+    """Yield message and hint of what is wrong with a parameter beside its type; the first is reported."""
+    is_entry, pointer = node.kind == "entry", parameter.pointer
+    if is_entry and parameter.space != "param":
+        yield "the parameters of an entry are in .param space", "declare it .param, and load it with ld.param"
+    if parameter.space not in ("param", "reg"):
+        yield f"a parameter lies in .param space or a register, not in .{parameter.space}", "declare it .param"
+    if not parameter.name or (parameter.name == "_" and not is_entry):
+        yield "a parameter needs a name; only prototypes do without", "name it"
+    if parameter.space == "reg" and parameter.dimensions:
+        yield "a register is no array", "declare it .param"
+    if len(parameter.dimensions) > 1:
+        yield "a parameter has one dimension", "declare it with the product of the dimensions"
+    if None in parameter.dimensions and not is_last:
+        yield "only the last parameter of a .func may be an array without a size", "give it a size"
+    if is_entry and value_of(next(iter(parameter.dimensions), None)) == 0:
+        yield "a parameter of an entry is no array of 0 bytes", "give it a size"
+    if any((plain_number(size) or 0) > _WORD for size in parameter.dimensions):
+        yield "the size of a parameter is a number of 32 bits", "pass a pointer to a buffer instead"
+    if pointer is not None and not is_entry:
+        yield ".ptr goes with the parameters of an entry", "remove it, and what stands behind it"
+    if pointer is not None and pointer.alignment is not None and not _is_alignment(pointer.alignment):
+        yield f"an alignment is a power of two, not {pointer.alignment}", "correct it"
 
 
 def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
@@ -97,10 +116,21 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
     if name not in SIZES and name != "pred" and name not in _OPAQUE:
         held = " or ".join(f".{other}" for other in HELD_BY.get(name, ("b32",)))
         yield f".{name} is no type of registers and variables", f"declare it {held}"
-    if declared.alignment is not None and declared.alignment.bit_count() != 1:
+    if declared.alignment is not None and not _is_alignment(declared.alignment):
         yield f"an alignment is a power of two, not {declared.alignment}", "correct it"
     if name == "pred" and (space != "reg" or declared.vector):
         yield "predicates are single registers", "keep a predicate in memory as an integer: selp.u32 %r, 1, 0, %p"
+    if declared.vector not in _VECTORS:
+        yield f"no variable is a .{declared.vector}", "declare an array, aligned as the vector is"
+    if name in _OPAQUE and declared.vector:
+        yield f".{name} makes no vectors", "declare one each"
+    if name in _OPAQUE and space not in ("global", "param") and not declared.dimensions:
+        yield f".{name} lies in .global space", "declare it .global"
+    unsized = next((size for size in declared.dimensions if size is not None and plain_number(size) is None), None)
+    if unsized is not None:
+        yield "the size of an array is a plain number", "write the number, without a sign and operators"
+    if space == "param" and not declared.at_top and (declared.alignment or 1) > _MOST_ALIGNMENT:
+        yield f"a parameter of a function is aligned to {_MOST_ALIGNMENT} bytes at most", "lower the alignment"
     if name in _OPAQUE and not declared.at_top:
         yield f".{name} stands at the top of a module, or among the parameters of an entry", "move it up"
     size = type_bytes(name, declared.vector)
@@ -111,7 +141,7 @@ def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
         )
     if space == "param" and declared.vector:
         yield "a parameter is no vector", "declare an array, aligned as the vector is: .align 16 .b8 x[16]"
-    if space == "param" and name == "f16x2" and not declared.is_array:
+    if space == "param" and name == "f16x2" and not declared.dimensions:
         yield "a parameter has no packed type", "declare it .b32"
 
 
@@ -119,6 +149,10 @@ def _report(walk: Walk, faults: Iterator[tuple[str, str]], word: str) -> None:
     first = next(faults, None)
     if first is not None:
         walk.report(Finding("declaration", *first, word=word))
+
+
+def _is_alignment(number: int) -> bool:
+    return number.bit_count() == 1 and number <= _WORD
 
 
 def _is_incomplete(dimensions: Sequence[Operand | None], *, initialized: bool) -> bool:

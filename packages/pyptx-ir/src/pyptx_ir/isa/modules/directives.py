@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.sizes import value_of
-from pyptx_ir.isa.table.directives import ROWS, DirectiveRow
+from pyptx_ir.isa.modules.sizes import plain_number
+from pyptx_ir.isa.table.directives import POSITIVE, ROWS, DirectiveRow
 from pyptx_ir.isa.targets import includes
 from pyptx_ir.syntax.nodes import (
     AddressSize,
@@ -45,7 +45,6 @@ _KINDS: dict[type[Statement], str] = {
 }
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
 _ATTRIBUTES = frozenset({"managed", "unified"})
-_POSITIVE = frozenset({"maxntid", "reqntid"})
 # Pairs that can't stand together, and directives that stand in need of others: ptxas 13.5.
 _CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 _NEEDS = (("blocksareclusters", ("reqntid", "reqnctapercluster")),)
@@ -69,6 +68,7 @@ def header(walk: Walk, node: Function) -> None:
             walk.report(Finding("misplaced-directive", message, "remove it", word=f".{found.name}"))
         _arguments(walk, found)
     _order(walk, node)
+    _returns(walk, node, given)
     for first, second in _CONFLICTS:
         if first in given and second in given:
             message = f".{first} and .{second} exclude each other"
@@ -98,6 +98,17 @@ def _order(walk: Walk, node: Function) -> None:
             walk.report(Finding("directive-conflict", ".noreturn stands first", "move it up", word=".noreturn"))
 
 
+def _returns(walk: Walk, node: Function, given: dict[str, HeaderDirective]) -> None:
+    """Refuse values returned by an entry, or by a function that does not return."""
+    if node.kind == "entry" and node.returns:
+        word = node.returns[0].name or f".{node.returns[0].type}"
+        message, hint = "an entry returns nothing", "pass a pointer, and store the value there"
+        walk.report(Finding("misplaced-directive", message, hint, word=word))
+    elif node.returns and "noreturn" in given:
+        message = f"'{node.name}' returns a value, and .noreturn says that it never returns"
+        walk.report(Finding("directive-conflict", message, "remove one of the two", word=".noreturn"))
+
+
 def attributes(walk: Walk, node: Function | Variable) -> None:
     """Check that the attributes exist, and are on what can have them."""
     is_global = isinstance(node, Variable) and node.space == "global"
@@ -116,17 +127,21 @@ def _arguments(walk: Walk, found: HeaderDirective) -> None:
     if row is None or row.numbers is None:
         return
     least, most = row.numbers
-    values = [None if isinstance(value, str) else value_of(value) for value in found.arguments]
+    smallest, largest = row.values
+    values = [plain_number(value) for value in found.arguments]
+    numbers = [value for value in values if value is not None]
     if not least <= len(values) <= most:
         wanted = f"{least}" if least == most else f"{least} to {most}"
         message = f".{found.name} takes {wanted} numbers, and has {len(values)}"
-    elif None in values:
-        message = f".{found.name} takes numbers"
-    elif 0 in values and found.name in _POSITIVE:
-        message = f"the numbers of .{found.name} are positive"
+    elif len(numbers) < len(values):
+        message = f".{found.name} takes numbers, without signs and operators"
+    elif not all(smallest <= value <= largest for value in numbers):
+        wanted = "positive, and of 32 bits" if row.values == POSITIVE else f"{smallest} to {largest}"
+        message = f"the numbers of .{found.name} are {wanted}"
     else:
         return
-    example = f"write .{found.name} {', '.join(['128', '1', '1'][:most])}" if most else "remove them"
+    fitting = str(min(128, largest))
+    example = f"write .{found.name} {', '.join([fitting, '1', '1'][:most])}" if most else "remove them"
     walk.report(Finding("directive-argument", message, example, word=f".{found.name}"))
 
 

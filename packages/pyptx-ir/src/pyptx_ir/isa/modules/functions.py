@@ -29,6 +29,9 @@ def function(walk: Walk, node: Function) -> None:
         message = f"'{node.name}' is declared already, at line {{line}}"
         hint = "give the function another name"
         walk.report(Finding("redefined-function", message, hint, word=node.name, other=before))
+    if node.linking == "extern" and node.body is not None:
+        message = f"'{node.name}' is .extern, defined in another module, and has a body"
+        walk.report(Finding("redefined-function", message, "write .visible, or remove the body", word=".extern"))
     walk.module_scope.declare(node.name, f".{node.kind}", walk.at)
     walk.functions[node.name] = (node, walk.at)
     if node.kind == "entry":
@@ -138,3 +141,14 @@ def alias(walk: Walk, node: Alias) -> None:
         if name not in walk.functions:
             message, hint = f"'{name}' is no function declared above", "declare both functions above the .alias"
             walk.report(Finding("undefined-function", message, hint, word=name))
+            return
+    (alias, at), (aliasee, _) = walk.functions[node.name], walk.functions[node.aliasee]
+    differing = _difference(alias, aliasee)
+    if alias.body is not None:
+        message, hint = f"'{node.name}' is defined at line {{line}}, and can't be another name", "remove one of the two"
+    elif differing is not None:
+        message = f"'{node.name}' and '{node.aliasee}' differ: {differing}".replace("there", f"in '{node.aliasee}'")
+        hint = "declare both with the same parameters"
+    else:
+        return
+    walk.report(Finding("redefined-function", message, hint, word=node.name, other=at))

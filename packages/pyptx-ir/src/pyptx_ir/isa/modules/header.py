@@ -21,7 +21,8 @@ VERSIONS = tuple((major, minor) for major, last in _LAST_MINOR.items() for minor
 NEWEST = VERSIONS[-1]
 # Devices from before the lattice: ptxas 13.5 still accepts their names.
 _RETIRED = frozenset(f"sm_{number}" for number in (10, 11, 12, 13, 20, 21, 30, 32, 35, 37))
-_OPTIONS = ("texmode_unified", INDEPENDENT, "debug", "map_f64_to_f32")
+_MAPPED = "map_f64_to_f32"
+_OPTIONS = ("texmode_unified", INDEPENDENT, "debug", _MAPPED)
 
 
 def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
@@ -52,7 +53,7 @@ def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> N
             walk.report(Finding("misplaced-directive", ".version stands above everything else", "move it up", at=at))
         _read_version(walk, node, at)
     elif isinstance(node, Target):
-        if AddressSize in seen and Target not in seen:
+        if AddressSize in seen:
             walk.report(Finding("misplaced-directive", ".target stands above .address_size", "move it up", at=at))
         _read_target(walk, node, at)
     elif isinstance(node, AddressSize) and AddressSize in seen:
@@ -60,6 +61,8 @@ def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> N
     elif isinstance(node, AddressSize) and node.bits not in (32, 64):
         message = f".address_size is 32 or 64, not {node.bits}"
         walk.report(Finding("directive-argument", message, "write .address_size 64", word=str(node.bits), at=at))
+    elif isinstance(node, AddressSize):
+        walk.address_size = node.bits
 
 
 def late(walk: Walk, node: Statement) -> None:
@@ -90,6 +93,16 @@ def _read_version(walk: Walk, node: Version, at: int) -> None:
 
 def _read_target(walk: Walk, node: Target, at: int) -> None:
     named = [name for name in node.names if name not in _OPTIONS]
+    first = node.names[0] if node.names else ""
+    if first in _OPTIONS and walk.target is None:
+        message, hint = (
+            f"a device stands in front of the option {first}",
+            "write .target sm_90a, and the options behind",
+        )
+        walk.report(Finding("directive-argument", message, hint, word=first, at=at))
+    if _MAPPED in node.names and any(name not in _RETIRED for name in named):
+        message, hint = f"{_MAPPED} is for devices without .f64, which are gone", "remove it"
+        walk.report(Finding("directive-argument", message, hint, word=_MAPPED, at=at))
     for name in named:
         if name in _RETIRED:
             if walk.forced is None:

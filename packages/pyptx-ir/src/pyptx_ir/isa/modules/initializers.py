@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.modules.constants import ADDRESS, FLOAT, FUNCTION, INTEGER, MASKED, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.scopes import UNDECLARED
 from pyptx_ir.isa.modules.sizes import value_of
-from pyptx_ir.isa.scalar_types import is_float
 from pyptx_ir.syntax.operands import Immediate, Vector
 
 if TYPE_CHECKING:
@@ -20,6 +19,15 @@ if TYPE_CHECKING:
 _SPACES = frozenset({"global", "const"})
 _OPAQUE = frozenset({"texref", "samplerref", "surfref"})
 _LENGTHS = {"v2": 2, "v4": 4}
+_WORDS = {FLOAT: "floating-point number", FUNCTION: "function's address"}
+# What the values of a type may be; those of untyped bits are numbers. Addresses and their bytes go with few.
+_NUMBERS, _ADDRESSES = frozenset({INTEGER, FLOAT}), frozenset({INTEGER, ADDRESS, FUNCTION, MASKED})
+_TAKEN: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("u32", "u64"), _ADDRESSES),
+    "u8": frozenset({INTEGER, MASKED}),
+    **dict.fromkeys(("u16", "s8", "s16", "s32", "s64"), frozenset({INTEGER})),
+    **dict.fromkeys(("f32", "f64"), frozenset({FLOAT})),
+}
 
 
 def initializer(walk: Walk, node: Variable) -> None:
@@ -27,44 +35,79 @@ def initializer(walk: Walk, node: Variable) -> None:
     for entry in node.declarators:
         if entry.initializer is None:
             continue
-        for name in names_of(entry.initializer):
-            if walk.scope[name] == UNDECLARED:
+        names = names_of(entry.initializer)
+        for name in names:
+            if walk.scope[name] == UNDECLARED and name != entry.name:
                 message = f"'{name}' is not declared above the variable that it initialises"
                 walk.report(Finding("undefined-variable", message, "declare it above, or correct the name", word=name))
-        message = _fault(node, entry)
+        message = _fault(node, entry, {name: walk.scope[name] or "" for name in names})
         if message:
             hint = "correct the initialiser, or store the values from the program"
             walk.report(Finding("initializer", message, hint, word=entry.name))
 
 
-def _fault(node: Variable, entry: Declarator) -> str:
+def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     value = entry.initializer
     if value is None or node.type in _OPAQUE:
         return ""
     if node.space.partition("[")[0] not in _SPACES or node.linking == "extern":
         where = "an .extern variable" if node.linking == "extern" else f".{node.space} memory"
         return f"'{entry.name}' can't be initialised: {where} has no contents of its own"
-    if node.type == "f16":
-        return f"'{entry.name}' can't be initialised: ptxas has no literals of .f16; declare it .b16"
+    if node.type in ("f16", "f16x2"):
+        bits = "b16" if node.type == "f16" else "b32"
+        return f"'{entry.name}' can't be initialised: ptxas has no literals of .{node.type}; declare it .{bits}"
     sizes: list[int | None] = [value_of(size) for size in entry.dimensions]
     if node.vector:
         sizes.append(_LENGTHS.get(node.vector))
-    return _shape(value, sizes, entry.name, node.type)
+    return _shape(value, sizes, entry.name, is_vector=bool(node.vector)) or _values(value, entry.name, node.type, kinds)
 
 
-def _shape(value: Operand, sizes: list[int | None], name: str, type_name: str) -> str:
-    """Compare one level of braces with one dimension."""
+def _shape(value: Operand, sizes: list[int | None], name: str, *, is_vector: bool) -> str:
+    """Compare one level of braces with one dimension; the last one of a vector is filled."""
     if not sizes:
-        if isinstance(value, Vector):
-            return f"'{name}' has more braces than dimensions"
-        if is_float(type_name) and isinstance(value, Immediate) and constant_value(value) is not None:
-            return f"'{name}' is .{type_name}, and {value.text} an integer: write {value.text}.0"
-        return ""
+        return f"'{name}' has more braces than dimensions" if isinstance(value, Vector) else ""
     if not isinstance(value, Vector):
         return f"'{name}' is an array: its initialiser stands in braces, one pair for each dimension"
-    if sizes[0] is not None and len(value.elements) > sizes[0]:
-        return f"'{name}' has {sizes[0]} elements, and its initialiser {len(value.elements)}"
-    if len(sizes) == 1 and not is_float(type_name):
-        nested = any(isinstance(element, Vector) for element in value.elements)
-        return f"'{name}' has more braces than dimensions" if nested else ""
-    return next((fault for element in value.elements if (fault := _shape(element, sizes[1:], name, type_name))), "")
+    count = len(value.elements)
+    if sizes[0] is not None and count > sizes[0]:
+        return f"'{name}' has {sizes[0]} elements, and its initialiser {count}"
+    if len(sizes) > 1:
+        inner = (_shape(element, sizes[1:], name, is_vector=is_vector) for element in value.elements)
+        return next((fault for fault in inner if fault), "")
+    if is_vector and count != sizes[0]:
+        return f"'{name}' is a vector of {sizes[0]}, and its initialiser has {count}"
+    nested = any(isinstance(element, Vector) for element in value.elements)
+    return f"'{name}' has more braces than dimensions" if nested else ""
+
+
+def _values(value: Operand, name: str, type_name: str, kinds: dict[str, str]) -> str:
+    """Judge the numbers and addresses in an initialiser, each literal once."""
+    taken = _TAKEN.get(type_name, _NUMBERS)
+    for one in _different(value):
+        kind, fault = of_literal(one.text) if isinstance(one, Immediate) else of_value(one, kinds)
+        if not kind:
+            return f"'{name}' can't be initialised: {fault}"
+        if kind in taken:
+            continue
+        spelt = one.text if isinstance(one, Immediate) else "its initialiser"
+        if kind == INTEGER and isinstance(one, Immediate):
+            return f"'{name}' is .{type_name}, and {spelt} an integer: write {spelt}.0"
+        article = "an" if kind[0] in "aeiou" else "a"
+        return f"'{name}' is .{type_name}, and {spelt} {article} {_WORDS.get(kind, kind)}"
+    return ""
+
+
+def _different(value: Operand) -> list[Operand]:
+    """Return what stands in the braces of an initialiser, but of equal literals only one."""
+    literals: dict[str, Operand] = {}
+    others: list[Operand] = []
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Vector):
+            pending += one.elements
+        elif isinstance(one, Immediate):
+            literals[one.text] = one
+        else:
+            others.append(one)
+    return [*literals.values(), *others]

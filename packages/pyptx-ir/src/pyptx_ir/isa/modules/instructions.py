@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import verdict_on
-from pyptx_ir.isa.modules.addresses import fault_in
+from pyptx_ir.isa.modules.addresses import fault_in, is_suspect
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.operand_names import names_of
@@ -32,17 +32,19 @@ def instruction(walk: Walk, node: Instruction) -> None:
         names = memo.get(id(operand))
         if names is None:
             names = memo[id(operand)] = names_of(operand)
-            if (odd := fault_in(node, index, operand)) is not None:
-                walk.odd[id(operand)] = odd
-        if walk.odd and id(operand) in walk.odd:
-            walk.report(walk.odd[id(operand)])
+            if is_suspect(operand):
+                walk.suspect.add(id(operand))
+        if id(operand) in walk.suspect and (fault := fault_in(node, index, operand)) is not None:
+            walk.report(fault)
             sound = False
         for name in names:
             kind = scope[name]
             if kind is None:
                 sound = _special(walk, name, index) and sound
             elif kind == UNDECLARED:
-                walk.report(undeclared(walk, node, index, name))
+                missing = undeclared(walk, node, index, name)
+                if missing is not None:
+                    walk.report(missing)
                 walk.give_up_on(name)
                 sound = False
             elif kind == UNKNOWN:
@@ -50,7 +52,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
             elif kind == ".shared":
                 walk.routine.shared.add(name)
     if sound and walk.target is not None and node.opcode[0] not in BY_NAME:
-        verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version)
+        verdict = verdict_on(node, scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
         if verdict is not None:
             walk.report(finding_of(verdict, node.opcode))
             sound = verdict.severity != ERROR

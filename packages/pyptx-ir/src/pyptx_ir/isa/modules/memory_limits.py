@@ -29,6 +29,10 @@ def shared_limits(walk: Walk) -> None:
     row = find_target(walk.target)
     # ptxas lets targets with an `a`, and these alone, have statically what others must ask for at launch.
     limit = row.shared_optin if row.kind == "arch" else row.shared_static
+    own = sum(routine.own_shared for routine in walk.routines)
+    everywhere = sum(storage.size or 0 for storage in walk.module_scope.storage.values() if storage.space == "shared")
+    if own + everywhere <= limit:
+        return  # whatever calls what
     for entry in walk.entries():
         _entry(walk, entry, limit)
 

@@ -9,7 +9,9 @@ from pyptx_ir.syntax.nodes import File, Section
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
-    from pyptx_ir.syntax.nodes import Directive, Empty, Statement
+    from pyptx_ir.syntax.nodes import Directive, Empty, Pragma, Statement
+
+_PRAGMAS_OF_MODULES = frozenset({"nounroll"})
 
 
 def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes its statement
@@ -41,6 +43,15 @@ def between(walk: Walk, node: Directive) -> None:
     if not node.name.startswith("@@"):
         message = f".{node.name} stands between the parameters of a function and its body"
         walk.report(Finding("misplaced-directive", message, "move it there"))
+
+
+def pragma(walk: Walk, node: Pragma) -> None:
+    """Refuse at the top of a module what is no pragma of modules; inside functions, ptxas reads over unknown ones."""
+    for value in node.values:
+        if walk.routine is None and value not in _PRAGMAS_OF_MODULES:
+            message, hint = f'there is no pragma "{value}" for a module', "move it into a function, or remove it"
+            walk.report(Finding("directive-argument", message, hint))
+            return
 
 
 def empty(walk: Walk, node: Empty) -> None:  # noqa: ARG001 - every check takes its statement

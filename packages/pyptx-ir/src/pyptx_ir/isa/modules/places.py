@@ -11,28 +11,45 @@ from pyptx_ir.syntax.spelling import header
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Statement
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"", re.DOTALL)
 _GUARDED = re.compile(r"@\s*!?\s*[\w$%.]+\s*")
 _WORD = re.compile(r"\.?[^\s;,(){}\[\]]+")
+_BEFORE = re.compile(r"[\w$%]")
+_BEHIND = re.compile(r"[\w$]|::")
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+
+
+def without_comments(text: str) -> str:
+    """Return a text of the same length with blanks for comments and strings."""
+    return _COMMENT.sub(lambda found: " " * len(found[0]), text)
 
 
 def own_text(node: Statement, text: str) -> str:
     """Return the statement's text up to its body, with blanks for comments and strings."""
     if isinstance(node, Function):
         text = text[: len(node.raw if node.raw is not None else header(node))]
-    return _COMMENT.sub(lambda found: " " * len(found[0]), text)
+    return without_comments(text)
 
 
 def place_in(text: str, node: Statement, operand: int | None, word: str) -> tuple[int, int]:
     """Return where a word stands in a statement's text, inside an operand if one is given; else the first word."""
     start, end = (0, len(text)) if operand is None else operand_in(text, operand)
     if word:
-        begins = "" if word.startswith(".") else r"(?<![\w$%])"
-        found = re.compile(rf"{begins}{re.escape(word)}(?![\w$]|::)").search(text, start, end)
-        if found:
-            return found.span()
+        at = _find_word(text, word, start, end)
+        if at >= 0:
+            return at, at + len(word)
     return _first_word(text, node) if operand is None else (start, end)
+
+
+def _find_word(text: str, word: str, start: int, end: int) -> int:
+    """Return where a word stands that is no part of a longer one, or -1."""
+    at = text.find(word, start, end)
+    while at >= 0:
+        begins = word[0] == "." or _BEFORE.match(text, at - 1, at) is None
+        if begins and _BEHIND.match(text, at + len(word), end) is None:
+            return at
+        at = text.find(word, at + 1, end)
+    return -1
 
 
 def _first_word(text: str, node: Statement) -> tuple[int, int]:

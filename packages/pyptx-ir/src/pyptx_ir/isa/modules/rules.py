@@ -23,6 +23,7 @@ from pyptx_ir.isa.modules import (
     parameters,
     placement,
     register_budget,
+    sections,
     texture_modes,
 )
 from pyptx_ir.syntax.nodes import (
@@ -101,7 +102,9 @@ RULES: tuple[Rule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
     _rule("outside-function", (Instruction, Label, Block, Loc), placement.in_function),
     _rule("misplaced-directive redefined-file", (File, Section), placement.at_top),
+    _rule("section-data redefined-label", (Section,), sections.data),
     _rule("misplaced-directive", (Directive,), placement.between),
+    _rule("directive-argument", (Pragma,), placement.pragma),
     _rule("empty-statement", (Empty,), placement.empty),
     _rule(_EARLY, _WITH_DIRECTIVES, directives.directive),
     _rule(
@@ -109,7 +112,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("directive-argument", (Function, Variable), directives.attributes),
     _rule("redefined-function redefined-variable parameter-space", (Function,), functions.function),
-    _rule("undefined-function", (Alias,), functions.alias),
+    _rule("undefined-function redefined-function", (Alias,), functions.alias),
     _rule("initializer undefined-variable", (Variable,), initializers.initializer),
     _rule("redefined-register misplaced-directive", (RegisterDeclaration,), declarations.registers),
     _rule("redefined-variable misplaced-directive", (Variable,), declarations.variable),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.isa.special_registers import special_registers
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 UNDECLARED = "?"
 UNKNOWN = "!"  # declared in text that could not be read, or complained about already
 
-_DIGITS = re.compile(r"(?<![0-9])[0-9]{1,18}\Z")
+_DIGITS = "0123456789"
+_MOST_DIGITS = 18  # what follows them is no number of a register
+# What video instructions read of a register, by its bytes or halves; the instruction table says which of them where.
+_SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 
@@ -53,7 +56,7 @@ class Scope(dict[str, str | None]):
     Names of outer scopes are copied in when they are first asked for, so that most lookups are one step.
     """
 
-    __slots__ = ("at", "labels", "lists", "outer", "ranges", "storage")
+    __slots__ = ("_indexed", "_numbers", "at", "labels", "lists", "outer", "ranges", "storage")
 
     def __init__(self, outer: Scope | None = None) -> None:
         """Open a scope inside `outer`."""
@@ -64,6 +67,9 @@ class Scope(dict[str, str | None]):
         self.storage: dict[str, Storage] = {}
         self.lists: dict[str, TargetList] = {}
         self.labels: frozenset[str] = frozenset()
+        # The numbered ones of the names here by their stems, brought up to date when a range is declared.
+        self._numbers: dict[str, list[tuple[int, str]]] = {}
+        self._indexed = 0
 
     def __missing__(self, name: str) -> str | None:
         """Look a name up the slow way: numbered registers, outer scopes, special registers, components of vectors."""
@@ -87,12 +93,18 @@ class Scope(dict[str, str | None]):
 
     def declare_range(self, stem: str, count: int, kind: str, at: int) -> int | None:
         """Declare `stem0 … stem(count-1)`; as `declare`."""
-        before = next((self.at[name] for name in self.at if self._is_in(name, stem, count)), None)
-        if before is None and stem in self.ranges:
-            before = self.ranges[stem][0][2]
-        for name in [name for name in self if name not in self.at and self._is_in(name, stem, count)]:
-            del self[name]  # copied from an outer scope, which this declaration hides
-        self.ranges.setdefault(stem, []).append((count, kind, at))
+        earlier = self.ranges.setdefault(stem, [])
+        if any(count <= other for other, _, _ in earlier):
+            return earlier[0][2]
+        known = self._known(stem, count)
+        before = min((self.at[name] for name in known if name in self.at), default=None)
+        if before is None and earlier:
+            before = earlier[0][2]
+        for name in known:
+            if name not in self.at:
+                self.pop(name, None)  # copied from an outer scope, which this declaration hides
+        self._indexed = len(self)
+        earlier.append((count, kind, at))
         return before
 
     def expect_labels(self, body: Sequence[Statement]) -> None:
@@ -137,28 +149,42 @@ class Scope(dict[str, str | None]):
         names = {name for name, kind in self.items() if kind not in (UNDECLARED, UNKNOWN)}
         return names | self.outer.visible() if self.outer is not None else names
 
-    def _is_in(self, name: str, stem: str, count: int) -> bool:
-        found = _split(name)
-        return found is not None and found[0] == stem and found[1] < count
+    def _known(self, stem: str, count: int) -> list[str]:
+        """Return those of `stem0 … stem(count-1)` that stand for something already."""
+        for name in islice(reversed(self), len(self) - self._indexed):
+            found = split_number(name)
+            if found is not None:
+                self._numbers.setdefault(found[0], []).append((found[1], name))
+        self._indexed = len(self)
+        return [name for number, name in self._numbers.get(stem, ()) if number < count and name in self]
 
     def _numbered(self, name: str) -> str | None:
-        found = _split(name) if self.ranges else None
+        found = split_number(name) if self.ranges else None
         ranges = self.ranges.get(found[0], ()) if found else ()
         return next((kind for count, kind, _ in ranges if found and found[1] < count), None)
 
     def _numbered_at(self, name: str) -> int | None:
-        found = _split(name)
+        found = split_number(name)
         ranges = self.ranges.get(found[0], ()) if found else ()
         return next((at for count, _, at in ranges if found and found[1] < count), None)
 
     def _component(self, name: str) -> str:
         """Return the type of a component of a vector register, `v.x`, and "" for a part of a register, `r.b0`."""
-        kind = self[name.partition(".")[0]]
+        base, _, selector = name.partition(".")
+        kind = self[base]
         if kind == UNKNOWN:
             return UNKNOWN
         if kind is None or kind == UNDECLARED or kind.startswith("."):
             return UNDECLARED
-        return kind.partition(".")[2]
+        length, vector, element = kind.partition(".")
+        if not vector:
+            return "" if not kind or _SELECTOR.fullmatch(selector) else UNDECLARED
+        return element if selector in components(int(length[1:])) else UNDECLARED
+
+
+def components(length: int) -> tuple[str, ...]:
+    """Return the names of the components of a vector register. Manual: "Vectors as Operands"."""
+    return (*"xyzw"[:length], *"rgba"[:length])
 
 
 def _special(name: str) -> str | None:
@@ -166,7 +192,8 @@ def _special(name: str) -> str | None:
     return None if name in known or f"{name}.x" in known else UNDECLARED  # %tid is a vector of four
 
 
-def _split(name: str) -> tuple[str, int] | None:
+def split_number(name: str) -> tuple[str, int] | None:
     """Read a name as a stem and a number, as ptxas does: all digits at its end are the number, `%r012` is `%r12`."""
-    found = _DIGITS.search(name)
-    return (name[: found.start()], int(found[0])) if found else None
+    stem = name.rstrip(_DIGITS)
+    digits = len(name) - len(stem)
+    return (stem, int(name[-digits:])) if 0 < digits <= _MOST_DIGITS else None

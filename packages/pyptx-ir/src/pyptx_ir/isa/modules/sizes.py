@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.limits import constant_value
 from pyptx_ir.isa.modules.scopes import Storage
 from pyptx_ir.isa.scalar_types import SIZES
+from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,13 @@ def storage_of(
     known = [count for count in counts if count is not None]
     size = element * math.prod(known) if element is not None and len(known) == len(counts) else None
     return Storage(space, size, node.alignment or element or 1, bool(dimensions), header, is_input)
+
+
+def plain_number(operand: Operand | str | None) -> int | None:
+    """Return the value of a number as sizes and directives take it: an integer without a sign, no expression."""
+    if not isinstance(operand, Immediate) or operand.text.startswith("-"):
+        return None
+    return constant_value(operand)
 
 
 def value_of(operand: Operand | None) -> int | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN, components, split_number
 from pyptx_ir.isa.special_registers import special_registers
+from pyptx_ir.suggestions import close_names
 from pyptx_ir.syntax.nodes import Label, RegisterDeclaration, Variable
 from pyptx_ir.syntax.walk import walk as statements_of
 
@@ -14,11 +16,30 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Instruction, Statement
 
-_NUMBERED = re.compile(r"(.*?)([0-9]+)\Z", re.DOTALL)
+# Of numbered registers without a bank, so many are reported in a function: they lack one declaration.
+MOST_OF_A_BANK = 8
+# And so many names get a suggestion; where more are unknown, what is wrong is not their spelling.
+MOST_SUGGESTIONS = 8
 
 
-def undeclared(walk: Walk, node: Instruction, operand: int, name: str) -> Finding:
-    """Compose the finding for operand number `operand` of `node`, in which the undeclared `name` stands."""
+def undeclared(walk: Walk, node: Instruction, operand: int, name: str) -> Finding | None:
+    """Compose the finding for operand number `operand` of `node`, in which the undeclared `name` stands.
+
+    None if it is one of many numbered names, of which the first few have been reported.
+    """
+    stem, number = split_number(name) or (name, -1)
+    more = ""
+    if number >= 0 and walk.routine is not None and walk.scope.range_of(stem) is None:
+        walk.routine.unbanked[stem] += 1
+        if walk.routine.unbanked[stem] > MOST_OF_A_BANK:
+            return None
+        if walk.routine.unbanked[stem] == MOST_OF_A_BANK:
+            more = f"; of the names {stem}0, {stem}1, … that this function does not declare, no more are reported"
+    finding = _composed(walk, node, operand, name)
+    return replace(finding, hint=finding.hint + more) if more else finding
+
+
+def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding:
     opcode = node.opcode[0]
     if opcode in ("bra", "brx"):
         code, what = "undefined-label", "label"
@@ -28,9 +49,24 @@ def undeclared(walk: Walk, node: Instruction, operand: int, name: str) -> Findin
         code, what = "undefined-register", "register"
     else:
         code, what = "undefined-variable", "register or variable"
-    hint, other = _elsewhere(walk, name, what)
+    hint, other = (_of_whole(walk, name), None) if "." in name else ("", None)
+    if not hint:
+        hint, other = _elsewhere(walk, name, what)
     message = f"'{name}' is not declared" if what != "label" else f"there is no label '{name}' here"
     return Finding(code, message, hint, operand=operand, word=name, other=other)
+
+
+def _of_whole(walk: Walk, name: str) -> str:
+    """Return what can be had of a register whose component is not there; nothing of what is no register."""
+    base = name.partition(".")[0]
+    kind = walk.scope[base]
+    if kind is None or not kind or kind[0] in (UNDECLARED, UNKNOWN, "."):
+        return ""
+    length, vector, _ = kind.partition(".")
+    if not vector:
+        return f"'{base}' is a .{kind} register, which has no components; only those declared .v2 or .v4 have"
+    listed = ", ".join(f"{base}.{component}" for component in components(int(length[1:]))[: int(length[1:])])
+    return f"'{base}' is a .{length} register; its components are {listed}"
 
 
 def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
@@ -44,11 +80,11 @@ def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
         return "it is declared in another block, at line {line}: move the declaration out of it", at
     if what == "function":
         return f"declare it above this function: .extern .func {name} (…);", None
-    found = _NUMBERED.match(name)
-    ranges = walk.scope.range_of(found[1]) if found else None
-    if found and ranges:
-        count, at = ranges
-        return f"'{found[1]}<{count}>' at line {{line}} declares {found[1]}0 to {found[1]}{count - 1}", at
+    stem, _ = split_number(name) or ("", 0)
+    bank = walk.scope.range_of(stem) if stem else None
+    if bank:
+        count, at = bank
+        return f"'{stem}<{count}>' at line {{line}} declares {stem}0 to {stem}{count - 1}", at
     close = _close(walk, name)
     if close:
         return f"did you mean {close}?", None
@@ -58,12 +94,15 @@ def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
 
 
 def _declared_in_function(walk: Walk, name: str) -> int | None:
-    if walk.routine is None or walk.routine.node.body is None:
+    routine = walk.routine
+    if routine is None or routine.node.body is None:
         return None
-    for i, node in enumerate(statements_of(walk.routine.node.body)):
-        if name in _declares(node):
-            return walk.routine.at + 1 + i
-    return None
+    if routine.declared is None:
+        routine.declared = {}
+        for at, node in enumerate(statements_of(routine.node.body), routine.at + 1):
+            for declared in _declares(node):
+                routine.declared.setdefault(declared, at)
+    return routine.declared.get(name)
 
 
 def _declares(node: Statement) -> tuple[str, ...]:
@@ -79,7 +118,8 @@ def _declares(node: Statement) -> tuple[str, ...]:
 
 
 def _close(walk: Walk, name: str) -> str:
-    import difflib  # only a wrong text pays for it
-
+    if walk.suggestions == MOST_SUGGESTIONS:
+        return ""
+    walk.suggestions += 1
     known = walk.scope.visible() | set(special_registers())
-    return " or ".join(difflib.get_close_matches(name, sorted(known), n=2, cutoff=0.75))
+    return " or ".join(close_names(name, sorted(known), most=2, cutoff=0.75))

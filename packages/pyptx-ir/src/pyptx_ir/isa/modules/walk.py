@@ -5,7 +5,7 @@ A rule is a function that looks at one kind of statement and reports what it fin
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # What instructions are judged by when the module does not say.
 NEWEST = (9, 5)
+# Of the findings in one statement; to place each of them takes a look at the whole of it.
+MOST_OF_A_STATEMENT = 50
 
 
 @dataclass(slots=True)
@@ -35,7 +37,10 @@ class Routine:
     callees: set[str] = field(default_factory=set[str])
     groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
+    declared: dict[str, int] | None = None  # every name of its body, and where: made when a name is missing
+    unbanked: Counter[str] = field(default_factory=Counter[str])  # numbered names that no bank declares, by their stem
     warned: set[str] = field(default_factory=set[str])
+    narrow_calls: tuple[Finding, ...] = ()  # reported if an entry gets there
 
 
 class Walk:
@@ -46,18 +51,21 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
+        self.address_size = 32  # what a module has that does not say. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the present instruction is right by itself; what looks further asks first
         self.module_scope = self.scope = Scope()
         self.routine: Routine | None = None
         self.routines: list[Routine] = []
+        self._by_name: dict[str, Routine] = {}
         self.functions: dict[str, tuple[Function, int]] = {}
         self.aliased: set[str] = set()
         self.variables: dict[str, Variable] = {}
         # By identity: a parsed tree has one operand for each spelling, and the module keeps all of them alive.
+        # Here stands what is true of an operand wherever it is: in another statement it may be another one's fault.
         self.names: dict[int, tuple[str, ...]] = {}
-        self.odd: dict[int, Finding] = {}
+        self.suspect: set[int] = set()
         self.constant = 0  # bytes of .const variables so far
         self.constant_at = 0
         self.files: dict[int, int] = {}
@@ -66,6 +74,8 @@ class Walk:
         self.header_end = 0
         self.early: dict[str, Finding] = {}
         self.early_registers: dict[str, Finding] = {}
+        self._reported: Counter[int] = Counter()
+        self.suggestions = 0
         self.found: list[tuple[int, Finding]] = []
         self._checks: dict[type[Statement], list[Check]] = defaultdict(list)
         self._of_opcode: dict[str, list[Check]] = defaultdict(list)
@@ -82,8 +92,14 @@ class Walk:
         return self.version or NEWEST
 
     def report(self, finding: Finding) -> None:
-        """Keep a finding about the present statement, or about the one that it names."""
-        self.found.append((self.at if finding.at is None else finding.at, finding))
+        """Keep a finding about the present statement, or about the one that it names.
+
+        A statement whose every word is wrong has enough with the first `MOST_OF_A_STATEMENT`.
+        """
+        at = self.at if finding.at is None else finding.at
+        self._reported[at] += 1
+        if self._reported[at] <= MOST_OF_A_STATEMENT:
+            self.found.append((at, finding))
 
     def body(self, statements: Sequence[Statement]) -> None:
         """Visit statements and what is inside them."""
@@ -123,6 +139,7 @@ class Walk:
         self.scope = Scope(self.module_scope)
         self.routine = Routine(node, self.at, self.scope)
         self.routines.append(self.routine)
+        self._by_name[node.name] = self.routine
         return self.routine
 
     def entries(self) -> list[Routine]:
@@ -131,13 +148,12 @@ class Walk:
 
     def called_by(self, entry: Routine) -> list[Routine]:
         """Return the routines that `entry` calls by name, however far down, itself first."""
-        routines = {routine.node.name: routine for routine in self.routines}
-        names, reached = [entry.node.name], [entry]
+        seen, reached = {entry.node.name}, [entry]
         for routine in reached:
-            for name in sorted(routine.callees):
-                if name in routines and name not in names:
-                    names.append(name)
-                    reached.append(routines[name])
+            for name in sorted(routine.callees - seen):
+                if name in self._by_name:
+                    seen.add(name)
+                    reached.append(self._by_name[name])
         return reached
 
     def give_up_on(self, name: str) -> None:

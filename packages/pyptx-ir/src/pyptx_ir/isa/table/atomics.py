@@ -17,14 +17,14 @@ SPACES = ("global", "shared", "shared::cta", "shared::cluster")
 ORDERS = {"atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release")}
 HINT: Slots = {"hint": ("L2::cache_hint",)}
 OPERANDS = {
-    "a": "address(global shared)",
+    "a": "address(global shared sized)",
     "b": "type",
     "c": "type",
     "d": "type or _",
     "policy": "u64 with L2::cache_hint",
 }
 # A cache policy goes with global (and generic) addresses, and vectors lie in global memory only.
-GLOBAL = {**OPERANDS, "a": "address(global)"}
+GLOBAL = {**OPERANDS, "a": "address(global sized)"}
 
 PLACES = (("{.space}", {"space": SPACES}, "", OPERANDS), ("{.global}.hint", HINT, ", policy", GLOBAL))
 

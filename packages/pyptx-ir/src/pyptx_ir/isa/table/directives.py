@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from pyptx_ir.isa.rows import ptx
 
+WORD = (1 << 32) - 1  # the largest number that a directive takes
+POSITIVE = (1, WORD)
+
 
 @dataclass(frozen=True, slots=True)
 class DirectiveRow:
@@ -17,7 +20,7 @@ class DirectiveRow:
 
     `name` is its spelling without the dot; what follows a blank tells uses apart. `on` is what a header directive goes
     with: `"entry"`, `"func"`, or nothing for both; `numbers` how many it takes, at least and at most (None: not
-    checked). `before` is the first version that lacks a directive that was removed.
+    checked), and `values` what each may be. `before` is the first version that lacks a directive that was removed.
     """
 
     name: str
@@ -25,6 +28,7 @@ class DirectiveRow:
     target: str = ""
     on: str = ""
     numbers: tuple[int, int] | None = None
+    values: tuple[int, int] = (0, WORD)
     before: tuple[int, int] | None = None
     manual: str = ""
 
@@ -33,10 +37,29 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("address_size", ptx(2, 3), manual="PTX Module Directives: .address_size"),
     DirectiveRow("alias", ptx(6, 3), manual="Kernel and Function Directives: .alias"),
     # Headers of functions
-    DirectiveRow("maxntid", ptx(1, 3), on="entry", numbers=(1, 3), manual="Performance-Tuning Directives: .maxntid"),
-    DirectiveRow("reqntid", ptx(2, 1), on="entry", numbers=(1, 3), manual="Performance-Tuning Directives: .reqntid"),
     DirectiveRow(
-        "minnctapersm", ptx(2, 0), on="entry", numbers=(1, 1), manual="Performance-Tuning Directives: .minnctapersm"
+        "maxntid",
+        ptx(1, 3),
+        on="entry",
+        numbers=(1, 3),
+        values=POSITIVE,
+        manual="Performance-Tuning Directives: .maxntid",
+    ),
+    DirectiveRow(
+        "reqntid",
+        ptx(2, 1),
+        on="entry",
+        numbers=(1, 3),
+        values=POSITIVE,
+        manual="Performance-Tuning Directives: .reqntid",
+    ),
+    DirectiveRow(
+        "minnctapersm",
+        ptx(2, 0),
+        on="entry",
+        numbers=(1, 1),
+        values=POSITIVE,
+        manual="Performance-Tuning Directives: .minnctapersm",
     ),
     DirectiveRow(
         "maxnctapersm",
@@ -46,7 +69,14 @@ ROWS: tuple[DirectiveRow, ...] = (
         before=ptx(2, 1),
         manual="Performance-Tuning Directives: .maxnctapersm (deprecated)",
     ),
-    DirectiveRow("maxnreg", ptx(1, 3), on="entry", numbers=(1, 1), manual="Performance-Tuning Directives: .maxnreg"),
+    DirectiveRow(
+        "maxnreg",
+        ptx(1, 3),
+        on="entry",
+        numbers=(1, 1),
+        values=POSITIVE,
+        manual="Performance-Tuning Directives: .maxnreg",
+    ),
     DirectiveRow(
         "minperctamemory", ptx(9, 4), "sm_80", on="entry", numbers=(1, 1), manual="Performance-Tuning Directives"
     ),
@@ -57,6 +87,7 @@ ROWS: tuple[DirectiveRow, ...] = (
         "sm_80",
         on="func",
         numbers=(1, 1),
+        values=(0, 239),
         manual="Performance-Tuning Directives: .abi_preserve",
     ),
     DirectiveRow(
@@ -65,6 +96,7 @@ ROWS: tuple[DirectiveRow, ...] = (
         "sm_80",
         on="func",
         numbers=(1, 1),
+        values=(0, 11),
         manual="Performance-Tuning Directives: .abi_preserve_control",
     ),
     DirectiveRow("pragma", ptx(2, 0), manual="Performance-Tuning Directives: .pragma"),

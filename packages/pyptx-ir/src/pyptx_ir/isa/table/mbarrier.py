@@ -21,7 +21,7 @@ SLOTS = {
     "layout": ("layout::v0", "layout::v1"),
 }
 OPERANDS = {
-    "addr": "address(shared)",
+    "addr": "address(shared sized)",
     "count": "int32 in 1..1048575",  # "Contents of the mbarrier object": 20 bits
     "tx_count": "int32",
     "cta_mask": "int32",

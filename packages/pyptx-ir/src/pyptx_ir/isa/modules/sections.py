@@ -1,0 +1,62 @@
+"""Data of `.section`: which values each width holds. Asked of ptxas 13.5; manual: "Debugging Directives: .section"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.syntax.nodes import Label, SectionData
+from pyptx_ir.syntax.operands import Binary, Immediate, Symbol
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Section
+    from pyptx_ir.syntax.operands import Operand
+
+# The values that a type holds; of .b32, ptxas cuts off what is too large, and .b64 holds every integer.
+_RANGES: dict[str, tuple[int, float]] = {
+    "b8": (-(1 << 7), (1 << 8) - 1),
+    "b16": (-(1 << 15), (1 << 16) - 1),
+    "b32": (-(1 << 31), float("inf")),
+}
+_OF_ADDRESSES = frozenset({"b32", "b64"})
+_FORM = "write an integer, a label, label+n, or label-label"
+
+
+def data(walk: Walk, node: Section) -> None:
+    """Check the lines of a section."""
+    labels: dict[str, int] = {}
+    for line, part in enumerate(node.body, walk.at + 1):
+        if isinstance(part, Label) and (before := labels.setdefault(part.name, line)) != line:
+            message = f"'{part.name}' is declared already, at line {{line}}"
+            walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
+        if not isinstance(part, SectionData):
+            continue
+        message = next((fault for value in part.values if (fault := _fault(value, part.type))), "")
+        if not message and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
+            message = "the address of a label stands on a line of its own"
+        if message:
+            walk.report(Finding("section-data", message, _FORM, word=f".{part.type}", at=line))
+
+
+def _fault(value: Operand, type_name: str) -> str:
+    if isinstance(value, Immediate):
+        number = constant_value(value)
+        least, most = _RANGES.get(type_name, (float("-inf"), float("inf")))
+        if number is None:
+            return f"{value.text} is no integer"
+        return "" if least <= number <= most else f"{value.text} is out of range for .{type_name}"
+    if not _is_address(value):
+        return "this is neither a number nor the address of a label"
+    return "" if type_name in _OF_ADDRESSES else f".{type_name} holds no address"
+
+
+def _is_address(value: Operand) -> bool:
+    match value:
+        case Symbol():
+            return True
+        case Binary("+", Symbol(), Immediate()) | Binary("-", Symbol(), Symbol()):
+            return True
+        case _:
+            return False

@@ -1,0 +1,70 @@
+"""Texts that take a careless parser or checker down: deep ones, endless words, and thousands of the same mistake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .modules_broken import HEAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPEN = f"{HEAD}.entry k() {{\n.reg .b32 %r<9>;\n"
+
+
+def each(count: int, line: Callable[[int], str]) -> str:
+    """Return a function with a line for each number."""
+    return OPEN + "".join(map(line, range(count))) + "ret;\n}\n"
+
+
+# What nests deeper than any compiler writes, each with what an operand or a block begins and ends with.
+DEEP: dict[str, tuple[str, str, str, str]] = {
+    "addresses": ("ld.b32 %r1, ", "[", "]", ";"),
+    "addresses with an offset": ("ld.b32 %r1, ", "[%r1+", "]", ";"),
+    "vectors": ("mov.b32 %r1, ", "{", "}", ";"),
+    "vectors in an offset": ("ld.b32 %r1, [x+", "{", "}", "];"),
+    "addresses in vectors": ("ld.b32 %r1, ", "{[", "]}", ";"),
+    "parentheses": ("mov.b32 %r1, ", "(", ")", ";"),
+    "lists of a call": ("call ", "(", ")", ", f;"),
+    "signs": ("mov.b32 %r1, ", "- ", "", ";"),
+    "casts": ("mov.b32 %r1, ", "(.s64)", "", ";"),
+    "sums": ("mov.b32 %r1, ", "1 + ", "", ";"),
+    "choices": ("mov.b32 %r1, ", "1 ? 2 : ", "", ";"),
+    "indices": ("mov.b32 %r1, ", "x[", "]", ";"),
+    "pairs": ("mov.b32 %r1, ", "%p1|", "", ";"),
+    "initialisers": (".shared .b32 x[1] = ", "{", "}", ";"),
+    "dimensions": (".shared .b32 x[", "(", ")", "];"),
+    "blocks": ("", "{", "}", ""),
+}
+
+
+def deep(name: str, levels: int) -> str:
+    """Return a function with one statement that nests so deep."""
+    before, opening, closing, after = DEEP[name]
+    inside = "" if name == "blocks" else "1"
+    return f"{OPEN}{before}{opening * levels}{inside}{closing * levels}{after}\nret;\n}}\n"
+
+
+# Each takes a second at most to judge; most did not end within a minute when the cost was the square of the size.
+LONG: dict[str, Callable[[], str]] = {
+    "comments that never end": lambda: "/* a " * 16_000,
+    "a comment that never ends in a function": lambda: OPEN + "/* a " * 16_000,
+    "modifiers": lambda: f"{OPEN}add{'.s32' * 8000} %r1, %r1, %r1;\n}}",
+    "modifiers with blanks": lambda: f"{OPEN}mov.b32 {'.b8 ' * 100_000};\n}}",
+    "entries": lambda: HEAD + "".join(f".entry k{i}() {{ ret; }}\n" for i in range(4000)),
+    "entries that call": lambda: (
+        f"{HEAD}.func f() {{ ret; }}\n" + "".join(f".entry k{i}() {{ call f; ret; }}\n" for i in range(4000))
+    ),
+    "unknown registers": lambda: each(5000, lambda i: f"add.s32 %q{i}, %q{i + 1}, %z{i};\n"),
+    "unknown names": lambda: each(2000, lambda i: f"mov.b32 %r1, name{i}x;\n"),
+    "unknown names of one instruction": lambda: f"{OPEN}foo {', '.join(f'n{i}x' for i in range(5000))};\n}}",
+    "unknown labels": lambda: each(5000, lambda i: f"bra L{i}_;\n"),
+    "unknown targets": lambda: f"{OPEN}t: .branchtargets {', '.join(f'L{i}_' for i in range(10_000))};\n}}",
+    "unknown instructions": lambda: each(2000, lambda i: f"fo{i}.b32 %r1;\n"),
+    "unknown modifiers": lambda: each(2000, lambda i: f"add.s32.q{i} %r1, %r1, %r1;\n"),
+    "unknown directives": lambda: "".join(f".foo{i} 3;\n" for i in range(2000)),
+    "banks of registers": lambda: each(8000, lambda i: f".reg .b32 %a{i}<9>;\n"),
+    "the same bank of registers": lambda: each(5000, lambda _: ".reg .b32 %r<9>;\n"),
+    "blocks": lambda: each(5000, lambda i: f"{{ .reg .b32 t{i}; mov.b32 t{i}, 1; }}\n"),
+    "long names": lambda: each(200, lambda i: f"mov.b32 %r1, {'a' * 2000}{i};\n"),
+}

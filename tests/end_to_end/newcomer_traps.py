@@ -1,0 +1,207 @@
+"""Habits of newcomers that would give wrong results without a word: each is an error, a warning or a finding.
+
+A case is a program. The line that must be named carries the mark `# <-`. `told` is the class of the error or of the
+warning; of a case that simulates, the rule of the finding, and then the program leaves its report in `report`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import dedent, indent
+
+HEADER = """\
+import numpy as np
+from pyptx import Layout, Tile, kernel, ptx, reg, smem
+from pyptx.types import b32, bf16, f32, pred, s32, u32, u64
+"""
+VECTOR = '@kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid={grid}, block=128, arch="sm_80")\n'
+COPY = """\
+def copy(X, Y):
+    px, py = ptx.global_ptrs(X, Y)
+    i = reg.from_(ptx.special.ctaid.x(), u32) * 128 + ptx.special.tid.x()
+    v = ptx.ld(f32, reg.scalar(f32), ptx.addr(px + i * 4))
+    ptx.inst.st.global_.f32(ptx.addr(py + i * 4), v)  # <-
+    ptx.ret()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A program, what must be told of it, and words that must be in it."""
+
+    title: str
+    source: str
+    told: str
+    words: tuple[str, ...]
+
+
+def traced(title: str, body: str, told: str, *words: str) -> Trap:
+    """A mistake in a kernel's body, told while it is traced."""
+    return Trap(
+        title, f"@kernel\ndef k():\n{indent(dedent(body).strip(), '    ')}\n    ptx.ret()\nk.ptx()\n", told, words
+    )
+
+
+def program(title: str, source: str, told: str, *words: str) -> Trap:
+    """A mistake anywhere in a program."""
+    return Trap(title, dedent(source).strip() + "\n", told, words)
+
+
+def loop(title: str, body: str, *words: str) -> Trap:
+    """A block that binds a name anew; `v` and `w` are registers, `i` an index, `acc` a list."""
+    before = """
+        v, w, i = reg.scalar(f32, init=0.0), reg.scalar(f32, init=1.0), reg.scalar(u32, init=0)
+        acc = [reg.scalar(f32, init=0.0) for _ in range(4)]
+    """
+    return traced(title, dedent(before).strip() + "\n" + dedent(body).strip(), "ControlFlowError", *words)
+
+
+REBINDING = (
+    loop("a sum in a loop", "for _ in ptx.range_(10):\n    v = v + 1.0  # <-", "`v`", "`v += …`", "ptx.mov(type, v"),
+    loop("a product with the name on the right", "for _ in ptx.range_(10):\n    v = 2.0 * v  # <-", "`v`"),
+    loop("a new value in an if", "with ptx.if_(v > w):\n    v = w * 2.0  # <-\nw += v", "`v`", "threads that skip"),
+    loop(
+        "one name in both arms",
+        "with ptx.if_(v > w):\n    t = v * 2.0\nwith ptx.else_():\n    t = w * 2.0  # <-\nw += t",
+        *("`t`", "ptx.else_"),
+    ),
+    loop("an index of a while loop", "with ptx.while_(lambda: i < 10):\n    i = i + 1  # <-", "`i`", "`i += …`"),
+    loop(
+        "a counter that is a number",
+        "n = 0\nwith ptx.loop(pred=lambda: i < 10):\n    i += n\n    n += 1  # <-",
+        *("number", "n = reg.scalar(…, init=0)"),
+    ),
+    loop("a number chosen by an if", "n = 4\nwith ptx.if_(v > w):\n    n = 8  # <-\ni += n", "number", "`n`"),
+    loop("a pointer that walks", "p = reg.scalar(u64)\nfor _ in ptx.range_(4):\n    p = p + 16  # <-", "`p += …`"),
+    loop("a swap", "for _ in ptx.range_(10):\n    v, w = w, v  # <-", "bound to another register"),
+    loop("accumulators made anew", "for _ in ptx.range_(10):\n    acc = [a + v for a in acc]  # <-", "`acc[i] += …`"),
+    loop("an accumulator of a list", "for _ in ptx.range_(9):  # <-\n    acc[0] = acc[0] + v", "`acc[i] += …`"),
+    loop(
+        "an entry of a dict",
+        "state = {'sum': v}\nfor _ in ptx.range_(9):  # <-\n    state['sum'] = state['sum'] + w",
+        "`state[key] += …`",
+    ),
+    loop("the result of a select", "for _ in ptx.range_(9):\n    v = w.max(v)  # <-", "`v`"),
+)
+
+SHARED = (
+    traced(
+        "an element where an address belongs",
+        "s, v = smem.alloc(u32, 32), reg.scalar(u32)\nptx.inst.ld.shared.u32(v, ptx.addr(s[3]))  # <-",
+        *("OperandError", "element that was read from smem_0", "s.address(i)"),
+    ),
+    traced(
+        "an element stored to by its address",
+        "s, v = smem.alloc(f32, 32), reg.scalar(f32)\nptx.inst.st.shared.f32(ptx.addr(s[3]), v)  # <-",
+        *("OperandError", "s.address(i)"),
+    ),
+)
+
+LANES = (
+    traced(
+        "CUDA's shuffle up", "v = reg.scalar(u32)\nptx.shfl.sync.up(v, 1, 0)  # <-", "OperandError", "__shfl_up_sync"
+    ),
+    traced(
+        "a shuffle of two operands",
+        "v = reg.scalar(u32)\nptx.shfl.sync.down(v, 1)  # <-",
+        "OperandError",
+        "dst, v, delta",
+    ),
+    traced(
+        "a shuffle whose mask comes first",
+        "v = reg.scalar(u32)\nptx.shfl.sync.idx(0xFFFFFFFF, v, 0)  # <-",
+        *("OperandError", "dst, v, lane", "__shfl_sync(mask, v, lane)"),
+    ),
+    traced(
+        "a butterfly of a constant",
+        "v = reg.scalar(u32)\nptx.shfl.sync.bfly(v, 16, 31)  # <-",
+        *("OperandError", "__shfl_xor_sync"),
+    ),
+    traced("CUDA's ballot", "p = reg.scalar(pred)\nptx.vote.sync.ballot(-1, p)  # <-", "OperandError", "__ballot_sync"),
+    traced(
+        "a ballot without a destination", "p = reg.scalar(pred)\nptx.vote.sync.ballot(p)  # <-", "OperandError", "dst"
+    ),
+    traced("CUDA's any", "p = reg.scalar(pred)\nptx.vote.sync.any(p, -1)  # <-", "OperandError", "__any_sync"),
+    traced(
+        "CUDA's match", "v = reg.scalar(u32)\nptx.match.any.sync(u32, v, -1)  # <-", "OperandError", "__match_any_sync"
+    ),
+    traced(
+        "a reduction in place",
+        "v = reg.scalar(u32)\nptx.redux.sync.add(u32, v)  # <-",
+        "OperandError",
+        "__reduce_add_sync",
+    ),
+)
+
+GRID = 'Tile("M", "N", f32)'
+DECLARED = (
+    program(
+        "a grid that names no dimension",
+        f"@kernel(in_specs=({GRID},), grid=lambda cols, rows: (cols, rows))  # <-\ndef k(X): ptx.ret()",
+        *("SignatureError", "cols, rows", "M, N"),
+    ),
+    program(
+        "a grid in lower case",
+        f"@kernel(in_specs=({GRID},), grid=lambda m, n: (m, n))  # <-\ndef k(X): ptx.ret()",
+        *("SignatureError", "m, n", "lambda M, N"),
+    ),
+    program(
+        "a grid of another rank",
+        f"@kernel(in_specs=({GRID},), grid=lambda M, N, K: (M, N))  # <-\ndef k(X): ptx.ret()",
+        *("SignatureError", "K"),
+    ),
+    program(
+        "a value that is returned",
+        """
+        @kernel
+        def k():
+            v = reg.scalar(f32, init=0.0)
+            return v  # <-
+        k.ptx()
+        """,
+        *("ReturnedValueError", "out_specs"),
+    ),
+    program(
+        "a tensor of Triton's style that is returned",
+        """
+        @kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=1, block=32)
+        def k(X, Y):
+            ptx.ret()
+            return Y  # <-
+        k(np.ones(32, np.float32))
+        """,
+        *("ReturnedValueError", "TensorSpec"),
+    ),
+)
+
+RACE = """
+@kernel(in_specs=(Tile(128, f32),), out_specs=(Tile(128, f32),), grid=1, block=128, arch="sm_80")
+def reverse(X, Y):
+    px, py = ptx.global_ptrs(X, Y)
+    i, s = reg.from_(ptx.special.tid.x(), u32), smem.alloc(f32, 128)
+    s[i] = ptx.ld(f32, reg.scalar(f32), ptx.addr(px + i * 4))
+    v = s[127 - i]  # <-
+    ptx.inst.st.global_.f32(ptx.addr(py + i * 4), v)
+    ptx.ret()
+"""
+FOUND = (
+    program(
+        "a grid that leaves the tail",
+        VECTOR.format(grid="lambda N: N // 128") + COPY + "report = copy.simulate(np.ones(200, np.float32))",
+        *("unwritten-output", "72 of the 200", "'Y'", "Y[128]", "-(-N // 128)"),
+    ),
+    program(
+        "a grid that is fixed",
+        VECTOR.format(grid="1") + COPY + "report = copy.simulate(np.ones(256, np.float32))",
+        *("unwritten-output", "128 of the 256", "Y[128]"),
+    ),
+    program(
+        "a call that leaves the tail",
+        VECTOR.format(grid="lambda N: N // 128") + COPY + "copy(np.ones(200, np.float32))",
+        *("FindingWarning", "unwritten-output", "copy.simulate(…)"),
+    ),
+    program("a call without its barrier", RACE + "reverse(np.ones(128, np.float32))", "FindingWarning", "shared-race"),
+    program("a run without its barrier", RACE + "report = reverse.simulate(np.ones(128, np.float32))", "shared-race"),
+)
+
+TRAPS = (*REBINDING, *SHARED, *LANES, *DECLARED, *FOUND)

@@ -1,0 +1,148 @@
+"""Kernels that torch's launcher starts on the host driver, computed: for a process of its own (see the test).
+
+CPU tensors stand for device memory. The simulator runs what is launched when the stream is waited for, and reaches the
+tensors once they are registered: outputs are, after the call that has allocated them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pyptx_dsl import ptx, reg
+from pyptx_dsl.decorator import kernel
+from pyptx_dsl.specs import Tile
+from pyptx_dsl.types import u32
+
+from .test_torch_launches import HOST, caller, kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SIZE, MANY, THREADS, CALLS = 4096, 20, 4, 25  # elements, scalars, threads and their calls
+NAMES = [f"s{number}" for number in range(MANY)]
+driver = ctypes.CDLL(os.environ["PYPTX_LIBCUDA"])
+PLACE = replace(HOST, stream=lambda device: 0)  # as the launcher learns from torch of tensors on the CPU
+
+
+@kernel(
+    in_specs=(Tile("N", u32),),
+    out_specs=(Tile("N", u32),),
+    grid=1,
+    block=1,
+    arch="sm_90",
+    raw_params=[("u32", name) for name in NAMES],
+)
+def many(X: Any, Y: Any) -> None:
+    """Y[i] = X[i] + the scalar number i."""
+    x, y = ptx.global_ptrs(X, Y)
+    for number, name in enumerate(NAMES):
+        value, scalar = reg.scalar(u32), reg.scalar(u32)
+        ptx.inst.ld.global_.u32(value, ptx.addr(x + 4 * number))
+        ptx.inst.ld.param.u32(scalar, ptx.addr(name))
+        ptx.inst.add.u32(value, value, scalar)
+        ptx.inst.st.global_.u32(ptx.addr(y + 4 * number), value)
+    ptx.ret()
+
+
+def call(function: str, *arguments: object) -> None:
+    result = driver[function](*arguments)
+    assert result == 0, (function, result)
+
+
+@contextmanager
+def reachable(*tensors: torch.Tensor) -> Iterator[None]:
+    """Let kernels reach tensors, then wait for them."""
+    for tensor in tensors:
+        call("cuMemHostRegister_v2", ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), 0)
+    try:
+        yield
+        call("cuCtxSynchronize")
+    finally:
+        for tensor in tensors:
+            call("cuMemHostUnregister", ctypes.c_void_p(tensor.data_ptr()))
+
+
+def ready() -> None:
+    """Give this thread a context."""
+    context = ctypes.c_void_p()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+    call("cuCtxSetCurrent", context)
+
+
+def outputs() -> None:
+    """Cold and warm calls with an output, of two sizes by turns."""
+    double, long = caller(kernels.build_double(), PLACE)
+    for number in range(6):
+        x = torch.randn(SIZE * (1 + number % 2))
+        y = double(x)
+        with reachable(x, y):
+            pass
+        assert torch.equal(y, 2 * x)
+    assert len(long) == 2
+
+
+def numbers() -> None:
+    """More scalars than were once kept, which all change from call to call."""
+    fill, long = caller(many, PLACE)
+    x = torch.arange(7, 7 + MANY).to(torch.uint32)
+    for round_ in range(4):
+        values = {name: 1000 * round_ + number for number, name in enumerate(NAMES)}
+        y = fill(x, **values)
+        with reachable(x, y):
+            pass
+        assert y.tolist() == [7 + number + value for number, value in enumerate(values.values())]
+    assert len(long) == 1
+
+
+def threads() -> None:
+    """Warm calls of one kernel from many threads."""
+    double, _ = caller(kernels.build_double(), PLACE)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        ready()
+        for each in range(CALLS):
+            x = torch.full((SIZE,), float(number * CALLS + each))
+            y = double(x)
+            with reachable(x, y):
+                pass
+            if not torch.equal(y, 2 * x):
+                wrong.append(number)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+SCENES: tuple[Callable[[], None], ...] = (outputs, numbers, threads)
+
+
+def main() -> None:
+    """Play every scene in a thread: memory of the main one may lie below what the simulator calls global."""
+    failed: list[str] = []
+
+    def play() -> None:
+        ready()
+        for scene in SCENES:
+            scene()
+            failed.remove(scene.__name__)
+
+    failed.extend(scene.__name__ for scene in SCENES)
+    player = threading.Thread(target=play)
+    player.start()
+    player.join()
+    print("failed:", failed)  # noqa: T201 - its answer
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Texts that nobody wrote, for the parser and the checker."""

@@ -1,0 +1,111 @@
+"""Mutants of the corpus: functions of compilers' modules with some words gone, repeated, exchanged or made up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
+# A text of this size is parsed and checked in 2 ms, so that 100,000 take minutes; one in a hundred is a whole module.
+SIZE = 4_000
+WHOLE = 100
+TOKEN = re.compile(r"\s+|//[^\n]*|[%$\w]+|.", re.ASCII | re.DOTALL)
+MARKS = (*'[]{}(),;:<>+-|!@"=?', "/*", "*/", "//")
+CHARACTERS = "\0\t\r\n\f\x1b \\'#é\u2028\ud800😀"
+REPEATS = (2, 10, 300, 3000)
+
+
+@cache
+def modules() -> tuple[str, ...]:
+    """Return the texts of the corpus."""
+    return tuple(decode(path.read_bytes()) for path in sorted(CORPUS.glob("*/*.ptx")))
+
+
+@cache
+def words() -> tuple[str, ...]:
+    """Return words of the corpus: names, opcodes, numbers, types."""
+    found = {word for text in modules()[::7] for word in re.findall(r"[%$.\w]+", text)}
+    return tuple(sorted(found))
+
+
+def piece(chance: Random) -> str:
+    """Return the header of a module and some of what follows it, or now and then a whole module."""
+    text = chance.choice(modules())
+    if len(text) <= SIZE or not chance.randrange(WHOLE):
+        return text
+    start = text.find("\n", chance.randrange(len(text) - SIZE // 2)) + 1
+    head = text[: text.find(".address_size 64") + len(".address_size 64\n")]
+    return f"{head}.entry k() {{\n.reg .b32 %r<99>;\n{text[start : start + SIZE]}"
+
+
+def removed(tokens: list[str], at: int, chance: Random) -> None:
+    del tokens[at : at + chance.choice((1, 1, 1, 5, 50))]
+
+
+def repeated(tokens: list[str], at: int, chance: Random) -> None:
+    """Repeat a few tokens, at times so often that what is not linear shows."""
+    few = tokens[at : at + chance.choice((1, 2, 4))]
+    tokens[at:at] = few * chance.choice(REPEATS)
+
+
+def exchanged(tokens: list[str], at: int, chance: Random) -> None:
+    other = chance.randrange(len(tokens))
+    tokens[at], tokens[other] = tokens[other], tokens[at]
+
+
+def another(tokens: list[str], at: int, chance: Random) -> None:
+    tokens[at] = chance.choice(words())
+
+
+def marked(tokens: list[str], at: int, chance: Random) -> None:
+    tokens.insert(at, chance.choice(MARKS))
+
+
+def nested(tokens: list[str], at: int, chance: Random) -> None:
+    """Open brackets, and close as many of them, or not."""
+    many = chance.choice(REPEATS)
+    opening, closing = chance.choice((("[", "]"), ("{", "}"), ("(", ")"), ("- ", ""), ("1+", ""), ("/* ", "")))
+    tokens[at] = opening * many + tokens[at] + closing * chance.choice((0, many))
+
+
+def scrawled(tokens: list[str], at: int, chance: Random) -> None:
+    tokens.insert(at, "".join(chance.choices(CHARACTERS, k=chance.choice((1, 3)))))
+
+
+def cut(tokens: list[str], at: int, _: Random) -> None:
+    del tokens[at:]
+
+
+CHANGES: tuple[Callable[[list[str], int, Random], None], ...] = (
+    *(removed, exchanged, another, another, marked, marked),
+    *(removed, exchanged, repeated, nested, scrawled, cut),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A text and the names of what was done to it, to be found again by its seed."""
+
+    text: str
+    changes: tuple[str, ...]
+
+
+def mutant(chance: Random) -> Mutant:
+    """Make one text."""
+    tokens = TOKEN.findall(piece(chance))
+    done: list[str] = []
+    for _ in range(chance.choice((1, 1, 2, 3, 8))):
+        if tokens:
+            change = chance.choice(CHANGES)
+            change(tokens, chance.randrange(len(tokens)), chance)
+            done.append(change.__name__)
+    return Mutant("".join(tokens), tuple(done))

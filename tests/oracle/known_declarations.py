@@ -1,0 +1,44 @@
+"""The reviewed list of what the check and ptxas see differently in declarations, each with its reason.
+
+A key is a regular expression, searched in `KIND | SNIPPET | WHAT THE CHECK SAYS` (nothing where it accepts).
+"""
+
+from __future__ import annotations
+
+STRICTER: dict[str, str] = {
+    r"\.align WARP_SZ|<WARP_SZ>": "the manual: alignments and counts are integers; the parser takes no constant's name",
+    r"\.(samplerref|texref|surfref) \w+\[4\]": (
+        "ptxas lets arrays of opaque types stand anywhere, and makes nothing of them"
+    ),
+    r"\.e[45]m[23](x2)? \w+\[4\]": "ptxas takes an array of a type that no register or variable has, unused",
+    r"^initializer \| \.global \.f16x2 v = \{": "ptxas takes braces in front of the type, for which it has no literals",
+    r"^\w+ \| \.(global|reg) \.b32; ": "ptxas takes a declaration of nothing; the manual has no such form",
+    r"^header \| \.target (sm_90b|compute_90a) ": "ptxas reads over a target that it does not know",
+    r"^body \| \.target sm_90a ": "ptxas takes .target inside functions; the manual: at the beginning of a module",
+    r"^module \| \.file 1 \"a\", 1 ": "the manual: a time stamp and a size come together",
+    r"^section \| \.b(8|16) (4294967296|18446744073709551616) ": (
+        "ptxas cuts numbers to 32 bits before it looks at them"
+    ),
+}
+LAXER: dict[str, str] = {
+    r"^entry-parameter \| .*\.ptr (\.align 8 \.global|\.ptr) p": (
+        "the tree does not keep the order of what stands behind .ptr"
+    ),
+    r"^entry-return \|  \|": "the tree holds the same for an empty list of results and for none",
+    r"\.(maxntid|reqntid) 4294967295": "ptxas dies on the largest number instead of refusing it",
+    r"\.align 2147483648 |<(2147483647|4294967295)>": "ptxas runs out of memory, release by release differently",
+    r"<(4294967296|5000000000)>": "a family of names is not declared one by one; none of them can be used",
+    r"^entry-directive \| \.pragma \"nounroll\", \"used": "which pragmas belong inside functions is not listed",
+    r"^func-directive \| \.pragma": ("ptxas has pragmas in the headers of entries alone, the manual in both"),
+    r"^variable \| \.extern \.\w+ \.b32 v\[\]; ": "an unresolved name is the linker's to find",
+    r"^variable \| \.global \.b32 v(<4> = 1|\[2\]\[\] = )": "the parser reads more initialisers than ptxas",
+    r"\.unified\(": "a variable at a unified address is for the linker; ptxas asks for --compile-only",
+    r"^variable \| \.global \.b32 \.align": "the parser takes an alignment behind the type, too",
+    r"^body \| \.\w+ \.reg \.b32 v": "the tree has no linking of registers to refuse",
+    r"^body \| x: \.callprototype ": "a prototype is judged by the calls through it",
+    r"^header \| .*\bdebug\b": "whether debug information is there is not looked at",
+    r"^header \| .*address_size 32": "ptxas reads addresses of 32 bits, and has no code for them on any device",
+    r"^initializer \| \.global \.texref v = (4|\{foo)": "the fields of textures are not listed",
+    r"^module \| @@DWARF": "the lines of the oldest debug information are kept as they are",
+    r"^body \| \.local \.align 2147483648": "ptxas has no stack of that alignment",
+}

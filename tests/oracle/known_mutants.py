@@ -1,0 +1,32 @@
+"""The reviewed list of mutants that the check and ptxas see differently, each with its reason.
+
+A key is a regular expression, searched in `KIND OF CHANGE | CHANGED LINE | WHAT IS SAID`: by ptxas about what the check
+misses, by the check about what ptxas takes.
+"""
+
+from __future__ import annotations
+
+MISSED: dict[str, str] = {
+    r"Not a name of any known instruction": "a word that no table knows may be one of a newer PTX: a warning",
+    r"32-Bit (compilation|ABI).* (is no longer|is not) supported": "a limit of this ptxas, not of PTX",
+    r"is not allowed for per-function compilation": "goes with an option of the run, not with the text",
+    r"Arguments mismatch for instruction 'setp'": "a whole vector register where one number belongs: its kind is open",
+    r"Unsupported \.version": "a version that is newer than the table is a warning",
+    r"\| exit status -11$": "ptxas dies on a call's argument whose address is in a register",
+    r"without corresponding call|Function call sequence invalid": "which call an argument belongs to is not followed",
+    r"specified for \.pragma": "what stands behind the name of a pragma is not judged",
+}
+STRICTER: dict[str, str] = {
+    r"\| immediate-range: .* it must be -\d+ to (255|65535|4294967295|1844\d+) ": (
+        "ptxas truncates a constant that the type can't hold, in silence"
+    ),
+    r"\| undefined-function: 'vprintf' ": "ptxas brings some functions of the system itself, and they need no .extern",
+    r"^register component .*\| operand-kind: .*(a list in brackets|a vector of)": (
+        "ptxas overlooks parts of registers that stand in braces"
+    ),
+    r"\| operand-kind: .* is a symbol; it must be a \.b32 or \.u32": (
+        "ptxas takes the address of a variable for a number of 32 bits, and links what is left of it"
+    ),
+    r"^state space \| \.shared .*\| operand-kind: .*a vector of 2": "ptxas takes addresses for the parts of a number",
+    r"\| syntax: ": "ptxas takes a prototype without its ';', and reads on where a statement lacks its end",
+}
