@@ -14,6 +14,7 @@ write into the register, and bind nothing anew.
 
 from __future__ import annotations
 
+from operator import is_
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.trace import Scope, Trace
 
 _REGISTERS = (Handle, RegArray)
-_NUMBERS = frozenset({int, float, bool})
+_NUMBERS = frozenset({bool, int, float})
 _NO_STATE = (FunctionType, ModuleType, type)
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect costs more than a trace
 _FLOWS = "ptx.rebinding.flows"
@@ -94,6 +95,8 @@ class Watch:
         """Tell whether a variable has another value; of one list, whether the block reads what it has replaced."""
         if not (isinstance(before, Listed) and isinstance(now, Listed)):
             return not _same(before, now)
+        if len(before.elements) == len(now.elements) and all(map(is_, before.elements, now.elements)):
+            return False
         if before.owner is not now.owner:
             return len(before.elements) != len(now.elements) or not all(map(_same, before.elements, now.elements))
         pairs = list(zip(before.elements, now.elements, strict=False))
@@ -166,12 +169,12 @@ def _values(frame: FrameType) -> dict[str, Value]:
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
     for name, value in held.items():
-        if type(value) in _NUMBERS or isinstance(value, _REGISTERS):
-            found[name] = cast("Value", value)
-        else:
-            listed = _listed(value)
-            if listed is not None:
-                found[name] = listed
+        if isinstance(value, _REGISTERS) or (isinstance(value, int | float) and type(value) in _NUMBERS):
+            found[name] = value
+            continue
+        listed = _listed(value)
+        if listed is not None:
+            found[name] = listed
     return found
 
 
