@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from pyptx_ir.syntax import emit, parse, parse_operand, parse_statements, spell
@@ -363,3 +365,25 @@ def _refuse(text: str) -> None:
     _, errors = _parse(Source(text))
     if errors:
         raise ValueError(str(errors[0]))
+
+
+def test_reading_leaves_the_garbage_collector_as_it_was() -> None:
+    large = ".version 9.0\n.target sm_90a\n.address_size 64\n" + ".global .b32 x;\n" * 2000
+    for text in (large, large[:45]):
+        frozen = gc.get_freeze_count()
+        parse(text)
+        assert gc.isenabled()
+        assert gc.get_freeze_count() == frozen
+        gc.disable()
+        parse(text)
+        assert not gc.isenabled()
+        gc.enable()
+
+
+def test_reading_leaves_frozen_what_somebody_froze() -> None:
+    gc.freeze()
+    try:
+        parse(".global .b32 x;\n" * 2000)
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
+from pyptx_ir.syntax.drafts import draft
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, KEYWORD, NAME, NAME_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Attribute,
@@ -22,6 +23,7 @@ from pyptx_ir.syntax.operand_parser import OperandParser
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
+_ParameterDraft = draft(Parameter)
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex", "sreg"})
 LINKING = frozenset({"extern", "visible", "weak", "common"})
 FUNCTIONS = frozenset({"entry", "func"})
@@ -197,8 +199,15 @@ def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
 
 
 def _usual(found: re.Match[str]) -> Parameter:
-    kind, ptr, space, alignment, name = found.groups()
-    return Parameter(kind, name, pointer=Pointer(space, integer(alignment)) if ptr else None)
+    node: Any = object.__new__(_ParameterDraft)
+    node.type, ptr, space, alignment, node.name = found.groups()
+    node.space = "param"
+    node.pointer = Pointer(space, integer(alignment)) if ptr else None
+    node.alignment = node.vector = None
+    node.dimensions = node.attributes = ()
+    node.__class__ = Parameter
+    done: Parameter = node
+    return done
 
 
 def _parameter(cursor: Cursor) -> Parameter:

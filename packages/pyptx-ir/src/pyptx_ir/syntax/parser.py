@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.directives import data, directive, dwarf
+from pyptx_ir.syntax.drafts import draft
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.functions import PENDING
 from pyptx_ir.syntax.instructions import instruction_or_label
@@ -40,10 +41,13 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
+_BlockDraft = draft(Block)
 # Comparing and copying a tree recurse; compilers nest blocks a dozen deep.
 DEEPEST_BLOCK = 100
 # A text that is no PTX at all has an error in every line: behind this many, the rest is one piece of invalid text.
 MOST_ERRORS = 1000
+# From this size on, visiting a new tree costs more than collecting what was young before it.
+_LARGE = 8_000
 
 
 def parse(text: str, name: str = "<string>") -> Module:
@@ -113,7 +117,7 @@ def parse_operand(text: str) -> Operand:
 
 def _parse(source: Source, *, sections: bool = False, swift: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
     parser = _Parser(source, sections=sections, swift=swift)
-    with collector_paused():
+    with collector_paused(large=len(source.text) >= _LARGE):
         module = parser.module()
     return module, tuple(sorted(parser.errors, key=lambda error: error.span.start))
 
@@ -129,18 +133,26 @@ def _located(fault: Fault, source: Source) -> PtxSyntaxError:
 
 
 @contextmanager
-def collector_paused() -> Generator[None]:
+def collector_paused(*, large: bool = False) -> Generator[None]:
     """Pause the cyclic garbage collector: a tree has no cycles, and visiting it again and again costs 40% of a parse.
 
-    When threads parse at the same time, the first to finish may switch it on for the others, which costs only speed.
+    With `large`, what is made meanwhile is taken to live long; what was young before is collected first, so that no
+    garbage grows old with it. When threads parse at the same time, the first to finish may switch the collector on for
+    the others, which costs only speed.
     """
     if not gc.isenabled():
         yield
         return
+    if large:
+        gc.collect(1)
     gc.disable()
     try:
         yield
     finally:
+        if large and not gc.get_freeze_count():
+            # Hand what was made to the oldest generation unvisited; switching on would visit all of it at once.
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()
 
 
@@ -288,6 +300,17 @@ class _Parser:
             self.errors.append(PtxSyntaxError(message, self.source, Span(frame.at, frame.at + 1), "add a '}'"))
 
 
+def _block(body: tuple[Statement, ...], close_lead: str, lead: str) -> Block:
+    node: Any = object.__new__(_BlockDraft)
+    node.lead = lead
+    node.raw = None
+    node.body = body
+    node.close_lead = close_lead
+    node.__class__ = Block
+    done: Block = node
+    return done
+
+
 def _closed(frame: _Frame, close_lead: str) -> Statement:
     """Make one statement of a closed brace and the header in front of it."""
     header = frame.header
@@ -295,7 +318,7 @@ def _closed(frame: _Frame, close_lead: str) -> Statement:
         # `statement` lets nothing else into a section.
         lines = cast("tuple[SectionData | Label | Invalid, ...]", tuple(frame.items))
         return replace(header, body=lines, close_lead=close_lead)
-    block = Block(tuple(frame.items), close_lead, lead=frame.lead)
+    block = _block(tuple(frame.items), close_lead, frame.lead)
     if header is None:
         return block
     # Only the parser has seen this header so far: completing it is part of making it.

@@ -18,6 +18,7 @@ from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.syntax.operands import Address, Immediate, Register
 
 if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.known_forms import Form
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
@@ -50,12 +51,12 @@ def instruction(walk: Walk, node: Instruction) -> None:
             sound = sound and number != _UNSOUND
         numbers.append(number)
     if sound and walk.target is not None:
-        key = (node.opcode, *numbers)
+        key: Form = (node.opcode, *numbers)
         sound = key in walk.right or _is_right(walk, node, key)
     walk.sound = sound
 
 
-def _is_right(walk: Walk, node: Instruction, key: tuple[tuple[str, ...] | int, ...]) -> bool:
+def _is_right(walk: Walk, node: Instruction, key: Form) -> bool:
     """Ask the table about an instruction whose operands are sound."""
     if walk.target is None or node.opcode[0] in BY_NAME:
         return True
