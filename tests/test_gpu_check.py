@@ -190,6 +190,7 @@ def test_the_table_of_the_sanitizer_judges_what_it_can(
 def test_tests_of_a_gpu_run_on_the_host_driver_and_compare_numbers(tmp_path: Path) -> None:
     environment = gpu_rehearsal.environment(gpu_rehearsal.host_driver(), tmp_path, gpu_rehearsal.tool("ptxas"))
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])
+    environment["OUT"] = str(tmp_path)
     chosen = "tests/gpu/test_launch.py", "tests/gpu/test_tensor_maps.py", "-k", "cubin or graph or swizzle"
     command = [sys.executable, "-m", "pytest", "--gpu", "-q", "-p", "no:cacheprovider", *chosen]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

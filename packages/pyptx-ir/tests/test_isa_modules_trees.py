@@ -146,3 +146,16 @@ def test_rules_report_codes_of_the_catalogue_and_every_code_has_a_rule() -> None
         *("retired-target", "target-version", "shared-memory", "constant-memory", "cta-group"),
     }
     assert reported | of_the_whole == codes().keys()
+
+
+def test_what_is_right_in_a_module_of_32_bits_is_not_taken_for_right_in_one_of_64() -> None:
+    text = """.version 8.0\n.target sm_90\n.address_size {}
+.visible .entry k() {{
+    .reg .b32 %r<3>;
+    ld.global.b32 %r1, [%r2];
+    ret;
+}}
+"""
+    for _ in range(2):
+        assert [each.code for each in check_text(text.format(32))] == []
+        assert check_text(text.format(64)), "an address of 32 bits in a module of 64"

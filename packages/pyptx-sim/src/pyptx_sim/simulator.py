@@ -88,14 +88,14 @@ def run(
         log = FindingLog(program.line, origins or {}, rules.__contains__)
         machine = Machine(program, code, launch, packed.memories, packed.heap, log, checked=bool(rules), warps=warps)
         machine.step_limit, machine.late, machine.allocations = step_limit, late, shared
-        recording = None if trace is None else Recording(trace, trace_blocks, machine)
-        _run(machine, None if dry else packed, seed, recording, _observe(machine, packed, rules))
+        writes = _observe(machine, packed, rules)  # before a recording, which observes beside it
+        recorded = None if trace is None else Recording(trace, trace_blocks, machine)
+        _run(machine, None if dry else packed, seed, recorded, writes)
         return machine
 
     machine = attempt(WAVE_WARPS)
-    if machine.starved:  # CTAs wait for others that had no room: once more, with as many as a GPU would hold
-        machine = attempt(RESIDENT_WARPS)
-    return _result(machine)
+    # CTAs that wait for others which had no room: once more, with as many as a GPU would hold.
+    return _result(attempt(RESIDENT_WARPS) if machine.starved else machine)
 
 
 def _is_exact(numerics: str) -> bool:

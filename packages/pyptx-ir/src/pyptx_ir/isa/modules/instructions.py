@@ -51,7 +51,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
             sound = sound and number != _UNSOUND
         numbers.append(number)
     if sound and walk.target is not None:
-        key: Form = (node.opcode, *numbers)
+        key: Form = (node.opcode, walk.address_size, *numbers)
         sound = key in walk.right or _is_right(walk, node, key)
     walk.sound = sound
 

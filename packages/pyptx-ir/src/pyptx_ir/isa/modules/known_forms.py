@@ -1,6 +1,7 @@
 """What instructions the table has nothing against, so that a process asks it once for each form.
 
-A form is an opcode and the shapes of its operands, which are numbered: to look one up must cost less than to judge it.
+A form is an opcode, the bits of an address, and the shapes of the operands, which are numbered: to look one up must
+cost less than to judge it.
 """
 
 from __future__ import annotations
