@@ -175,6 +175,69 @@ def test_the_swift_reader_and_the_careful_one_make_the_same_tree(name: str) -> N
     same(swift, careful)
 
 
+def headers() -> list[str]:
+    """Return headers of functions, right and wrong: every list with every ending."""
+    lists = [
+        *(
+            "",
+            "()",
+            "( \n)",
+            "(.param .u64 a)",
+            "(.param .u64 .ptr .global .align 16 a,\n\t.param .align 8 .b8 b[16] )",
+        ),
+        *(
+            "(.param .u64 a,)",
+            "(.param .u64 a .param .u64 b)",
+            "(.param .b8 a[])",
+            "(.reg .b32 %a)",
+            "(.param .u64 a[2][3])",
+        ),
+        *(
+            "(.param .u64 /* ) */ a)",
+            "(.param .v4 .f32 a)",
+            "(\x1c)",
+            "(.param .u64 .ptr a)",
+            "(.param .b8 a[1+1])",
+            "(.param .u64",
+        ),
+    ]
+    endings = [
+        *(
+            "{ ret; }",
+            ";",
+            " // {\n{ }",
+            "\n.maxntid 1, 2,3\n.minnctapersm 1\n.noreturn\n{ { ret; } }",
+            ".maxntid 128U {}",
+        ),
+        *(
+            ".maxntid 1 + 1 {}",
+            ".maxntid 1 /* , */ , 2 {}",
+            ".noreturn 1 {}",
+            ".maxnreg {}",
+            ".maxntid 8;",
+            ".unknown 1 {}",
+        ),
+        *('.pragma "nounroll"; {}', "", "}", ".func g() {}", "{", "; }"),
+    ]
+    starts = [
+        ".visible .entry f",
+        ".func f",
+        ".func (.param .b32 r) f",
+        ".weak .func  (.param .b32 r)\tf\n",
+        ".extern .extern .func f",
+    ]
+    return [
+        f"{start}{listed}{ending}\n.global .b32 last;" for start in starts for listed in lists for ending in endings
+    ]
+
+
+def test_the_swift_reader_and_the_careful_one_agree_on_every_header() -> None:
+    for text in headers():
+        (swift, refused), (careful, wrong) = _parse(Source(text)), _parse(Source(text), swift=False)
+        same(swift, careful)
+        assert [str(error) for error in refused] == [str(error) for error in wrong]
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_tree_without_its_spellings_still_means_the_same(name: str) -> None:
     tree = parse(TEXTS[name])

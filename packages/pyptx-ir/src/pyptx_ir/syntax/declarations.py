@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.drafts import draft
+from pyptx_ir.syntax.drafts import draft, immediate
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, KEYWORD, NAME, NAME_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Attribute,
@@ -27,16 +27,16 @@ _ParameterDraft = draft(Parameter)
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex", "sreg"})
 LINKING = frozenset({"extern", "visible", "weak", "common"})
 FUNCTIONS = frozenset({"entry", "func"})
+_BLANKS = " \t\r\n\f\v"
 _VECTORS = frozenset({"v2", "v4", "v8"})
 _POINTED = frozenset({"const", "global", "local", "shared"})
 # Parameters as compilers write them: nine of ten lists match, at a fifth of the cost of reading them word by word.
-_USUAL = (
-    r"\.param[ \t]++\.(pred|[bfsu][0-9]{1,3})[ \t]++"
+_USUAL = re.compile(
+    rf"\s*+\.param[ \t]++(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+\.(pred|[bfsu][0-9]{{1,3}})[ \t]++"
     rf"(?:(\.ptr)(?:[ \t]++\.(const|global|local|shared))?+[ \t]++\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+"
-    rf"({NAME_TEXT})\s*+"
+    rf"({NAME_TEXT})(?:\[({DIGITS_TEXT})\])?+\s*+(?:,|\Z)",
+    re.ASCII,
 )
-_USUAL_PARAMETER = re.compile(_USUAL, re.ASCII)
-_USUAL_PARAMETERS = re.compile(rf"\s*+(?:{_USUAL},\s*+)*+{_USUAL}\)", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -185,9 +185,6 @@ def _declarator(cursor: Cursor) -> Declarator:
 
 def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
     """Read the parameters behind an opening parenthesis, and the closing one."""
-    usual = cursor.find(_USUAL_PARAMETERS)
-    if usual is not None:
-        return tuple([_usual(found) for found in _USUAL_PARAMETER.finditer(cursor.text, usual.start(), usual.end())])
     if cursor.eat(")"):
         return ()
     out = [_parameter(cursor)]
@@ -198,13 +195,28 @@ def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
     return tuple(out)
 
 
+def usual_parameters(text: str) -> tuple[Parameter, ...] | None:
+    """Read what stands between the parentheses of a list, unless it is unusual."""
+    out: list[Parameter] = []
+    at = 0
+    while at < len(text):
+        found = _USUAL.match(text, at)
+        if found is None:
+            return None if text.strip(_BLANKS) else ()
+        out.append(_usual(found))
+        at = found.end()
+    return None if text[-1:] == "," else tuple(out)
+
+
 def _usual(found: re.Match[str]) -> Parameter:
     node: Any = object.__new__(_ParameterDraft)
-    node.type, ptr, space, alignment, node.name = found.groups()
+    alignment, node.type, ptr, space, pointed, node.name, size = found.groups()
     node.space = "param"
-    node.pointer = Pointer(space, integer(alignment)) if ptr else None
-    node.alignment = node.vector = None
-    node.dimensions = node.attributes = ()
+    node.alignment = None if alignment is None else integer(alignment)
+    node.pointer = Pointer(space, integer(pointed)) if ptr else None
+    node.dimensions = () if size is None else (immediate(size),)
+    node.vector = None
+    node.attributes = ()
     node.__class__ = Parameter
     done: Parameter = node
     return done

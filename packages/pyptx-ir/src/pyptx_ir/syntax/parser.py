@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.directives import data, directive, dwarf
-from pyptx_ir.syntax.drafts import draft
 from pyptx_ir.syntax.errors import PtxSyntaxError
+from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
 from pyptx_ir.syntax.functions import PENDING
 from pyptx_ir.syntax.instructions import instruction_or_label
 from pyptx_ir.syntax.lexemes import DOTTED_NAME, SECTION
 from pyptx_ir.syntax.nodes import (
-    Block,
     Empty,
     Function,
     Instruction,
@@ -41,9 +39,6 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-_BlockDraft = draft(Block)
-# Comparing and copying a tree recurse; compilers nest blocks a dozen deep.
-DEEPEST_BLOCK = 100
 # A text that is no PTX at all has an error in every line: behind this many, the rest is one piece of invalid text.
 MOST_ERRORS = 1000
 # From this size on, visiting a new tree costs more than collecting what was young before it.
@@ -156,22 +151,12 @@ def collector_paused(*, large: bool = False) -> Generator[None]:
         gc.enable()
 
 
-@dataclass(slots=True)
-class _Frame:
-    """An open brace: its lead, where it stands, the header in front of it, and the statements behind it so far."""
-
-    lead: str
-    at: int
-    header: Function | Section | None = None
-    items: list[Statement] = field(default_factory=list[Statement])
-
-
 class _Parser:
     def __init__(self, source: Source, *, sections: bool, swift: bool) -> None:
         self.swift = SwiftReader() if swift else None
         self.source = source
         self.cursor = Cursor(source.text)
-        self.frames = [_Frame("", 0)]
+        self.frames = [Frame("", 0)]
         self.errors: list[PtxSyntaxError] = []
         self.sections = sections
 
@@ -193,7 +178,8 @@ class _Parser:
         cursor, frame = self.cursor, self.frames[-1]
         if self.swift is not None:
             read = self.swift.lines if isinstance(frame.header, Section) else self.swift.statements
-            read(cursor, frame.items)
+            read(cursor, self.frames)
+            frame = self.frames[-1]
         first = cursor.begin()
         if first == "":
             return False
@@ -261,7 +247,7 @@ class _Parser:
         lead = cursor.text[cursor.end : cursor.skip()] if header is not None else cursor.lead
         at = cursor.at
         cursor.eat("{")
-        self.frames.append(_Frame(lead, at, header))
+        self.frames.append(Frame(lead, at, header))
 
     def close(self) -> None:
         """Take `}` and put what it closes into the frame around it."""
@@ -270,7 +256,7 @@ class _Parser:
             raise Fault("'}' without a '{'", cursor.at, cursor.at + 1, "remove it")
         cursor.eat("}")
         frame = self.frames.pop()
-        self.frames[-1].items.append(_closed(frame, cursor.lead))
+        self.frames[-1].items.append(frame.closed(cursor.lead))
 
     def recover(self, fault: Fault) -> None:
         """Record what is wrong, keep its text as one node, and go on behind it."""
@@ -298,29 +284,3 @@ class _Parser:
         items.extend(frame.items)
         if len(self.errors) < MOST_ERRORS:
             self.errors.append(PtxSyntaxError(message, self.source, Span(frame.at, frame.at + 1), "add a '}'"))
-
-
-def _block(body: tuple[Statement, ...], close_lead: str, lead: str) -> Block:
-    node: Any = object.__new__(_BlockDraft)
-    node.lead = lead
-    node.raw = None
-    node.body = body
-    node.close_lead = close_lead
-    node.__class__ = Block
-    done: Block = node
-    return done
-
-
-def _closed(frame: _Frame, close_lead: str) -> Statement:
-    """Make one statement of a closed brace and the header in front of it."""
-    header = frame.header
-    if isinstance(header, Section):
-        # `statement` lets nothing else into a section.
-        lines = cast("tuple[SectionData | Label | Invalid, ...]", tuple(frame.items))
-        return replace(header, body=lines, close_lead=close_lead)
-    block = _block(tuple(frame.items), close_lead, frame.lead)
-    if header is None:
-        return block
-    # Only the parser has seen this header so far: completing it is part of making it.
-    object.__setattr__(header, "body", block)
-    return header

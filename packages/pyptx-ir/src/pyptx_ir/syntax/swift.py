@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.drafts import InstructionDraft, draft, instruction
+from pyptx_ir.syntax.cursor import Fault
+from pyptx_ir.syntax.drafts import InstructionDraft, draft
+from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Declarator,
@@ -24,11 +25,13 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
+from pyptx_ir.syntax.swift_headers import header
 from pyptx_ir.syntax.tables import LineTable, shared_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_ir.syntax.cursor import Cursor
     from pyptx_ir.syntax.operands import Operand
 
 _USUAL_LEAD = "\n\t"
@@ -50,7 +53,8 @@ _VARIABLE = (
 )
 # Groups: 1 the lead, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its name; 8 a
 # .loc, 9-11 its place, 12-16 its inlining; 17 registers, 18 their type, 19 name, 20 count; 21 a variable, 22 its
-# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser. Nothing at all ends the loop.
+# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser; 29 and 30 braces. Nothing at
+# all ends the loop.
 _ORDINARY = re.compile(
     rf"(?:\n\t|({TRIVIA_TEXT}))(?:"
     rf"({_GUARD}([a-z][\w.:]{{0,150}}+){_OPERANDS};)"
@@ -58,6 +62,7 @@ _ORDINARY = re.compile(
     rf"|(\.loc{_PLACE}{_INLINED}{_END_OF_LINE})"
     rf"|({_REGISTERS})"
     rf"|({_VARIABLE})"
+    r"|(\{)|(\})"
     r")|",
     re.ASCII,
 )
@@ -66,10 +71,9 @@ _LINE = re.compile(
     rf"({TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++([\w$+\-., \t]*[\w$]){_END_OF_LINE})|({_LABEL}))|",
     re.ASCII,
 )
-_MARKS = frozenset({"{", "}", ";", ".", ""})
 _CALLS = frozenset({"call", "call.uni"})
 # `lastindex` of their matches: the group that closes last is the raw.
-_INSTRUCTION, _DATA = 2, 2
+_INSTRUCTION, _OPEN, _CLOSE, _DATA = 2, 29, 30, 2
 
 _new = object.__new__
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)
@@ -89,35 +93,14 @@ class SwiftReader:
         self._lines: dict[str, tuple[str, str, tuple[Operand, ...]]] = {}
         self._leads: dict[str, str] = {}
 
-    def statements(self, cursor: Cursor, items: list[Statement]) -> None:
-        """Append the statements of a body to `items`, and stop in front of the first that is unusual."""
-        while True:
-            self._run(cursor, items)
-            if cursor.text[cursor.skip() : cursor.at + 1] in _MARKS:
-                return
-            try:
-                items.append(self._instruction(cursor))
-            except Fault:
-                return  # the careful parser reads this one, or says what is wrong with it
+    def statements(self, cursor: Cursor, frames: list[Frame]) -> None:
+        """Read the statements of bodies into the innermost frame, and stop in front of the first that is unusual."""
+        self._run(cursor, frames)
+        while header(cursor, frames):
+            self._run(cursor, frames)
 
-    def _instruction(self, cursor: Cursor) -> Instruction:
-        """Read an instruction that needs a closer look at its commas and parentheses."""
-        found = _ORDINARY.match(cursor.text, cursor.end)
-        if found is None or found.lastindex != _INSTRUCTION:
-            raise Fault("no usual instruction", cursor.end, cursor.end)
-        lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
-        call = opcode in _CALLS
-        if listed is None:
-            operands: tuple[Operand, ...] = ()
-        else:
-            operands = self.operands.split_call(listed) if call else self.operands.split(listed)
-        words = tuple(opcode.split(".")) if call else self._opcodes[opcode]
-        cursor.at = cursor.end = found.end()
-        lead = _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
-        return instruction(words, operands, None if guard is None else self._guards[guard], lead, raw)
-
-    def _run(self, cursor: Cursor, items: list[Statement]) -> None:
-        add, keep = items.append, self._leads.setdefault
+    def _run(self, cursor: Cursor, frames: list[Frame]) -> None:
+        add, keep = frames[-1].items.append, self._leads.setdefault
         guards, opcodes, operand, split = self._guards, self._opcodes, self.operands.__getitem__, self.operands.split
         last: re.Match[str] | None = None
         try:
@@ -127,29 +110,49 @@ class SwiftReader:
                     break
                 lead, raw, guard, opcode, listed = found.group(1, 2, 3, 4, 5)
                 lead = _USUAL_LEAD if lead is None else keep(lead, lead)
-                if kind != _INSTRUCTION:
-                    add(_OTHERS[kind](self, lead, found))
-                else:
+                if kind == _INSTRUCTION:
                     node: Any = _new(InstructionDraft)
                     node.lead = lead
                     node.raw = raw
-                    node.opcode = opcodes[opcode]
-                    if listed is None:
-                        node.operands = ()
-                    else:
-                        node.operands = split(listed) if "{" in listed else tuple(map(operand, listed.split(", ")))
                     node.guard = None if guard is None else guards[guard]
+                    try:
+                        node.opcode = opcodes[opcode]
+                        if listed is None:
+                            node.operands = ()
+                        else:
+                            node.operands = split(listed) if "{" in listed else tuple(map(operand, listed.split(", ")))
+                    except Fault:
+                        node.opcode, node.operands = self._closely(opcode, listed)
                     node.__class__ = Instruction
                     add(node)
+                elif kind < _OPEN:
+                    add(_OTHERS[kind](self, lead, found))
+                elif kind == _OPEN:
+                    if len(frames) > DEEPEST_BLOCK:
+                        break
+                    frames.append(Frame(lead, found.end() - 1))
+                    add = frames[-1].items.append
+                else:
+                    if len(frames) == 1:
+                        break
+                    closed = frames.pop().closed(lead)
+                    add = frames[-1].items.append
+                    add(closed)
                 last = found
         except Fault:
-            pass  # `_instruction` or the careful parser reads this one, or says what is wrong with it
+            pass  # the careful parser reads this one, or says what is wrong with it
         if last is not None:
             cursor.at = cursor.end = last.end()
 
-    def lines(self, cursor: Cursor, items: list[Statement]) -> None:
-        """Append the lines of a debugging section to `items`, and stop in front of the first that is unusual."""
-        add, keep, known = items.append, self._leads.setdefault, self._lines
+    def _closely(self, opcode: str, listed: str | None) -> tuple[tuple[str, ...], tuple[Operand, ...]]:
+        """Read an instruction that needs a closer look at its commas and parentheses."""
+        if opcode not in _CALLS:
+            return self._opcodes[opcode], () if listed is None else self.operands.split(listed)
+        return tuple(opcode.split(".")), () if listed is None else self.operands.split_call(listed)
+
+    def lines(self, cursor: Cursor, frames: list[Frame]) -> None:
+        """Read the lines of a debugging section, and stop in front of the first that is unusual."""
+        add, keep, known = frames[-1].items.append, self._leads.setdefault, self._lines
         last: re.Match[str] | None = None
         try:
             for found in _LINE.finditer(cursor.text, cursor.end):

@@ -1,0 +1,51 @@
+"""Open braces, and what becomes of them when they close."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from pyptx_ir.syntax.drafts import draft
+from pyptx_ir.syntax.nodes import Block, Function, Section, Statement
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Invalid, Label, SectionData
+
+_BlockDraft = draft(Block)
+# Comparing and copying a tree recurse; compilers nest blocks a dozen deep.
+DEEPEST_BLOCK = 100
+
+
+@dataclass(slots=True)
+class Frame:
+    """An open brace: its lead, where it stands, the header in front of it, and the statements behind it so far."""
+
+    lead: str
+    at: int
+    header: Function | Section | None = None
+    items: list[Statement] = field(default_factory=list[Statement])
+
+    def closed(self, close_lead: str) -> Statement:
+        """Make one statement of the brace, now closed, and the header in front of it."""
+        header = self.header
+        if isinstance(header, Section):
+            # The parser lets nothing else into a section.
+            lines = cast("tuple[SectionData | Label | Invalid, ...]", tuple(self.items))
+            return replace(header, body=lines, close_lead=close_lead)
+        block = _block(tuple(self.items), close_lead, self.lead)
+        if header is None:
+            return block
+        # Only the parser has seen this header so far: completing it is part of making it.
+        object.__setattr__(header, "body", block)
+        return header
+
+
+def _block(body: tuple[Statement, ...], close_lead: str, lead: str) -> Block:
+    node: Any = object.__new__(_BlockDraft)
+    node.lead = lead
+    node.raw = None
+    node.body = body
+    node.close_lead = close_lead
+    node.__class__ = Block
+    done: Block = node
+    return done

@@ -1,0 +1,73 @@
+"""The headers of functions as compilers write them, a few regular expression matches each."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pyptx_ir.syntax.declarations import usual_parameters
+from pyptx_ir.syntax.drafts import draft, immediate
+from pyptx_ir.syntax.frames import Frame
+from pyptx_ir.syntax.functions import PENDING
+from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT
+from pyptx_ir.syntax.nodes import Function, HeaderDirective
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.cursor import Cursor
+
+_LISTED = r"\(([^()]*+)\)"
+# Groups: the lead; linking, kind, returned parameters, name, parameters.
+_HEAD = re.compile(
+    rf"({TRIVIA_TEXT})(?:\.(visible|extern|weak)[ \t]++)?+\.(entry|func)[ \t]++"
+    rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
+    re.ASCII,
+)
+# Groups: a name with numbers behind it; the numbers; a name without. Whatever else may follow is unusual.
+_DIRECTIVE = re.compile(
+    r"\s*+\.(?:(maxntid|reqntid|minnctapersm|maxnctapersm|maxnreg|maxclusterrank|reqnctapercluster)"
+    rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",
+    re.ASCII,
+)
+# Group: what stands in front of a brace.
+_END = re.compile(rf"\s*+;|({TRIVIA_TEXT})\{{", re.ASCII)
+
+_FunctionDraft = draft(Function)
+
+
+def header(cursor: Cursor, frames: list[Frame]) -> bool:
+    """Read an ordinary header and open its body, if it has one; False, and nothing read, in front of anything else."""
+    text = cursor.text
+    head = _HEAD.match(text, cursor.end)
+    if head is None or len(frames) > 1:
+        return False
+    lead, linking, kind, returned, name, listed = head.groups()
+    returns, parameters = () if returned is None else usual_parameters(returned), usual_parameters(listed)
+    at = head.end()
+    directives: list[HeaderDirective] = []
+    while found := _DIRECTIVE.match(text, at):
+        counted, numbers, flag = found.groups()
+        given = tuple([immediate(number.lstrip()) for number in numbers.split(",")]) if counted else ()
+        directives.append(HeaderDirective(counted or flag, given))
+        at = found.end()
+    end = _END.match(text, at)
+    if end is None or returns is None or parameters is None:
+        return False
+    declared = end[1] is None
+    node: Any = object.__new__(_FunctionDraft)
+    node.lead = lead
+    node.raw = text[head.end(1) : end.end() if declared else at]
+    node.kind = kind
+    node.name = name
+    node.parameters = parameters
+    node.returns = returns
+    node.linking = linking
+    node.attributes = ()
+    node.directives = tuple(directives)
+    node.body = None if declared else PENDING
+    node.__class__ = Function
+    if declared:
+        frames[-1].items.append(node)
+    else:
+        frames.append(Frame(end[1], end.end() - 1, node))
+    cursor.at = cursor.end = end.end()
+    return True
