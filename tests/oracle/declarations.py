@@ -4,6 +4,7 @@
 
 asks two releases about each line of `declared/*.tsv` and writes the verdicts in front of it: `+` where ptxas makes code
 of the line's module, `-` where it refuses to, one sign for each release. A line to be asked about is the snippet alone.
+None declares billions of registers: whether ptxas has the memory for them is the machine's to say.
 """
 
 from __future__ import annotations

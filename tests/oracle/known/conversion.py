@@ -8,5 +8,5 @@ STRICTER: dict[str, str] = {
 
 LAXER: dict[str, str] = {
     r"^cvt\.rna\S*tf32\.f32 \S+ 1\.0;": "ptxas takes the number spelt 0f3F800000, and its siblings take both",
-    r"^cvt\S*\.ftz\S*f(32\.f64|64\.f32)\b[^;]*%b128": "ptxas makes moves of these, which take no 128 bits",
+    r"^cvt\S*\.ftz\S*(f32\.f64|[fsu]64\.f32)\b[^;]*%b128": "ptxas makes moves of these, which take no 128 bits",
 }

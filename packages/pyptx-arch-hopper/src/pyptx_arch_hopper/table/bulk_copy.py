@@ -185,7 +185,12 @@ ROWS = (
     ),
     form("cp.async.bulk.prefetch.L2.global{.hint} [src], size{, cache_policy}", LOAD),
     form("cp.async.bulk.prefetch.L2.global.L2::evict_last [src], size", LOAD, since=ptx(9, 4), targets=RUBIN),
-    form("applypriority.async.bulk{.global}.bulk_group.L2::evict_normal [a], size", since=ptx(9, 4), targets=RUBIN),
+    form(
+        "applypriority.async.bulk{.global}.bulk_group.L2::evict_normal [a], size",
+        {"a": "address(global sized)"},
+        since=ptx(9, 4),
+        targets=RUBIN,
+    ),
     form("cp.async.bulk.commit_group"),
     form("cp.async.bulk.wait_group{.read} n"),
     form("cp.async.bulk.wait_group.sync_restrict::proxy::async n", since=ptx(9, 5), manual="cp.async.bulk.wait_group"),
