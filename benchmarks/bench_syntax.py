@@ -90,7 +90,7 @@ def measure(path: Path, repeat: int) -> Cost:
 
 def older(python: str, paths: list[Path]) -> dict[str, float]:
     """Return the seconds that the older parser takes for each module that it can read."""
-    command = [python, __file__, "--as-older", *map(str, paths)]
+    command = [python, "-I", __file__, "--as-older", *map(str, paths)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = (line.split("\t") for line in done.stdout.splitlines())
     return {path: float(seconds) for path, seconds in rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.check import judgement_on, verdict_by
+from pyptx_ir.isa.check import judgement_on, out_of_range, verdict_by
 from pyptx_ir.isa.modules.addresses import fault_in, is_suspect
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
@@ -18,6 +18,7 @@ from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.syntax.operands import Address, Immediate, Register
 
 if TYPE_CHECKING:
+    from pyptx_ir.isa.check import Verdict
     from pyptx_ir.isa.modules.known_forms import Form
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Guard, Instruction
@@ -52,7 +53,11 @@ def instruction(walk: Walk, node: Instruction) -> None:
         numbers.append(number)
     if sound and walk.target is not None:
         key: Form = (node.opcode, walk.address_size, *numbers)
-        sound = key in walk.right or _is_right(walk, node, key)
+        choices = walk.right.get(key)
+        if choices is None:
+            sound = _is_right(walk, node, key)
+        elif choices:
+            sound = _obeys(walk, node, out_of_range(node, choices))
     walk.sound = sound
 
 
@@ -61,13 +66,17 @@ def _is_right(walk: Walk, node: Instruction, key: Form) -> bool:
     if walk.target is None or node.opcode[0] in BY_NAME:
         return True
     judgement = judgement_on(node, walk.scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
-    verdict = verdict_by(judgement, node)
-    if verdict is not None:
-        walk.report(finding_of(verdict, node.opcode))
-        return verdict.severity != ERROR
-    if not judgement.limits and _BY_ITSELF not in key:
-        walk.right.add(key)
-    return True
+    if judgement.refusal is None and _BY_ITSELF not in key:
+        walk.right[key] = judgement.limits
+    return _obeys(walk, node, verdict_by(judgement, node))
+
+
+def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
+    """Report what there is against an instruction; tell whether that is no error."""
+    if verdict is None:
+        return True
+    walk.report(finding_of(verdict, node.opcode))
+    return verdict.severity != ERROR
 
 
 def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int:

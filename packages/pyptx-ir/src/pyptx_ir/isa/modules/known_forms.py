@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.isa.scalar_types import TYPES
 
 if TYPE_CHECKING:
+    from pyptx_ir.isa.limits import Limits
     from pyptx_ir.isa.shapes import Shape
 
 Form: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
+# By form, what its constants must keep to, one way of reading it after the other; nothing if they may be any.
+RightForms: TypeAlias = "dict[Form, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 # Whatever texts a process reads, what is kept is small: longer shapes have no number, and a full set begins anew.
 _LONGEST = 20
@@ -47,12 +50,12 @@ def addresses() -> dict[str | None, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def _right_forms(target: str, version: tuple[int, int]) -> set[Form]:  # noqa: ARG001 - a set for each of these
-    return set()
+def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: ARG001 - a table for each of these
+    return {}
 
 
-def right_forms(target: str, version: tuple[int, int]) -> set[Form]:
-    """Return the forms that are known to be right whatever their constants are; whoever judges another one adds it."""
+def right_forms(target: str, version: tuple[int, int]) -> RightForms:
+    """Return the forms that are known to be right if their constants are; whoever judges another one adds it."""
     forms = _right_forms(target, version)
     if len(forms) > _MOST:
         forms.clear()

@@ -9,6 +9,7 @@ from pyptx_ir.syntax.operands import (
     Apply,
     Binary,
     CallList,
+    Immediate,
     Index,
     Negated,
     Pair,
@@ -31,22 +32,39 @@ _OPERATORS = frozenset({"generic"})
 
 def names_of(operand: Operand) -> tuple[str, ...]:
     """Return every register and symbol in `operand`, in order."""
+    found: list[str] = []
+    _collect(operand, found)
+    return tuple(found)
+
+
+def _collect(operand: Operand, found: list[str]) -> None:
     match operand:
         case Register(name) | Symbol(name):
-            return (name,)
+            found.append(name)
+        case Immediate():
+            pass
         case Address(base, offset):
-            return names_of(base) if offset is None else names_of(base) + names_of(offset)
+            _collect(base, found)
+            if offset is not None:
+                _collect(offset, found)
         case Vector(elements) | CallList(elements) | TensorAddress(elements):
-            return tuple(name for element in elements for name in names_of(element))
+            for element in elements:
+                if element.__class__ is not Immediate:  # an initialiser has them by the thousand
+                    _collect(element, found)
         case Pair(first, second) | Index(first, second):
-            return names_of(first) + names_of(second)
+            _collect(first, found)
+            _collect(second, found)
         case Binary(op, left, right):
-            return () if op == "=" else names_of(left) + names_of(right)
+            if op != "=":
+                _collect(left, found)
+                _collect(right, found)
         case Unified(inner) | Negated(inner) | Unary(_, inner) | Parenthesized(inner):
-            return names_of(inner)
+            _collect(inner, found)
         case Ternary(condition, then, otherwise):
-            return names_of(condition) + names_of(then) + names_of(otherwise)
+            for part in (condition, then, otherwise):
+                _collect(part, found)
         case Apply(function, inner):
-            return tuple(name for name in names_of(function) if name not in _OPERATORS) + names_of(inner)
+            found.extend(name for name in names_of(function) if name not in _OPERATORS)
+            _collect(inner, found)
         case _:
-            return ()
+            pass

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pyptx_ir.isa.modules.findings import Finding
-    from pyptx_ir.isa.modules.known_forms import Form
+    from pyptx_ir.isa.modules.known_forms import RightForms
     from pyptx_ir.isa.modules.rules import Rule
     from pyptx_ir.syntax.nodes import Variable
 
@@ -68,7 +68,7 @@ class Walk:
         # Here stands what is true of an operand wherever it is: in another statement it may be another one's fault.
         self.names: dict[int, tuple[str, ...]] = {}
         self.registers, self.addresses = registers(), addresses()
-        self.right: set[Form] = set()  # shared by all modules of one target and version, once these are known
+        self.right: RightForms = {}  # shared by all modules of one target and version, once these are known
         self.literals: dict[int, int] = {}  # the numbers of the shapes of operands in which no name stands
         self.constant = 0  # bytes of .const variables so far
         self.constant_at = 0
