@@ -6,19 +6,19 @@ period.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import SharedMemoryError, close
 from pyptx_dsl.types import u32
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from pyptx_dsl.register import Reg
     from pyptx_dsl.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class Swizzle:
+@value
+class Swizzle(Value):
     """`offset ^ (offset >> 3 & mask)`, which repeats every `period` bytes."""
 
     name: str

@@ -6,14 +6,14 @@ runtimes and the simulator derive their own tables, each of the rows that its fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from pyptx_ir.isa.scalar_types import WIDTHS
+from pyptx_ir.values import Value, value
 
 
-@dataclass(frozen=True, slots=True)
-class ElementType:
+@value
+class ElementType(Value):
     """A type of array elements.
 
     `name` is PTX's, `array` that of NumPy (with ml_dtypes), torch and jax; not each of them has every type. `kind` is

@@ -7,15 +7,16 @@ Behind the opcode stand the operands: `d`, `p{|q}` (a pair), `[a]` (an address),
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionRow:
+@value
+class InstructionRow(Value):
     """One form of an instruction.
 
     `slots` holds the values of each modifier slot; `operands` says what an operand must be where its name does not

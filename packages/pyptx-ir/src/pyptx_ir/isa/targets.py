@@ -8,10 +8,10 @@ limits: CUDA programming guide, "Compute Capabilities", tables of features and o
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.suggestions import close_names
+from pyptx_ir.values import Value, value
 
 KIB = 1024
 
@@ -20,8 +20,8 @@ class TargetError(PyptxError):
     """A target that nobody knows, or that can't do what was asked of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetRow:
+@value
+class TargetRow(Value):
     """One target.
 
     `number` orders plain targets; `kind` is `"plain"`, `"family"` (suffix f) or `"arch"` (suffix a); `family` names the

@@ -6,8 +6,10 @@ before (and often without) the framework that it serves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol
+
+from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +25,8 @@ else:
     ArrayT_co = TypeVar("ArrayT_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+@value
+class Frame(Value):
     """One line of user code: where an instruction was written."""
 
     file: str
@@ -32,8 +34,8 @@ class Frame:
     function: str
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+@value
+class Argument(Value):
     """What a runtime knows of one array argument, without the array.
 
     `shape` counts elements; `strides` counts elements too; `dtype` is the PTX name (`"f32"`, `"bf16"`, …);
@@ -47,8 +49,8 @@ class Argument:
     device: str = "cpu"
 
 
-@dataclass(frozen=True, slots=True)
-class Im2col:
+@value
+class Im2col(Value):
     """What a tensor copy takes in im2col mode in place of a box. Manual: "Tensors", "Im2col mode".
 
     The tensor is N x (D x H x) W x C, innermost last; a copy takes `pixels` pixels in that order, and `channels`
@@ -72,8 +74,8 @@ FILLS: Final = ("zeros", "nan")
 ALLOCATED: Final = "out is allocated"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorMap:
+@value
+class TensorMap(Value):
     """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
 
     Dimensions stand as in the array's shape, the innermost last; the driver wants them the other way round. `strides`
@@ -94,8 +96,8 @@ class TensorMap:
     im2col: Im2col | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EntryParameter:
+@value
+class EntryParameter(Value):
     """One `.param` of the entry, in order.
 
     `kind` is `"tensor"` (a pointer; `index` counts inputs then outputs), `"scalar"` (`value` is what the call passed,
@@ -111,8 +113,8 @@ class EntryParameter:
     tensor_map: TensorMap | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+@value
+class Input(Value):
     """One array that a call passes; `strides` count elements, `alignment` is what its address must be a multiple of."""
 
     name: str
@@ -122,8 +124,8 @@ class Input:
     alignment: int
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+@value
+class Output(Value):
     """One array that the runtime allocates, uninitialised, and returns; `strides` count elements.
 
     The address of an array that the caller passes instead must be a multiple of `alignment`.
@@ -136,8 +138,8 @@ class Output:
     alignment: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SharedVariable:
+@value
+class SharedVariable(Value):
     """An allocation inside dynamic shared memory: `size` bytes, `offset` bytes behind its beginning."""
 
     name: str
@@ -145,8 +147,8 @@ class SharedVariable:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Specialization:
+@value
+class Specialization(Value):
     """A kernel traced for given shapes and template values: all that a runtime needs to launch it.
 
     `shared_bytes` is the dynamic shared memory to ask for at launch. `mutated` are the indices of the inputs that the
@@ -232,8 +234,8 @@ class Simulation(Protocol[ArrayT_co]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+@value
+class Runtime(Value):
     """A way to run kernels: which arguments it claims, and how it calls.
 
     The runtime of highest `priority` whose `claims(args)` is true is asked. `call(kernel, args, kwargs)` returns the
@@ -263,8 +265,8 @@ class Runtime:
     capability: Callable[[], tuple[int, int]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchAttribute:
+@value
+class LaunchAttribute(Value):
     """A launch attribute of the driver: `@kernel(launch={name: value})` sets it.
 
     `number` is its CUlaunchAttributeID. `kind` says what a value is: `"flag"` (a bool), `"int"`, `"size"` (one to three
@@ -280,8 +282,8 @@ class LaunchAttribute:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Semantics:
+@value
+class Semantics(Value):
     """The simulator's meaning of one instruction.
 
     `opcode` is the leading words that the row answers for (`"add"`, `"shfl.sync"`, `"acme.frob"`); the longest match
@@ -292,8 +294,8 @@ class Semantics:
     bind: Callable[[Instruction], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+@value
+class Command(Value):
     """A subcommand of `pyptx`: `main(argv)` gets the words behind the name and returns the exit status."""
 
     name: str
@@ -301,8 +303,8 @@ class Command:
     main: Callable[[Sequence[str]], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+@value
+class Diagnosis(Value):
     """A line of `pyptx doctor`: what was looked at, what was found, and what to do about it.
 
     `state` is `"ok"`, `"missing"` (not here, and not needed by everyone), `"warning"` (works, and not as it should) or
@@ -315,8 +317,8 @@ class Diagnosis:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+@value
+class Examination(Value):
     """Something that `pyptx doctor` looks at: `examine()` returns a line or several, and may import what it needs."""
 
     name: str

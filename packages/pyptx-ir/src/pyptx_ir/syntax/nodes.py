@@ -14,15 +14,15 @@ name. An argument of type `str` is a string literal without its quotes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
-from pyptx_ir.syntax.values import Value
+from pyptx_ir.values import Value, value
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+@value(kw_only=True)
 class Node(Value):
     """What every statement owns besides its meaning."""
 
@@ -33,7 +33,7 @@ class Node(Value):
 # --- inside functions ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Guard(Value):
     """`@p` or `@!p`."""
 
@@ -41,7 +41,7 @@ class Guard(Value):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Instruction(Node):
     """`@guard opcode operands;` with the opcode split at its dots.
 
@@ -53,14 +53,14 @@ class Instruction(Node):
     guard: Guard | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Label(Node):
     """`name:`; the label of a `.branchtargets`, `.calltargets` or `.callprototype` is a statement of its own too."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Block(Node):
     """`{ … }`: `lead` precedes the opening brace, `close_lead` the closing one. A scope of names and labels."""
 
@@ -68,7 +68,7 @@ class Block(Node):
     close_lead: str = field(default="\n", compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class RegisterName(Value):
     """One declarator of `.reg`: `name`, or `name<count>` for `name0 … name(count-1)`."""
 
@@ -76,7 +76,7 @@ class RegisterName(Value):
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class RegisterDeclaration(Node):
     """`.reg .v2 .b32 a, b<8>;` (`vector` is `"v2"`, `"v4"`, or None)."""
 
@@ -86,21 +86,21 @@ class RegisterDeclaration(Node):
     alignment: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class BranchTargets(Node):
     """`.branchtargets a, b;` behind the label that names the list; a range of labels is one target, `"N<5>"`."""
 
     targets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class CallTargets(Node):
     """`.calltargets f, g;` behind the label that names the list."""
 
     targets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class InlinedAt(Value):
     """The tail of a `.loc`: `, function_name label+offset, inlined_at file line column`."""
 
@@ -111,7 +111,7 @@ class InlinedAt(Value):
     column: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Loc(Node):
     """`.loc file line column` with an optional inlining tail."""
 
@@ -121,12 +121,12 @@ class Loc(Node):
     inlined_at: InlinedAt | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Empty(Node):
     """A stray `;`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Invalid(Node):
     """Text that recovery stepped over; exists only in the tree of a recovering parse. `raw` always holds the text."""
 
@@ -136,7 +136,7 @@ class Invalid(Node):
 # --- variables and functions --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Declarator(Value):
     """One name of a variable declaration: `name[2][3] = initializer`; an empty bracket is None.
 
@@ -150,7 +150,7 @@ class Declarator(Value):
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Attribute(Value):
     """One entry of `.attribute(…)`: `.managed`, `.unified(uuid1, uuid2)`."""
 
@@ -158,7 +158,7 @@ class Attribute(Value):
     arguments: tuple[Operand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Variable(Node):
     """A declaration in a state space other than `.reg`.
 
@@ -175,7 +175,7 @@ class Variable(Node):
     attributes: tuple[Attribute, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Pointer(Value):
     """`.ptr .space .align n` of a kernel parameter."""
 
@@ -183,7 +183,7 @@ class Pointer(Value):
     alignment: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Parameter(Value):
     """One parameter of a function header; `space` is `param` or `reg`. The name may be `_` or empty in prototypes."""
 
@@ -197,7 +197,7 @@ class Parameter(Value):
     attributes: tuple[Attribute, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class HeaderDirective(Value):
     """A directive between a function's parameters and its body: `.maxntid 128, 1, 1`, `.noreturn`, `.pragma "…"`."""
 
@@ -205,7 +205,7 @@ class HeaderDirective(Value):
     arguments: tuple[Operand | str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Function(Node):
     """`.entry` or `.func`, a definition or (with `body=None`) a declaration ending in `;`.
 
@@ -223,7 +223,7 @@ class Function(Node):
     body: Block | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class CallPrototype(Node):
     """`.callprototype (returns) _ (parameters) directives;` behind the label that names it."""
 
@@ -235,7 +235,7 @@ class CallPrototype(Node):
 # --- module level -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Version(Node):
     """`.version major.minor`."""
 
@@ -243,21 +243,21 @@ class Version(Node):
     minor: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Target(Node):
     """`.target sm_90a, debug`."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class AddressSize(Node):
     """`.address_size 64`."""
 
     bits: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class File(Node):
     """`.file index "name"[, timestamp, size]`."""
 
@@ -267,7 +267,7 @@ class File(Node):
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class SectionData(Node):
     """A data line of a section: `.b8 1, 2, 3`, `.b32 label+4`, `.b64 a-b`."""
 
@@ -275,7 +275,7 @@ class SectionData(Node):
     values: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Section(Node):
     """`.section name { … }`: DWARF data lines and labels. `raw` stays None; the parts carry their own spelling.
 
@@ -288,7 +288,7 @@ class Section(Node):
     close_lead: str = field(default="\n\t", compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Alias(Node):
     """`.alias name, aliasee;`."""
 
@@ -296,14 +296,14 @@ class Alias(Node):
     aliasee: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Pragma(Node):
     """`.pragma "a", "b";` with the quotes taken off."""
 
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Directive(Node):
     """A statement-level directive with no node of its own (`.maxnreg` in a body, `@@DWARF .byte 0x2b, 0`, …).
 
@@ -341,7 +341,7 @@ Statement: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Module(Value):
     """A whole PTX text: its statements in order, and the trivia behind the last token."""
 

@@ -5,27 +5,26 @@ Manual: "Instruction Operands", "Operands: Addresses, Arrays, Vectors", "Constan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyptx_ir.syntax.values import Value
+from pyptx_ir.values import Value, value
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Register(Value):
     """A `%`-name: a register, a special register, or a component of one (`%r1`, `%tid.x`, `%v.b0`)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Symbol(Value):
     """Any other identifier: a variable, function, label, or a register declared without `%`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Immediate(Value):
     """A literal; the spelling is kept, because `0f3F800000` and `1.0` are different texts.
 
@@ -36,12 +35,12 @@ class Immediate(Value):
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Sink(Value):
     """The bit bucket `_`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Unary(Value):
     """A constant expression `op operand`; `op` is one of `+ - ! ~` or a cast, `(.s64)` / `(.u64)`."""
 
@@ -49,7 +48,7 @@ class Unary(Value):
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Binary(Value):
     """A constant expression `left op right`; `sym+4` is one too."""
 
@@ -58,7 +57,7 @@ class Binary(Value):
     right: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Ternary(Value):
     """A constant expression `condition ? then : otherwise`."""
 
@@ -67,14 +66,14 @@ class Ternary(Value):
     otherwise: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Parenthesized(Value):
     """A constant expression in parentheses."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Index(Value):
     """An array element used as an operand: `sym[n]`."""
 
@@ -82,7 +81,7 @@ class Index(Value):
     index: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Apply(Value):
     """An operator applied to an address in an initialiser: `generic(sym)`, `0xFF00(sym)`."""
 
@@ -90,7 +89,7 @@ class Apply(Value):
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Address(Value):
     """`[base]`, `[base+offset]`; a negative offset is an `Immediate` with a `-` and is spelt `[base+-4]`."""
 
@@ -98,28 +97,28 @@ class Address(Value):
     offset: Operand | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Unified(Value):
     """`[a].unified`: the address of a variable with the attribute `.unified`. Manual: "ld"."""
 
     address: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class TensorAddress(Value):
     """A bracket with several parts: `[map, {c0, c1}]`, `[texture, sampler, {u, v}]`."""
 
     elements: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Vector(Value):
     """`{a, b, …}`; nests."""
 
     elements: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Pair(Value):
     """Two destinations `p|q`; the first may be a vector, `{a, b}|p`."""
 
@@ -127,14 +126,14 @@ class Pair(Value):
     second: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class Negated(Value):
     """A predicate source `!p`."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@value
 class CallList(Value):
     """A parenthesised list of a call: `(a, b)`."""
 

@@ -1,0 +1,93 @@
+"""Values are frozen dataclasses, whatever of them is generated late."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import threading
+from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
+
+import pytest
+
+from pyptx_ir.values import Value, value
+
+
+@value(kw_only=True)
+class Base(Value):
+    lead: str = field(default="", compare=False, repr=False)
+
+
+@value
+class Sum(Base):
+    left: int
+    right: int = 2
+    notes: list[str] = field(default_factory=list[str])
+
+
+@value
+class Nothing(Value):
+    pass
+
+
+def test_a_value_is_made_as_its_fields_say() -> None:
+    one = Sum(1, lead=" ")
+    assert (one.left, one.right, one.notes, one.lead) == (1, 2, [], " ")
+    assert one.notes is not Sum(1).notes
+    assert Sum(left=3, right=4, notes=["x"]).right == 4
+    assert list(inspect.signature(Sum.__init__).parameters) == ["self", "left", "right", "notes", "lead"]
+
+
+@pytest.mark.parametrize("wrong", [Sum, lambda: Sum(1, 2, [], ""), lambda: Sum(1, middle=2), lambda: Nothing(1)])
+def test_wrong_arguments_are_refused_by_the_name_of_the_class(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"(Sum|Nothing)\.__init__\(\)"):
+        wrong()  # type: ignore[operator]
+
+
+def test_a_value_cannot_be_changed() -> None:
+    one = Sum(1)
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'left'"):
+        one.left = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'left'"):
+        del one.left
+    assert not hasattr(one, "__dict__")
+
+
+def test_values_are_equal_by_the_fields_that_count() -> None:
+    assert Base(lead="x") == Base(lead="y")
+    assert Sum(1) == Sum(1, 2) != Sum(2)
+    assert Base() != Nothing()
+    assert hash(Base(lead="x")) == hash(Base())
+    assert repr(Sum(1, lead="x")) == "Sum(left=1, right=2, notes=[])"
+
+
+def test_dataclasses_and_copies_know_values() -> None:
+    one = Sum(1, lead=" ")
+    assert is_dataclass(Sum)
+    assert [each.name for each in fields(Sum)] == ["lead", "left", "right", "notes"]
+    changed = replace(one, right=5)
+    assert (changed.left, changed.right, changed.lead) == (1, 5, " ")
+    copies = (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one))  # noqa: S301 - our own bytes
+    for made in copies:
+        assert made == one
+        assert made.lead == " "
+    match one:
+        case Sum(left, right):
+            assert (left, right) == (1, 2)
+
+
+def test_threads_may_make_the_first_ones_together() -> None:
+    for _ in range(50):
+        kind = value(type("Fresh", (Value,), {"__annotations__": {"x": int}}))
+        start, made = threading.Barrier(4), list[object]()
+
+        def make(kind: type[Value] = kind, start: threading.Barrier = start, made: list[object] = made) -> None:
+            start.wait()
+            made.append(kind(3))  # type: ignore[call-arg]
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(set(made)) == 1
