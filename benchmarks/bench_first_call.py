@@ -78,7 +78,7 @@ def image(special: Specialization) -> tuple[float, float]:
         return outcome
 
     start = time.process_time()
-    from pyptx_dsl.images import image_of
+    from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.toolchain import assembler, runner
 
     with mock.patch.object(assembler, "run", timed):

@@ -102,7 +102,7 @@ def _pass(*_: object) -> None:
 
 def cost_of_checks(case: str, count: int, repeat: int) -> float:
     """Return what checking adds to a trace, as a share of the trace without it; the two are measured by turns."""
-    from pyptx_dsl.checker import Checker
+    from pyptx_dsl.tracing.checker import Checker
 
     checked = unchecked = float("inf")
     for _ in range(repeat):

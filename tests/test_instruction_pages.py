@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pyptx_dsl import ptx
-from pyptx_dsl.operands import PipeRef
-from pyptx_dsl.trace import Trace, tracing
+from pyptx_dsl.registers.operands import PipeRef
+from pyptx_dsl.tracing.trace import Trace, tracing
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.reference.entries import ELSEWHERE
 from pyptx_ir.isa.table.summaries import SUMMARIES

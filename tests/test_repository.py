@@ -31,7 +31,6 @@ LONG_FUNCTIONS: dict[str, str] = {}
 
 # `__init__.py` files that hold more than docstring, imports and `__all__`, each with its reason.
 FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
-    "packages/pyptx-dsl/src/pyptx_dsl/ptx/__init__.py": "a plugin's namespace is looked up when first asked for",
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",

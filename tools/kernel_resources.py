@@ -29,7 +29,7 @@ from pyptx_ir.toolchain import assemble, disassemble, find_tool
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Specialization
 
 ROOT = Path(__file__).resolve().parents[1]

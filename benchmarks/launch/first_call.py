@@ -43,7 +43,7 @@ def one_call(_repeat: int, _device: str) -> list[dict[str, float]]:
 def stopwatch(kernel: Any, *shapes: tuple[int, ...]) -> dict[str, float]:  # noqa: ANN401 - a kernel
     """Take a kernel from arrays of floats to its launch; return the processor's seconds, ptxas's apart from ours."""
     ptxas, begun = os.times(), time.process_time()
-    from pyptx_dsl.images import image_of
+    from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument
     from pyptx_launch import Module, plan_for
 

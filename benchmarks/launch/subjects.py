@@ -58,7 +58,7 @@ def device_target() -> str:
 
 def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - a kernel and tensors
     """Return the plan of a kernel for such vectors of floats, and the image that it runs."""
-    from pyptx_dsl.images import image_of
+    from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument
     from pyptx_launch import Module, plan_for
 

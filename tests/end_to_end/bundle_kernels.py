@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx import Layout, Tile, kernel, ptx, reg
 from pyptx.types import b16, bf16, f32, f64, from_name, s32, u8, u32
-from pyptx_dsl.im2col import Im2col
+from pyptx_dsl.contract.im2col import Im2col
 from pyptx_ir.element_types import BY_NAME
 
 THREADS = 128

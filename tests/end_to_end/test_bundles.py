@@ -14,8 +14,8 @@ import pyptx
 from pyptx.bundles import BundleError, export
 from pyptx.types import f32
 from pyptx_dsl.errors import ArchError, ContractError, DtypeError, KeywordError, LaunchError, RuntimeMissingError
-from pyptx_dsl.images import image_of
-from pyptx_dsl.inspection import Listing, assembled
+from pyptx_dsl.inspect.answers import Listing, assembled
+from pyptx_dsl.kernels.images import image_of
 from pyptx_ir.commands import main
 from pyptx_ir.plugins.rows import Argument
 

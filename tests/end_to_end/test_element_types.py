@@ -20,7 +20,7 @@ from pyptx_launch.tensor_map_rules import TYPES as MAPPED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 COUNT = 64
 LACKING = {"numpy": {"float4_e2m1fn_x2"}, "torch": set[str](), "jax": {"float4_e2m1fn_x2"}}

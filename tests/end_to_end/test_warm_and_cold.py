@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from pyptx_dsl import images
+from pyptx_dsl.kernels import images
 from pyptx_dsl.once import OncePerKey
 from pyptx_torch import cuda, dispatch, eager, operators, plans
 
@@ -202,8 +202,8 @@ def test_a_profiler_sees_warm_calls_by_the_kernels_name():
 
 def test_the_long_way_of_twenty_scalars_is_the_short_one(null):
     from pyptx_dsl import ptx
-    from pyptx_dsl.decorator import kernel
-    from pyptx_dsl.specs import Tile
+    from pyptx_dsl.contract.specs import Tile
+    from pyptx_dsl.kernels.decorator import kernel
     from pyptx_dsl.types import f32
 
     @kernel(in_specs=(Tile("N", f32),), grid=1, block=32, raw_params=[("u32", f"s{number}") for number in range(20)])

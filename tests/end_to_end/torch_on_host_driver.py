@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import u32
 
 from .test_torch_launches import HOST, caller, kernels

@@ -13,7 +13,7 @@ import pyptx
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.bundles import export
 from pyptx.types import f32, u32
-from pyptx_dsl.images import image_of
+from pyptx_dsl.kernels.images import image_of
 from pyptx_ir.plugins.rows import Argument
 from pyptx_launch import Module, plan_for
 

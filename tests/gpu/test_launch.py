@@ -245,7 +245,7 @@ def test_all_the_shared_memory_that_a_block_may_have_can_be_used(gpu: Device) ->
 
 
 def test_two_specialisations_of_a_kernel_run_side_by_side(gpu: Device) -> None:
-    from pyptx_dsl.images import image_of
+    from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument
 
     kernel = runpy.run_path(str(EXAMPLES / "ampere" / "vector_add.py"))["vector_add"]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import torch
 
-from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import DeviceError, DtypeError, LayoutError
+from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_torch.errors import GradientError
 from pyptx_torch.operators import operator_of
 from pyptx_torch.places import CUDA

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import u32
 from pyptx_torch.operators import operator_of
 from pyptx_torch.places import CUDA
@@ -22,7 +22,7 @@ from .torch_kernels import ARCH, build_double, build_scale
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import f32, u32
 
 if TYPE_CHECKING:
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 LANES = 32
 # What device 0 is; where there is none, these can still be traced.

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, u32
-from pyptx_dsl.images import image_of
+from pyptx_dsl.kernels.images import image_of
 from pyptx_ir.plugins.rows import Argument
 from pyptx_launch import Module, plan_for
 

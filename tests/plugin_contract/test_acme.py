@@ -117,7 +117,7 @@ assert main(["isa", "frob"]) == 0
 assert main(["stubs", "--output", {str(tmp_path)!r}]) == 0
 """
     assert "acme.frob.b32 d, a;" in run(script)
-    (stub,) = tmp_path.glob("pyptx_dsl/ptx/*.pyi")
+    (stub,) = tmp_path.glob("pyptx_dsl/instructions/*.pyi")
     assert "class Acme_frob:\n    def b32(self, d: Reg, a: Value, /" in stub.read_text(encoding="utf-8")
 
 

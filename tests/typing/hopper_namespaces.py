@@ -9,9 +9,9 @@ from typing import assert_type
 
 from pyptx import ptx, reg, smem
 from pyptx.types import bf16, f32, u32
-from pyptx_dsl.allocations import SharedAlloc
-from pyptx_dsl.register import Reg
-from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.shared_memory.allocations import SharedAlloc
+from pyptx_dsl.shared_memory.tiles import SharedTile
 
 
 def tiles() -> None:

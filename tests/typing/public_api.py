@@ -9,8 +9,8 @@ from typing import assert_type
 
 from pyptx import Kernel, Tile, kernel, ptx, reg, smem
 from pyptx.types import PtxType, f32, u32
-from pyptx_dsl.allocations import SharedSlice
-from pyptx_dsl.register import Reg, RegArray
+from pyptx_dsl.registers.register import Reg, RegArray
+from pyptx_dsl.shared_memory.allocations import SharedSlice
 from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Semantics, Specialization
 from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
 from pyptx_ir.syntax.errors import PtxSyntaxError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyptx_arch_hopper.products import Form, forms
 from pyptx_arch_hopper.ptx.fences import FENCES
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import b16, b32, b64, bf16, f16, f16x2, f32, f64, from_name, pred, s32, s64, u16, u32, u64
 
 if TYPE_CHECKING:

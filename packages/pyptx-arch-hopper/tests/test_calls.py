@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import InstructionUseError
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.trace_context import active
 from pyptx_ir.isa.targets import includes
 from pyptx_ir.toolchain import assemble, find_tool

@@ -12,8 +12,8 @@ import pytest
 
 from pyptx_arch_hopper.products import forms
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import OperandError
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, f64, from_name, s8, s32, tf32, u32
 from pyptx_ir.isa.kinds.fragments import registers_of
 

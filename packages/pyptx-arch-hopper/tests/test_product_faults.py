@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.shared_tiles import SharedTile
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import bf16, f32, u32, u64
 
 if TYPE_CHECKING:
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 A = SharedTile(bf16, (64, 64))
 B = SharedTile(bf16, (64, 64), major="MN")

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.shared_tiles import SharedTile
-from pyptx_dsl.tensor_maps import tensor_map
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.shared_memory.tensor_maps import tensor_map
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import PtxType, bf16, e4m3, f32, s8, s32, tf32
 
 if TYPE_CHECKING:
-    from pyptx_dsl.specs import Tile
+    from pyptx_dsl.contract.specs import Tile
 
 BASE = 0x2000  # where shared memory begins, aligned to every pattern
 COLUMNS = {0: 1, 1: 8, 2: 4, 3: 2}  # chunks in a row of the pattern, by the field of the swizzle

@@ -18,9 +18,9 @@ import pytest
 
 from pyptx_arch_hopper.products import Form, forms
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.shared_tiles import SharedTile
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import b32, f32, from_name, s32, u32
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
     Array = NDArray[Any]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_arch_hopper.table.chapters import ROWS
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import from_name
 from pyptx_ir.isa.check import TABLE_VERSION

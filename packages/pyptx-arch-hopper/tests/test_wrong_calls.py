@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import DslError, SpecError, TraceError
-from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.shared_memory.tiles import SharedTile
+from pyptx_dsl.shared_memory.wgmma_layout import Major, layout_for_a
 from pyptx_dsl.types import b1, b32, bf16, e4m3, f16, f32, f64, s8, s32, tf32, u16, u32, u64
-from pyptx_dsl.wgmma_layout import Major, layout_for_a
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": lambda a, b: a == b,

@@ -8,8 +8,8 @@ import rlcompleter
 import pytest
 
 from pyptx_dsl import ptx
+from pyptx_dsl.instructions.automaton import spellings
 from pyptx_dsl.naming import to_ptx, to_python
-from pyptx_dsl.stubs.automaton import spellings
 from pyptx_ir.plugins.manager import manager
 
 hopper = pytest.mark.hopper

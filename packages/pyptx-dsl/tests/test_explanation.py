@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.advice import ADVICE, advice_on
-from pyptx_dsl.decorator import kernel
+from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import PtxasAdvisory
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.inspect.advice import ADVICE, advice_on
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import f32, u32
 from pyptx_ir.toolchain import assemble, disassemble
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 pytestmark = pytest.mark.ptxas
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from pyptx_dsl.contract.im2col import Im2col
+from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import SpecError
-from pyptx_dsl.im2col import Im2col
-from pyptx_dsl.shared_tiles import SharedTile
-from pyptx_dsl.specs import Layout, Tile
-from pyptx_dsl.tensor_maps import tensor_map
+from pyptx_dsl.shared_memory.tensor_maps import tensor_map
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import bf16, f32
 from pyptx_ir.plugins.rows import Im2col as Row
 from pyptx_ir.plugins.rows import TensorMap

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.images import image_of
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.images import image_of
 from pyptx_ir.toolchain import assemble
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import reg, smem
-from pyptx_dsl.decorator import kernel
+from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
-from pyptx_dsl.operands import AddressOperand
-from pyptx_dsl.specs import Tile
-from pyptx_dsl.trace import active
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.registers.operands import AddressOperand
+from pyptx_dsl.tracing.trace import active
 from pyptx_dsl.types import TYPES, e2m1x2, f32, u32, u64
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import Register, Symbol

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_dsl import arch as arch_module
 from pyptx_dsl import reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.differentiable import differentiable_kernel
+from pyptx_dsl.contract.specs import Layout, Tile
+from pyptx_dsl.contract.tensors import TensorSpec, TmaDescriptorHandle
 from pyptx_dsl.errors import (
     ArchError,
     ArgumentCountError,
@@ -24,11 +23,12 @@ from pyptx_dsl.errors import (
     SpecError,
     UnboundDimensionsError,
 )
-from pyptx_dsl.kernel import Kernel
-from pyptx_dsl.keys import freeze
-from pyptx_dsl.specs import Layout, Tile
-from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
-from pyptx_dsl.trace import active
+from pyptx_dsl.kernels import arch as arch_module
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.differentiable import differentiable_kernel
+from pyptx_dsl.kernels.kernel import Kernel
+from pyptx_dsl.kernels.keys import freeze
+from pyptx_dsl.tracing.trace import active
 from pyptx_dsl.types import bf16, f32, u32
 from pyptx_ir.plugins.rows import Argument, Runtime
 
@@ -481,7 +481,7 @@ def test_auto_asks_the_runtimes(
 
 
 def test_a_kernel_remembers_a_bounded_number_of_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyptx_dsl.kernel._TRACES", 2)
+    monkeypatch.setattr("pyptx_dsl.kernels.kernel._TRACES", 2)
 
     @kernel
     def fresh(*, value: int = 0) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pyptx_dsl.contract.launch_attributes import encode_attributes
 from pyptx_dsl.errors import LaunchError
-from pyptx_dsl.launch_attributes import encode_attributes
 from pyptx_ir.isa.targets import find_target
 
 SM_90A = find_target("sm_90a")

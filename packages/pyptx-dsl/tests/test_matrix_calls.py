@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import InstructionUseError, OperandError
-from pyptx_dsl.ptx.products import _forms, _sparse_forms
+from pyptx_dsl.instructions.mma import _forms, _sparse_forms
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b1, b32, bf16, e4m3, f16, f32, f64, from_name, s8, s32, tf32, u32
 from pyptx_ir.isa.table.wmma import FACTORS, SUMS
 from pyptx_ir.toolchain import find_tool

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pyptx_dsl import reg, smem
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     ForeignRegisterError,
     OperandError,
@@ -15,7 +14,8 @@ from pyptx_dsl.errors import (
     RewrittenOffsetError,
     TruthValueError,
 )
-from pyptx_dsl.trace import Trace, active
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.tracing.trace import Trace, active
 from pyptx_dsl.types import b8, b32, b64, bf16, f16, f16x2, f32, f64, pred, s16, s32, s64, u16, u32, u64
 from pyptx_ir.syntax.nodes import Label
 

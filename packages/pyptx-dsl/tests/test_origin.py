@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import reg
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import RegisterTypeError
-from pyptx_dsl.intrinsic import intrinsic
-from pyptx_dsl.specialize import trace_kernel
-from pyptx_dsl.trace import active
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.intrinsic import intrinsic
+from pyptx_dsl.kernels.specialize import trace_kernel
+from pyptx_dsl.tracing.trace import active
 from pyptx_dsl.types import f32, u32
 
 if TYPE_CHECKING:

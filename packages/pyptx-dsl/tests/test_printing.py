@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import OperandError
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b64, bf16, f16, f32, f64, pred, s16, s32, s64, u8, u16, u32, u64
 from pyptx_ir.isa.modules import check_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
 TYPES = (u8, u16, u32, u64, s16, s32, s64, b64, f16, bf16, f32, f64, pred)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import InstructionUseError
-from pyptx_dsl.operands import PipeRef
-from pyptx_dsl.ptx.arithmetic import _MAD
-from pyptx_dsl.ptx.bits import _LOP3
-from pyptx_dsl.ptx.compare import COMPARISONS
-from pyptx_dsl.ptx.products import _forms
-from pyptx_dsl.ptx.special_registers import _types
-from pyptx_dsl.ptx.wrapper import Binary, Form, Quaternary, Ternary, Unary, Wrapper
+from pyptx_dsl.instructions.arithmetic import _MAD
+from pyptx_dsl.instructions.bits import _LOP3
+from pyptx_dsl.instructions.compare import COMPARISONS
+from pyptx_dsl.instructions.mma import _forms
+from pyptx_dsl.instructions.special_registers import _types
+from pyptx_dsl.instructions.wrapper import Binary, Form, Quaternary, Ternary, Unary, Wrapper
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import (
     TYPES,
@@ -53,7 +53,7 @@ from pyptx_ir.toolchain import assemble
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
 pytestmark = pytest.mark.ptxas

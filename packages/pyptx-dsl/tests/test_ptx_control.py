@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.errors import DuplicateNameError, OperandError, RegisterTypeError, UndefinedLabelError
-from pyptx_dsl.ptx.errors import ControlFlowError, RawTextError
+from pyptx_dsl.errors import (
+    ControlFlowError,
+    DuplicateNameError,
+    OperandError,
+    RawTextError,
+    RegisterTypeError,
+    UndefinedLabelError,
+)
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b32, f32, pred, s16, s32, s64, u32, u64
 
 from .ptx_machine import Machine
@@ -19,8 +25,8 @@ from .ptx_machine import Machine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_dsl.kernel import Kernel
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.kernels.kernel import Kernel
+    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
 HERE = Path(__file__).name

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.ptx.errors import ControlFlowError
+from pyptx_dsl.errors import ControlFlowError
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import f32, u32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
 
 MARK = "# <-"
 

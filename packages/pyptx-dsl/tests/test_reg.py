@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import reg, types
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     DuplicateNameError,
     ForeignRegisterError,
@@ -16,11 +15,12 @@ from pyptx_dsl.errors import (
     RegisterTypeError,
     UnknownTypeError,
 )
-from pyptx_dsl.trace import Trace, active
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.tracing.trace import Trace, active
 from pyptx_dsl.types import TYPES, b16, b32, bf16, e2m1x2, f16, f32, f64, from_name, pred, s32, tf32, u8, u32, u64
 
 if TYPE_CHECKING:
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 
 def lines(build: Kernel) -> list[str]:

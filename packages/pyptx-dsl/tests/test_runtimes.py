@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_dsl import reg, runtimes
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.differentiable import differentiable_kernel
+from pyptx_dsl import reg
 from pyptx_dsl.errors import RuntimeMissingError
+from pyptx_dsl.kernels import runtimes
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_dsl.types import u32
 from pyptx_ir.plugins.rows import Launchable, Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 
 @kernel

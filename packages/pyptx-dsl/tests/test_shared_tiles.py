@@ -14,13 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx_dsl import ptx, smem
-from pyptx_dsl.allocations import SharedAddress
-from pyptx_dsl.decorator import kernel
+from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import SharedMemoryError, SpecError
-from pyptx_dsl.shared_tiles import SharedTile
-from pyptx_dsl.specs import Layout
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.shared_memory.allocations import SharedAddress
+from pyptx_dsl.shared_memory.tiles import SharedTile
+from pyptx_dsl.shared_memory.wgmma_layout import (
+    GmmaLayout,
+    LayoutType,
+    Major,
+    layout_for_a,
+    layout_for_b,
+    pick_gmma_layout,
+)
 from pyptx_dsl.types import b1, bf16, e4m3, f16, f32, s8, tf32
-from pyptx_dsl.wgmma_layout import GmmaLayout, LayoutType, Major, layout_for_a, layout_for_b, pick_gmma_layout
 
 if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType

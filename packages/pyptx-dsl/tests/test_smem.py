@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     DuplicateNameError,
     ForeignRegisterError,
@@ -17,14 +16,15 @@ from pyptx_dsl.errors import (
     RegisterTypeError,
     SharedMemoryError,
 )
-from pyptx_dsl.operands import AddressOperand
-from pyptx_dsl.specialize import trace_kernel
-from pyptx_dsl.swizzle import SWIZZLES
-from pyptx_dsl.trace import active
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.specialize import trace_kernel
+from pyptx_dsl.registers.operands import AddressOperand
+from pyptx_dsl.shared_memory.swizzle import SWIZZLES
+from pyptx_dsl.tracing.trace import active
 from pyptx_dsl.types import b16, b32, bf16, f32, pred, s4, u8, u16, u32, u64
 
 if TYPE_CHECKING:
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 
 def body(build: Kernel) -> list[str]:

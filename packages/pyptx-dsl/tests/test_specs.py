@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx_dsl.contract import check_arguments, dense_strides
+from pyptx_dsl.contract.arguments import check_arguments, dense_strides
+from pyptx_dsl.contract.specs import Layout, Tile, unify_envs
 from pyptx_dsl.errors import (
     AlignmentError,
     ArgumentCountError,
@@ -17,7 +18,6 @@ from pyptx_dsl.errors import (
     SpecError,
     UnboundDimensionsError,
 )
-from pyptx_dsl.specs import Layout, Tile, unify_envs
 from pyptx_dsl.types import b16, bf16, e4m3, f16, f32, tf32, u32
 from pyptx_ir.plugins.rows import Argument
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyptx_dsl.instructions.automaton import State, spellings
 from pyptx_dsl.naming import to_ptx
-from pyptx_dsl.stubs.automaton import State, spellings
 from pyptx_dsl.stubs.signatures import signatures
 from pyptx_dsl.stubs.stub import write_stub
 from pyptx_ir.commands import main
@@ -181,7 +181,7 @@ def test_the_stub_does_not_depend_on_the_order_of_rows() -> None:
 
 def test_the_command_writes_a_stub_where_type_checkers_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stubs", "--output", str(tmp_path)]) == 0
-    path = tmp_path / "pyptx_dsl" / "ptx" / "instruction_set.pyi"
+    path = tmp_path / "pyptx_dsl" / "instructions" / "instruction_set.pyi"
     assert "class Instructions:" in path.read_text(encoding="utf-8")
     assert str(path) in capsys.readouterr().out
     assert main(["stubs", "--nonsense"]) == 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import SpecError
-from pyptx_dsl.shared_tiles import SharedTile
-from pyptx_dsl.specs import Layout, Tile
-from pyptx_dsl.tensor_maps import tensor_map
+from pyptx_dsl.shared_memory.tensor_maps import tensor_map
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import bf16, f32
 from pyptx_ir.plugins.rows import TensorMap
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import reg, smem
-from pyptx_dsl.decorator import kernel
 from pyptx_dsl.errors import (
     DuplicateNameError,
     EmptyKernelWarning,
@@ -20,8 +19,9 @@ from pyptx_dsl.errors import (
     RegisterTypeError,
     UndefinedLabelError,
 )
-from pyptx_dsl.operands import AddressOperand, PipeRef
-from pyptx_dsl.trace import Trace, active, current, tracing
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.registers.operands import AddressOperand, PipeRef
+from pyptx_dsl.tracing.trace import Trace, active, current, tracing
 from pyptx_dsl.types import b32, f32, f64, pred, u32, u64
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Instruction, Label, Pragma
@@ -30,12 +30,12 @@ from pyptx_ir.syntax.operands import Register
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 EXAMPLE = """
 from pyptx_dsl import reg, smem
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.trace import active
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.tracing.trace import active
 from pyptx_dsl.types import f32, pred, u32, u64
 
 @kernel

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
+from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import CallError, InstructionUseError, OperandError
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.tracebacks import entry
 from pyptx_dsl.types import f32, u32
 

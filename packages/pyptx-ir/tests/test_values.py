@@ -41,13 +41,13 @@ def test_a_value_is_made_as_its_fields_say() -> None:
 @pytest.mark.parametrize("wrong", [Sum, lambda: Sum(1, 2, [], ""), lambda: Sum(1, middle=2), lambda: Nothing(1)])
 def test_wrong_arguments_are_refused_by_the_name_of_the_class(wrong: object) -> None:
     with pytest.raises(TypeError, match=r"(Sum|Nothing)\.__init__\(\)"):
-        wrong()  # type: ignore[operator]
+        wrong()  # type: ignore[operator]  the parameter stands for any call
 
 
 def test_a_value_cannot_be_changed() -> None:
     one = Sum(1)
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'left'"):
-        one.left = 2  # type: ignore[misc]
+        one.left = 2  # type: ignore[misc]  what is refused
     with pytest.raises(FrozenInstanceError, match="cannot delete field 'left'"):
         del one.left
     assert not hasattr(one, "__dict__")
@@ -83,7 +83,7 @@ def test_threads_may_make_the_first_ones_together() -> None:
 
         def make(kind: type[Value] = kind, start: threading.Barrier = start, made: list[object] = made) -> None:
             start.wait()
-            made.append(kind(3))  # type: ignore[call-arg]
+            made.append(kind(3))  # type: ignore[call-arg]  made at run time
 
         threads = [threading.Thread(target=make) for _ in range(4)]
         for thread in threads:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.contract.specs import Layout, Tile
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import PtxType, b8, b16, b32, b64, f32, s32, u32
 
 if TYPE_CHECKING:
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 _BITS = {8: b8, 16: b16, 32: b32, 64: b64}
 

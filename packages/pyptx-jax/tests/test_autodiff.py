@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from pyptx_dsl.differentiable import differentiable_kernel
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, ShapeError
+from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_ir.errors import PyptxError
 from pyptx_jax import autodiff
 from pyptx_jax.errors import NotDifferentiableError

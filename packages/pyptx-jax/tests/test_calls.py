@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from pyptx_dsl import types
-from pyptx_dsl.specs import Layout
+from pyptx_dsl.contract.specs import Layout
 from pyptx_jax import cpu
 from pyptx_jax.runtime import launcher
 

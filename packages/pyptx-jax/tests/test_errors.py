@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pyptx_dsl import runtimes
-from pyptx_dsl.decorator import kernel
+from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import (
     ArgumentCountError,
     BundleError,
@@ -23,7 +22,8 @@ from pyptx_dsl.errors import (
     RuntimeMissingError,
     ShapeError,
 )
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.kernels import runtimes
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import f32
 from pyptx_ir.errors import PyptxError, SimulatedExecution
 from pyptx_jax.errors import ExecutionError

@@ -68,7 +68,7 @@ def shard_map_gives_each_device_its_rows() -> None:
 
 
 def vmap_and_gradients_pass_shard_map() -> None:
-    from pyptx_dsl.differentiable import differentiable_kernel
+    from pyptx_dsl.kernels.differentiable import differentiable_kernel
 
     multiply = differentiable_kernel(kernels.product, kernels.product_gradients)
     rows = jax.vmap(multiply, (0, None))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.specs import Layout, Tile
+from pyptx_dsl.contract.specs import Layout, Tile
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import PtxType, b32, f32, f64, s32, u32, u64
 
 if TYPE_CHECKING:
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 LANES = 32
 

@@ -7,10 +7,10 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from pyptx_dsl import ptx
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.differentiable import differentiable_kernel
+from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_dsl.types import f32, s32
 from pyptx_torch import errors
 

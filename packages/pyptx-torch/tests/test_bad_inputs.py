@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pyptx_dsl import ptx
-from pyptx_dsl.decorator import kernel
+from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import (
     AlignmentError,
     ArgumentCountError,
@@ -19,7 +19,7 @@ from pyptx_dsl.errors import (
     ShapeError,
     UnboundDimensionsError,
 )
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import f32
 from pyptx_torch import errors
 

@@ -295,8 +295,8 @@ def test_fake_and_meta_tensors_have_shapes_and_nothing_runs_or_is_traced():
 
 def test_template_values_without_a_literal_pass_too():
     from pyptx_dsl import ptx
-    from pyptx_dsl.decorator import kernel
-    from pyptx_dsl.specs import Tile
+    from pyptx_dsl.contract.specs import Tile
+    from pyptx_dsl.kernels.decorator import kernel
     from pyptx_dsl.types import f32
 
     from .kernels import LANES, index, load, store

@@ -10,9 +10,9 @@ import weakref
 import pytest
 import torch
 
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.differentiable import differentiable_kernel
-from pyptx_dsl.specs import Tile
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_dsl.types import f32
 from pyptx_torch import namespace, operators
 

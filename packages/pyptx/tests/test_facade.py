@@ -34,7 +34,7 @@ def test_a_module_of_the_facade_lists_names_and_defines_none(name: str) -> None:
 def test_names_mean_the_same_wherever_they_are_imported_from() -> None:
     from pyptx import specs
     from pyptx_dsl import ptx
-    from pyptx_dsl.specs import Tile
+    from pyptx_dsl.contract.specs import Tile
 
     assert pyptx.Tile is specs.Tile is Tile
     assert pyptx.ptx is ptx

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.allocations import SharedAddress, SharedAlloc, SharedSlice
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.operands import AddressOperand, as_integer
-from pyptx_dsl.register import Reg
-from pyptx_dsl.shared_tiles import CORE_ROWS, SharedTile
+from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.shared_memory.allocations import SharedAddress, SharedAlloc, SharedSlice
+from pyptx_dsl.shared_memory.tiles import CORE_ROWS, SharedTile
+from pyptx_dsl.shared_memory.wgmma_layout import GmmaLayout
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import u32, u64
-from pyptx_dsl.wgmma_layout import GmmaLayout
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["FIELD_BITS", "UNIT_BYTES", "advance", "constant_bits", "descriptor_of", "emit_descriptor", "tile_of"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from pyptx_arch_hopper.descriptors import advance, descriptor_of, tile_of
-from pyptx_dsl.allocations import SharedAlloc, SharedSlice
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.handle import Handle
-from pyptx_dsl.operands import as_integer
-from pyptx_dsl.register import NegPred, Reg, RegArray
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import NegPred, Reg, RegArray
+from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import from_name, u32, u64
 from pyptx_dsl.types import pred as predicate

@@ -253,3 +253,19 @@ def close(name: str, known: Sequence[str]) -> str:
     if near:
         return "did you mean " + " or ".join(near) + "?"
     return "known: " + ", ".join(known)
+
+
+class ControlFlowError(TraceError):
+    """Blocks, loops and branches that do not fit together."""
+
+
+class RawTextError(TraceError):
+    """Text handed to `ptx.raw` that is no list of PTX statements."""
+
+
+class MissingNamespaceError(DslError, AttributeError):
+    """A namespace that belongs to a package which is not installed."""
+
+
+class UnknownNameError(DslError, AttributeError):
+    """A name that `ptx` has not."""

@@ -50,7 +50,7 @@ def pyptx_namespaces() -> Mapping[str, object]:
 @hookimpl
 def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
     """Return the launch attributes of every device."""
-    from pyptx_dsl.launch_attributes import ROWS
+    from pyptx_dsl.contract.launch_attributes import ROWS
 
     return ROWS
 

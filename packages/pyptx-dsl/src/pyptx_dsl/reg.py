@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl import operators
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import PipeRef, as_count, as_integer, parse_text
-from pyptx_dsl.register import NegPred, Reg, RegArray, SpecialReg
+from pyptx_dsl.registers import operators
+from pyptx_dsl.registers.operands import PipeRef, as_count, as_integer, parse_text
+from pyptx_dsl.registers.register import NegPred, Reg, RegArray, SpecialReg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type
 

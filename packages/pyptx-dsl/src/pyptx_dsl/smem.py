@@ -16,7 +16,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, cast, overload
 
-from pyptx_dsl.allocations import (
+from pyptx_dsl.errors import SharedMemoryError
+from pyptx_dsl.registers.operands import as_count, as_integer, as_items
+from pyptx_dsl.shared_memory.allocations import (
     OF_RANK,
     SharedAddress,
     SharedAlloc,
@@ -27,11 +29,9 @@ from pyptx_dsl.allocations import (
     load,
     store,
 )
-from pyptx_dsl.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
-from pyptx_dsl.errors import SharedMemoryError
-from pyptx_dsl.operands import as_count, as_integer, as_items
-from pyptx_dsl.shared_tiles import SharedTile
-from pyptx_dsl.swizzle import find_swizzle
+from pyptx_dsl.shared_memory.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
+from pyptx_dsl.shared_memory.swizzle import find_swizzle
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type, u32
 from pyptx_ir.isa.targets import find_target
@@ -40,11 +40,11 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.register import Reg
-    from pyptx_dsl.shared import SharedRegion
-    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.shared_memory.wgmma_layout import Major
+    from pyptx_dsl.tracing.shared_layout import SharedRegion
+    from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
-    from pyptx_dsl.wgmma_layout import Major
 
 __all__ = [
     "MbarrierArray",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import NoTraceError
 
 if TYPE_CHECKING:
-    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.tracing.trace import Trace
 
-ACTIVE: ContextVar[Trace | None] = ContextVar("pyptx_dsl.trace", default=None)
+ACTIVE: ContextVar[Trace | None] = ContextVar("pyptx_dsl.tracing.trace", default=None)
 
 
 def active(what: str = "this call") -> Trace:

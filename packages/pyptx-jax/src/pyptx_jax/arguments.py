@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.arrays import JAX, foreign, unknown_elements
-from pyptx_dsl.contract import dense_strides
+from pyptx_dsl.contract.arguments import dense_strides
+from pyptx_dsl.contract.arrays import JAX, foreign, unknown_elements
+from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import DtypeError, ShapeError
-from pyptx_dsl.specs import Layout
 from pyptx_ir.element_types import BY_ARRAY, BY_NAME
 from pyptx_ir.plugins.rows import Argument
 from pyptx_jax.framework import dtype, has_dtype, is_array, is_traced, shape_and_dtype, struct, wide_types
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import jax
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Input, Output
 
 NAMES: Final = {name: row.name for name, row in BY_ARRAY.items() if has_dtype(name)}

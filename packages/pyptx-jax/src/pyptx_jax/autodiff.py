@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import jax
 import jax.numpy as jnp
 
-from pyptx_dsl.differentiable import declaration_of, keywords_of, name_of
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError, ShapeError
-from pyptx_dsl.operands import as_count, as_items
+from pyptx_dsl.kernels.differentiable import declaration_of, keywords_of, name_of
+from pyptx_dsl.registers.operands import as_count, as_items
 from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import specialized
 from pyptx_jax.eager import straight_to
@@ -22,8 +22,8 @@ from pyptx_jax.wrappers import Wrappers
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.differentiable import Backward
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.differentiable import Backward
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
 
 Gradients = tuple["jax.Array | None", ...]

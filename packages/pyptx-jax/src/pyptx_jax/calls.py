@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Argument, Specialization
 
     Call: TypeAlias = Callable[..., Sequence[jax.Array]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from pyptx_dsl.errors import KeywordError
-from pyptx_dsl.runtimes import simulator
+from pyptx_dsl.kernels.runtimes import simulator
 from pyptx_ir.errors import PyptxError, SimulatedExecution
 from pyptx_ir.plugins.rows import ALLOCATED
 from pyptx_jax import framework

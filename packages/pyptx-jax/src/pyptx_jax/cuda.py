@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.images import image_of
+from pyptx_dsl.kernels.images import image_of
 from pyptx_dsl.once import OncePerKey
 from pyptx_launch import Module, Plan, driver, plan_for
 

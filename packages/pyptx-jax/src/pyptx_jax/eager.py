@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import jax
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
 
 

@@ -10,7 +10,7 @@ from pyptx_jax.framework import is_array, is_traced
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
 
 
 def known_to(kernel: Kernel) -> frozenset[str]:

@@ -15,7 +15,7 @@ from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.differentiable import Backward
+    from pyptx_dsl.kernels.differentiable import Backward
 
 PRIORITY: Final = 100  # ahead of the simulator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.keys import freeze
+from pyptx_dsl.kernels.keys import freeze
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping

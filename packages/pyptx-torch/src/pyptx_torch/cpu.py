@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl import runtimes
+from pyptx_dsl.kernels import runtimes
 from pyptx_ir.plugins.rows import ALLOCATED
 from pyptx_torch import outputs
 from pyptx_torch.devices import argument_of

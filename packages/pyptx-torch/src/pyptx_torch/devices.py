@@ -6,7 +6,7 @@ from typing import Final
 
 import torch
 
-from pyptx_dsl.arrays import unknown_elements
+from pyptx_dsl.contract.arrays import unknown_elements
 from pyptx_dsl.errors import DeviceError, DtypeError, LayoutError
 from pyptx_ir.element_types import ELEMENT_TYPES, UNTYPED
 from pyptx_ir.plugins.rows import Argument

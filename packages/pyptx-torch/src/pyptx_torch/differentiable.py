@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from pyptx_dsl.differentiable import declaration_of, keywords_of, name_of
 from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
+from pyptx_dsl.kernels.differentiable import declaration_of, keywords_of, name_of
 from pyptx_torch.internals import apply
 from pyptx_torch.layouts import dense
 from pyptx_torch.outputs import as_tuple
@@ -16,8 +16,8 @@ from pyptx_torch.outputs import as_tuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.differentiable import Backward
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.differentiable import Backward
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
 
     Gradient = torch.Tensor | None

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.binding import bind, merge_sizes, sort_keywords
-from pyptx_dsl.contract import alignment_of, check_arguments, dense_strides
+from pyptx_dsl.contract.arguments import alignment_of, check_arguments, dense_strides
 from pyptx_dsl.errors import KeywordError
+from pyptx_dsl.kernels.binding import bind, merge_sizes, sort_keywords
 from pyptx_ir.plugins.rows import Output
 from pyptx_torch.devices import argument_of
 from pyptx_torch.internals import check_later, has_unknown_size
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pyptx_dsl.declaration import Declaration
-    from pyptx_dsl.specs import Tile
+    from pyptx_dsl.contract.specs import Tile
+    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Argument
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.specs import Layout
+from pyptx_dsl.contract.specs import Layout
 
 if TYPE_CHECKING:
     import torch
 
-    from pyptx_dsl.specs import Tile
+    from pyptx_dsl.contract.specs import Tile
 
 
 def dense(tensor: torch.Tensor, tile: Tile | None) -> torch.Tensor:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, cast
 import torch
 
 from pyptx_dsl.errors import DeviceError, KeywordError
-from pyptx_dsl.runtimes import called_while_compiling
+from pyptx_dsl.kernels.runtimes import called_while_compiling
 from pyptx_torch.devices import check_device, check_storage
 from pyptx_torch.dispatch import define
 from pyptx_torch.internals import as_constant, destroy
@@ -27,7 +27,7 @@ from pyptx_torch.signature import signature_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Launchable
     from pyptx_torch.internals import Library
     from pyptx_torch.places import Place

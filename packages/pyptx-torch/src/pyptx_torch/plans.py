@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
-from pyptx_dsl.contract import dense_strides
+from pyptx_dsl.contract.arguments import dense_strides
+from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import DeviceError
-from pyptx_dsl.images import image_of
-from pyptx_dsl.keys import freeze
+from pyptx_dsl.kernels.images import image_of
+from pyptx_dsl.kernels.keys import freeze
 from pyptx_dsl.once import OncePerKey
-from pyptx_dsl.specs import Layout
 from pyptx_launch import Launcher, Module, Signature, driver, plan_for
 from pyptx_launch.errors import DriverMissingError
 from pyptx_launch.launchers import MAX_TENSORS

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pyptx_dsl.differentiable import Backward
+    from pyptx_dsl.kernels.differentiable import Backward
 
 PRIORITY: Final = 100  # ahead of the simulator, which claims CPU tensors too
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ArgumentCountError, KeywordError
-from pyptx_dsl.operands import as_count
+from pyptx_dsl.registers.operands import as_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.declaration import Declaration
-    from pyptx_dsl.parameters import RawParameter
+    from pyptx_dsl.contract.parameters import RawParameter
+    from pyptx_dsl.kernels.declaration import Declaration
 
 # torch's integers are signed: unsigned ones from 2^63 on pass as negative numbers.
 _LARGEST = (1 << 63) - 1

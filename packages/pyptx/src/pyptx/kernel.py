@@ -1,11 +1,11 @@
 """The `kernel` decorator and the object that it makes of a function."""
 
-from pyptx_dsl.arch import detect_arch
-from pyptx_dsl.decorator import kernel
-from pyptx_dsl.differentiable import DifferentiableKernel, differentiable_kernel
-from pyptx_dsl.intrinsic import intrinsic
-from pyptx_dsl.kernel import Kernel
-from pyptx_dsl.tensors import TensorSpec, TmaDescriptorHandle
+from pyptx_dsl.contract.tensors import TensorSpec, TmaDescriptorHandle
+from pyptx_dsl.kernels.arch import detect_arch
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.kernels.differentiable import DifferentiableKernel, differentiable_kernel
+from pyptx_dsl.kernels.intrinsic import intrinsic
+from pyptx_dsl.kernels.kernel import Kernel
 
 __all__ = [
     "DifferentiableKernel",

@@ -1,6 +1,6 @@
 """What a kernel promises about its arrays."""
 
-from pyptx_dsl.im2col import Im2col
-from pyptx_dsl.specs import Dim, Layout, Tile, unify_envs
+from pyptx_dsl.contract.im2col import Im2col
+from pyptx_dsl.contract.specs import Dim, Layout, Tile, unify_envs
 
 __all__ = ["Dim", "Im2col", "Layout", "Tile", "unify_envs"]

@@ -1,6 +1,6 @@
 """How matrices lie in shared memory for TMA and wgmma: `SharedTile`, and the names that users know."""
 
-from pyptx_dsl.wgmma_layout import (
+from pyptx_dsl.shared_memory.wgmma_layout import (
     GmmaLayout,
     LayoutType,
     Major,

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import as_items
-from pyptx_dsl.ptx.address import as_address
-from pyptx_dsl.ptx.wrapper import choice, ptx_type
-from pyptx_dsl.register import RegArray
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.registers.operands import as_items
+from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
 __all__ = ["red_async", "st_async"]

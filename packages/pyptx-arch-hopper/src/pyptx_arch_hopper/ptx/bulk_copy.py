@@ -12,13 +12,13 @@ from pyptx_arch_hopper.ptx.orders import NEAR, add_hint, copied_bytes, order, re
 from pyptx_arch_hopper.ptx.tensor_copy import BoxCopy, TensorReductions
 from pyptx_arch_hopper.ptx.tensor_modes import TensorCopies
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import as_integer
-from pyptx_dsl.ptx.address import as_address
-from pyptx_dsl.ptx.wrapper import choice, ptx_type
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
 __all__ = ["BulkCopy", "BulkReductions", "Reduce", "ReduceAsync", "bulk", "reduce"]

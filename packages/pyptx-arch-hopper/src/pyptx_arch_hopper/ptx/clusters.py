@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.operands import AddressOperand, as_integer
-from pyptx_dsl.register import Reg
+from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred as predicate
 from pyptx_dsl.types import u32, u64
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["Cluster", "cluster"]
 

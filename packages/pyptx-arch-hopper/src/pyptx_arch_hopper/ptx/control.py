@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import PipeRef, as_integer
+from pyptx_dsl.registers.operands import PipeRef, as_integer
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred as predicate
 from pyptx_dsl.types import u32
 
 if TYPE_CHECKING:
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
 
 __all__ = ["GridDependencies", "elect_sync", "griddepcontrol", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.ptx.address import as_address
-from pyptx_dsl.ptx.wrapper import choice
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.wrapper import choice
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
 
 __all__ = ["FENCES", "PlainFence", "ReadRelease", "TensorMapAcquire", "TensorMapRelease"]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.table.bulk_copy import SLOTS
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import as_integer
-from pyptx_dsl.ptx.wrapper import choice
+from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.registers.operands import as_integer
 
 if TYPE_CHECKING:
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
 
 __all__ = ["NEAR", "SCOPES", "add_hint", "copied_bytes", "order", "reported"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import AddressOperand
-from pyptx_dsl.ptx.matrix import stmatrix
-from pyptx_dsl.register import Reg
+from pyptx_dsl.instructions.matrix import stmatrix
+from pyptx_dsl.registers.operands import AddressOperand
+from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b16, b32, u32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.ptx.fragments import Fragment
-    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.instructions.fragments import Fragment
+    from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["stmatrix_x4_trans_f32_bf16"]
 

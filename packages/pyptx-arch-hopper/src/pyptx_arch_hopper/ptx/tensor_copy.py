@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_arch_hopper.ptx.orders import add_hint, reported
 from pyptx_arch_hopper.table.tensor_copy import REDUCTIONS
+from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.operands import as_integer, lower
-from pyptx_dsl.ptx.address import as_address
-from pyptx_dsl.ptx.wrapper import choice
-from pyptx_dsl.register import Reg
-from pyptx_dsl.tensors import TensorSpec
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.registers.operands import as_integer, lower
+from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import u64
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from pyptx_dsl.trace import Trace
+    from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["BoxCopy", "Coordinates", "TensorMapAddress", "TensorReductions", "load_box", "prefetch_box", "store_box"]
 

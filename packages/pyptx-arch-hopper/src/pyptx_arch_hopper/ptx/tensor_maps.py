@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from pyptx_arch_hopper.ptx.orders import SCOPES
 from pyptx_arch_hopper.table.tensor_map import CONSTANTS, DIMENSIONS, WORDS
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import as_integer
-from pyptx_dsl.ptx.address import as_address
-from pyptx_dsl.ptx.wrapper import choice
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
 
 __all__ = ["TensorMaps", "tensormap"]
 

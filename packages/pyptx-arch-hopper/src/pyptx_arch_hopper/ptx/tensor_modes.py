@@ -8,7 +8,7 @@ from pyptx_arch_hopper.ptx.tensor_copy import load_box, store_box
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.ptx.tensor_copy import Coordinates, TensorMapAddress
-    from pyptx_dsl.register import Reg
+    from pyptx_dsl.registers.register import Reg
 
 __all__ = ["Im2colCopy", "RowCopy", "TensorCopies", "TileCopy", "TileStore"]
 

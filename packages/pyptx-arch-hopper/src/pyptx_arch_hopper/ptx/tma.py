@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from pyptx_arch_hopper.ptx.clusters import cluster
 from pyptx_arch_hopper.ptx.tensor_copy import load_box, store_box
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import as_integer
-from pyptx_dsl.register import Reg
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import u32
 

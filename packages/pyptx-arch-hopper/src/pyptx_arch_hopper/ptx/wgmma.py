@@ -19,12 +19,12 @@ from pyptx_arch_hopper.matrices import (
     transpositions,
 )
 from pyptx_arch_hopper.products import find_form, forms
-from pyptx_dsl.allocations import SharedAlloc, SharedSlice
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.operands import as_integer
-from pyptx_dsl.ptx.wrapper import ptx_type
-from pyptx_dsl.register import NegPred, Reg
-from pyptx_dsl.shared_tiles import SharedTile
+from pyptx_dsl.instructions.wrapper import ptx_type
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import NegPred, Reg
+from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice
+from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import u32, u64
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_arch_hopper.fragments import Operand
-    from pyptx_dsl.ptx.fragments import Fragment
+    from pyptx_dsl.instructions.fragments import Fragment
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments.layout import Fragment as Layout
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.tensors import TMA_ALIGNMENT, TMA_BYTES
+from pyptx_dsl.contract.tensors import TMA_ALIGNMENT, TMA_BYTES
 from pyptx_ir.syntax.nodes import Function, Parameter, Target
 from pyptx_ir.syntax.operands import Immediate
 

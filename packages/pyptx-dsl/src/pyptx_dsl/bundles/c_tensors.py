@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.bundles.c_interface import SCALARS, quoted, resource
 from pyptx_dsl.bundles.c_launch import alignments
-from pyptx_dsl.specs import Layout
+from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.types import from_name
 from pyptx_ir.element_types import BY_NAME, ELEMENT_TYPES, takes
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyptx_dsl.bundles.c_interface import Interface, Selector
-    from pyptx_dsl.parameters import RawParameter
-    from pyptx_dsl.specs import Tile
+    from pyptx_dsl.contract.parameters import RawParameter
+    from pyptx_dsl.contract.specs import Tile
 
 
 def takes_tensors(interface: Interface) -> bool:

@@ -12,7 +12,7 @@ from pyptx_dsl.bundles.export import export
 from pyptx_dsl.bundles.folder import read_manifest_bytes
 from pyptx_dsl.bundles.manifest import read_manifest
 from pyptx_dsl.errors import BundleError, UnknownTypeError, close
-from pyptx_dsl.kernel import Kernel
+from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.origin import locate, user_frame
 from pyptx_dsl.types import PtxType, from_name
 from pyptx_ir.errors import PyptxError

@@ -8,16 +8,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.binding import Keywords, bind, grid_of, scalar_of, sort_keywords
 from pyptx_dsl.bundles.c_loader import check_expressible, sources
 from pyptx_dsl.bundles.folder import described, refuse_strangers, write_folder
 from pyptx_dsl.bundles.manifest import NAME, Entry, Heading, compose
 from pyptx_dsl.bundles.matching import plain
 from pyptx_dsl.bundles.outline import check_outline, outline_of
+from pyptx_dsl.contract.launch import check_block, check_cluster
+from pyptx_dsl.contract.launch_attributes import check_attributes
 from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
-from pyptx_dsl.launch import check_block, check_cluster
-from pyptx_dsl.launch_attributes import check_attributes
-from pyptx_dsl.specialize import specialization, trace_kernel
+from pyptx_dsl.kernels.binding import Keywords, bind, grid_of, scalar_of, sort_keywords
+from pyptx_dsl.kernels.specialize import specialization, trace_kernel
 from pyptx_ir.isa.targets import TargetError, default_version, find_target
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_dsl.bundles.manifest import Plain
-    from pyptx_dsl.declaration import Declaration
-    from pyptx_dsl.kernel import Kernel
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Specialization
 
 _NAME: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -120,7 +120,7 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
 
 def _compiled(name: str, request: Request) -> tuple[list[Entry], str]:
     """Return the entries and what compiled them."""
-    from pyptx_dsl.inspection import Listing, assembled
+    from pyptx_dsl.inspect.answers import Listing, assembled
     from pyptx_ir.toolchain import find_compiler
 
     tool = find_compiler()

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from pyptx_dsl.binding import merge_sizes, sort_keywords
 from pyptx_dsl.bundles.matching import choose
 from pyptx_dsl.bundles.outline import declared
-from pyptx_dsl.contract import check_arguments
+from pyptx_dsl.contract.arguments import check_arguments
 from pyptx_dsl.errors import BundleError, KeywordError
-from pyptx_dsl.kernel import Kernel
+from pyptx_dsl.kernels.binding import merge_sizes, sort_keywords
+from pyptx_dsl.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.bundles.manifest import Entry, Manifest
     from pyptx_dsl.bundles.outline import Outline
-    from pyptx_dsl.parameters import RawParameter
+    from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_ir.plugins.rows import Argument, Specialization
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.toolchain import Resources

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import ContractError, KeywordError
-from pyptx_dsl.operands import as_float, as_integer
+from pyptx_dsl.registers.operands import as_float, as_integer
 from pyptx_dsl.types import PtxType
 
 if TYPE_CHECKING:

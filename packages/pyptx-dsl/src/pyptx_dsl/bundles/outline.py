@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from pyptx_dsl.contract import alignment_of, dense_strides
-from pyptx_dsl.declaration import Declaration
+from pyptx_dsl.contract.arguments import alignment_of, dense_strides
+from pyptx_dsl.contract.parameters import RawParameter
+from pyptx_dsl.contract.specs import MAX_ALIGN, Layout, Tile
 from pyptx_dsl.errors import BundleError
-from pyptx_dsl.parameters import RawParameter
-from pyptx_dsl.specs import MAX_ALIGN, Layout, Tile
+from pyptx_dsl.kernels.declaration import Declaration
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import Input

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_dsl.bundles.agreement import check_agreement
 from pyptx_dsl.bundles.fields import Field
-from pyptx_dsl.contract import dense_strides
+from pyptx_dsl.contract.arguments import dense_strides
+from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid
+from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import LaunchError
-from pyptx_dsl.launch import Dims, check_block, check_cluster, check_grid
-from pyptx_dsl.specs import Layout
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.targets import TargetError, find_target
 from pyptx_ir.plugins.rows import (

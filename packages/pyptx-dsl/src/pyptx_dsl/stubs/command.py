@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 # Where type checkers look for the stub of a module, below the folder of stubs.
-PLACE = Path("pyptx_dsl/ptx/instruction_set.pyi")
+PLACE = Path("pyptx_dsl/instructions/instruction_set.pyi")
 
 
 def stubs(argv: Sequence[str]) -> int:

@@ -6,14 +6,14 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.instructions.automaton import VECTOR_KINDS, VECTORS
 from pyptx_dsl.naming import to_python
-from pyptx_dsl.stubs.automaton import VECTOR_KINDS, VECTORS
 from pyptx_ir.isa.kinds.kind import split_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyptx_dsl.stubs.automaton import Thread
+    from pyptx_dsl.instructions.automaton import Thread
     from pyptx_ir.isa.patterns import Place
 
 # What a type checker may ask of an operand that is read, by its kind; of any other kind, nothing.

@@ -13,8 +13,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.instructions.automaton import State, spellings
 from pyptx_dsl.naming import to_python
-from pyptx_dsl.stubs.automaton import State, spellings
 from pyptx_dsl.stubs.signatures import WIDER, Signature, signatures
 from pyptx_ir.isa.reference.entries import entries, names_of
 from pyptx_ir.isa.reference.wording import availability
@@ -43,12 +43,12 @@ takes most modifiers in any order, and `ptx.inst["add.sat.rn.f32"]` spells what 
 from collections.abc import Sequence
 from typing import SupportsFloat, SupportsIndex, TypeAlias, overload
 
-from pyptx_dsl.operands import PipeRef, PtxValue
-from pyptx_dsl.ptx.instruction import Inst
-from pyptx_dsl.register import Reg, RegArray
+from pyptx_dsl.registers.operands import PipeRef, PtxValue
+from pyptx_dsl.instructions.dotted import Inst
+from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_ir.syntax.operands import Operand
 
-# What an operand may be; the table in `pyptx_dsl.operands` says how each is spelt.
+# What an operand may be; the table in `pyptx_dsl.registers.operands` says how each is spelt.
 Name: TypeAlias = PtxValue | Operand | str
 Constant: TypeAlias = SupportsIndex | Operand | str
 Value: TypeAlias = PtxValue | Operand | str | SupportsIndex | SupportsFloat

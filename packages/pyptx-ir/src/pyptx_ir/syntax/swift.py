@@ -73,7 +73,7 @@ _LINE = re.compile(
 )
 _CALLS = frozenset({"call", "call.uni"})
 # `lastindex` of their matches: the group that closes last is the raw.
-_INSTRUCTION, _OPEN, _CLOSE, _DATA = 2, 29, 30, 2
+_INSTRUCTION, _OPEN, _DATA = 2, 29, 2
 
 _new = object.__new__
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)
@@ -127,17 +127,10 @@ class SwiftReader:
                     add(node)
                 elif kind < _OPEN:
                     add(_OTHERS[kind](self, lead, found))
-                elif kind == _OPEN:
-                    if len(frames) > DEEPEST_BLOCK:
-                        break
-                    frames.append(Frame(lead, found.end() - 1))
+                elif _braced(frames, lead, found):
                     add = frames[-1].items.append
                 else:
-                    if len(frames) == 1:
-                        break
-                    closed = frames.pop().closed(lead)
-                    add = frames[-1].items.append
-                    add(closed)
+                    break
                 last = found
         except Fault:
             pass  # the careful parser reads this one, or says what is wrong with it
@@ -180,6 +173,20 @@ class SwiftReader:
         table = self._line_values
         line = self._lines[raw] = raw, width, tuple([table[text.strip()] for text in listed.split(",")])
         return line
+
+
+def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
+    """Open a block, or close the innermost one; False where the careful parser has something to say."""
+    if found.lastindex == _OPEN:
+        if len(frames) > DEEPEST_BLOCK:
+            return False
+        frames.append(Frame(lead, found.end() - 1))
+        return True
+    if len(frames) == 1:
+        return False
+    closed = frames.pop().closed(lead)
+    frames[-1].items.append(closed)
+    return True
 
 
 def _label(_: SwiftReader, lead: str, found: re.Match[str]) -> Label:

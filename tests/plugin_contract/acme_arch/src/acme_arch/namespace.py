@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.trace import active
+from pyptx_dsl.tracing.trace import active
 
 if TYPE_CHECKING:
     from pyptx_dsl.reg import Reg

@@ -1,0 +1,95 @@
+"""Columns of pixels in place of boxes: the TMA mode that makes a convolution a matrix product.
+
+    window = Im2col.convolution((3, 3), pixels=128, channels=64, padding=1)
+    Tile("N", "H", "W", "C", bf16, layout=Layout.TMA_128B, im2col=window)
+
+Manual: "Tensors", "im2col mode"; CUDA driver API: "cuTensorMapEncodeIm2col".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import SpecError
+from pyptx_dsl.registers.operands import as_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Im2col"]
+
+_MOST_PIXELS, _MOST_CHANNELS, _MOST_STRIDE = 1024, 256, 8
+# By the number of spatial dimensions, the bits of a corner's offsets.
+_CORNER_BITS = {1: 16, 2: 8, 3: 5}
+
+
+@dataclass(frozen=True, slots=True)
+class Im2col:
+    """What a TMA copy takes of a tensor N x (D x H x) W x C: `pixels` pixels in this order, `channels` of each.
+
+    It begins at the pixel that the copy's coordinates name and goes by `strides` through a bounding box, image after
+    image. `lower` and `upper`, one offset for each of D, H and W, are where the box begins, counted from the first
+    pixel, and where it ends, counted from the last one. The copy's offsets, the place inside of a filter, are added to
+    every pixel; what then lies outside of the tensor is filled up. `convolution` computes all of it from a filter.
+    """
+
+    pixels: int
+    channels: int
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what no tensor map has."""
+        spatial = len(self.lower)
+        if not len(self.upper) == len(self.strides) == spatial or spatial not in _CORNER_BITS:
+            raise SpecError(
+                f"{self!r}: lower, upper and strides have an entry for each of W, H and D",
+                hint="one to three: the tensor has three to five dimensions",
+            )
+        for what, value, most in (
+            ("pixels", self.pixels, _MOST_PIXELS),
+            ("channels", self.channels, _MOST_CHANNELS),
+            *(("stride", stride, _MOST_STRIDE) for stride in self.strides),
+        ):
+            if not 1 <= (as_count(value) or 0) <= most:
+                raise SpecError(f"{self!r}: {what} {value}: a copy has 1 to {most}")
+        limit = 1 << _CORNER_BITS[spatial] - 1
+        if not all(-limit <= offset < limit for offset in (*self.lower, *self.upper)):
+            raise SpecError(f"{self!r}: corners of {spatial} dimensions are offsets from {-limit} to {limit - 1}")
+
+    @classmethod
+    def convolution(
+        cls,
+        filter_size: Sequence[int],
+        *,
+        pixels: int,
+        channels: int,
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] = 1,
+    ) -> Im2col:
+        """Return the columns of a convolution: pixel i of a copy is the i-th output's, counted from the first one.
+
+        `filter_size` is (D, H,) W. The first output's coordinates are `lower`; that of the filter's element (y, x) has
+        the offsets (x * dilation, y * dilation).
+        """
+        count = len(filter_size)
+        before, steps, gaps = (_each(value, count) for value in (padding, stride, dilation))
+        if len({count, len(before), len(steps), len(gaps)}) > 1:
+            raise SpecError(
+                f"a filter {tuple(filter_size)} with padding {before}, stride {steps} and dilation {gaps}",
+                hint="a number for all dimensions, or one for each",
+            )
+        after = (pad - (size - 1) * gap for pad, size, gap in zip(before, filter_size, gaps, strict=True))
+        return cls(pixels, channels, tuple(-pad for pad in before), tuple(after), steps)
+
+    def outputs(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """Return how many pixels of each of D, H and W a tensor with these extents has for a walk: the outputs."""
+        corners = zip(extents, self.lower, self.upper, self.strides, strict=True)
+        return tuple(len(range(low, extent + high, step)) for extent, low, high, step in corners)
+
+
+def _each(value: int | Sequence[int], count: int) -> tuple[int, ...]:
+    return (value,) * count if isinstance(value, int) else tuple(value)

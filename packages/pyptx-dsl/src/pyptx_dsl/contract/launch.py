@@ -1,0 +1,119 @@
+"""Launch dimensions: grid, block, cluster, checked against the target's limits."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.errors import LaunchError, SignatureError
+from pyptx_dsl.registers.operands import as_count, as_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_ir.isa.targets import TargetRow
+
+Dims: TypeAlias = tuple[int, int, int]
+# CUDA programming guide, "Compute Capabilities", technical specifications.
+_BLOCK_LIMITS = (1024, 1024, 64)
+_GRID_LIMITS = (2**31 - 1, 65535, 65535)
+
+
+def three(what: str, value: object) -> Dims:
+    """Return one to three positive sizes padded with 1; raise LaunchError for anything else.
+
+    Sizes are integers (Python's or NumPy's), or a tuple, list or one-dimensional array of them.
+    """
+    single = as_count(value)
+    given = [single] if single is not None else as_items(_listed(value)) or []
+    sizes = [as_count(size) for size in given]
+    known = [size for size in sizes if size is not None]
+    if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):
+        raise LaunchError(f"{what}={value!r} is no size", hint=f"write one to three integers: {what}=(x, y, z)")
+    if min(known) < 1:
+        raise LaunchError(f"{what}={value!r} is empty", hint="every dimension is at least 1")
+    x, y, z = (*known, 1, 1)[:3]
+    return x, y, z
+
+
+def _listed(value: object) -> object:
+    """Return the items of a one-dimensional array, and anything else as it is."""
+    listed = getattr(value, "tolist", None)
+    return listed() if callable(listed) and getattr(value, "ndim", None) == 1 else value
+
+
+def check_block(block: Dims, target: TargetRow) -> None:
+    """Raise LaunchError when no block of that size can run on the target."""
+    _check_limits("block", block, _BLOCK_LIMITS)
+    threads = math.prod(block)
+    if threads > target.threads:
+        raise LaunchError(
+            f"block={block} has {threads} threads; a block on {target.name} has at most {target.threads}",
+            hint="use more blocks",
+        )
+
+
+def check_cluster(cluster: Dims, target: TargetRow) -> None:
+    """Raise LaunchError when the target has no clusters of that size."""
+    blocks = math.prod(cluster)
+    if blocks > target.cluster_optin:
+        have = f"at most {target.cluster_optin} blocks" if target.cluster_optin > 1 else "no clusters"
+        raise LaunchError(
+            f"cluster={cluster} has {blocks} blocks; {target.name} has {have}", hint="clusters need sm_90 or later"
+        )
+
+
+def check_grid(grid: Dims, cluster: Dims) -> None:
+    """Raise LaunchError for a grid that is too large, or that clusters don't divide."""
+    _check_limits("grid", grid, _GRID_LIMITS)
+    for axis, blocks, group in zip("xyz", grid, cluster, strict=True):
+        if blocks % group:
+            raise LaunchError(
+                f"grid.{axis} is {blocks}, which clusters of {group} don't divide", hint="round the grid up"
+            )
+
+
+def _check_limits(what: str, sizes: Dims, limits: Sequence[int]) -> None:
+    for axis, size, limit in zip("xyz", sizes, limits, strict=True):
+        if size > limit:
+            raise LaunchError(f"{what}.{axis} is {size}, and may be at most {limit} ({what}={sizes})")
+
+
+def call_grid(grid: Callable[..., object], dimensions: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
+    """Ask a grid function, with the dimensions and template values that its parameters name."""
+    sizes = tuple(dimensions.values())
+    positional, keywords = grid_parameters(grid, tuple(dimensions), tuple(templates))
+    known = {**templates, **dimensions}
+    return three("grid", grid(*sizes[:positional], **{name: known[name] for name in keywords}))
+
+
+def grid_parameters(
+    grid: Callable[..., object], dimensions: Sequence[str], templates: Sequence[str]
+) -> tuple[int, tuple[str, ...]]:
+    """Return how many dimensions a grid function takes by position, and the names that it takes by keyword.
+
+    By position go dimensions to positional-only parameters and to `*sizes`, and the only dimension of a kernel to a
+    function of one parameter, whatever its name. Raise SignatureError for any other name that the kernel has not.
+    """
+    from inspect import Parameter, signature
+
+    parameters = tuple(signature(grid).parameters.values())
+    names = dict.fromkeys((*dimensions, *templates))
+    kinds = [parameter.kind for parameter in parameters]
+    named = [each for each in parameters if each.kind not in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}]
+    unknown = [each.name for each in named if each.name not in names and each.default is Parameter.empty]
+    if Parameter.VAR_POSITIONAL in kinds:
+        before = [each.name for each in named if each.kind is not Parameter.KEYWORD_ONLY]
+        if before == list(dimensions[: len(before)]) and not unknown:
+            return len(dimensions), tuple(each.name for each in named[len(before) :] if each.name in names)
+    elif kinds == [Parameter.POSITIONAL_ONLY] * len(dimensions) or (unknown and len(named) == len(dimensions) == 1):
+        return len(dimensions), ()
+    elif not unknown and Parameter.POSITIONAL_ONLY not in kinds:
+        every = Parameter.VAR_KEYWORD in kinds
+        return 0, tuple(names) if every else tuple(each.name for each in named if each.name in names)
+    shown = str(signature(grid))[1:-1]
+    raise SignatureError(
+        f"the grid asks for {', '.join(unknown) or shown}, and this kernel has {', '.join(names) or 'no dimensions'}",
+        hint="a grid function takes dimensions and template parameters by their names: "
+        f"lambda {', '.join(dimensions)}: …",
+    )

@@ -1,0 +1,95 @@
+"""Launch attributes: what `@kernel(launch={"cooperative": True})` asks of the driver, checked and encoded.
+
+The rows here are what every device knows; architectures hand in theirs through the hook `pyptx_launch_attributes`.
+CUDA driver API: "CUlaunchAttributeID", "CUlaunchAttributeValue".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from pyptx_dsl.contract.launch import three
+from pyptx_dsl.errors import LaunchError, close
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_ir.plugins.rows import LaunchAttribute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.isa.targets import TargetRow
+
+ROWS: Final = (
+    LaunchAttribute("cooperative", 2, "flag", "all blocks run at the same time, and may wait for each other"),
+    LaunchAttribute("priority", 8, "int", "the priority of the launch; lower numbers go first"),
+    LaunchAttribute(
+        "preferred_shared_memory_carveout", 14, "int", "how much of the L1 cache is shared memory, in percent"
+    ),
+)
+
+# Where an attribute lives when no installed plugin has it.
+_HOMES: Final = {
+    "programmatic_stream_serialization": "pyptx-arch-hopper",
+    "cluster_scheduling_policy": "pyptx-arch-hopper",
+    "memory_synchronization_domain": "pyptx-arch-hopper",
+    "preferred_cluster": "pyptx-arch-blackwell",
+}
+
+
+def encode_attributes(launch: object, target: TargetRow) -> tuple[tuple[int, bytes], ...]:
+    """Return the number and the bytes of each attribute; raise LaunchError for one that is unknown or out of place."""
+    if launch is None:
+        return ()
+    if not isinstance(launch, Mapping):
+        raise LaunchError(f"launch={launch!r} is no mapping", hint='write launch={"cooperative": True}')
+    given = cast("Mapping[object, object]", launch)
+    known = _known() if given else {}
+    return tuple(sorted(_encoded(str(name), value, known, target) for name, value in given.items()))
+
+
+def _known() -> dict[str, LaunchAttribute]:
+    from pyptx_ir.plugins.manager import manager
+
+    return {row.name: row for row in manager().launch_attributes()}
+
+
+def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], target: TargetRow) -> tuple[int, bytes]:
+    row = known.get(name)
+    if row is None:
+        home = _HOMES.get(name)
+        hint = f"pip install {home}" if home else close(name, tuple(known))
+        raise LaunchError(f"there is no launch attribute {name!r}", hint=hint)
+    _check_capability(row, target)
+    return row.number, _value(row, value)
+
+
+def check_attributes(attributes: Iterable[tuple[int, bytes]], target: TargetRow) -> None:
+    """Raise LaunchError for an encoded attribute that the target's devices lack; for a kernel that changes targets."""
+    rows = {row.number: row for row in _known().values()} if attributes else {}
+    for number, _ in attributes:
+        _check_capability(rows[number], target)
+
+
+def _check_capability(row: LaunchAttribute, target: TargetRow) -> None:
+    major, minor = row.capability
+    if target.number < 10 * major + minor:
+        raise LaunchError(
+            f"launch attribute {row.name!r} needs a device of compute capability {major}.{minor}; "
+            f"the kernel is for {target.name}"
+        )
+
+
+def _value(row: LaunchAttribute, value: object) -> bytes:
+    """Return the leading bytes of the CUlaunchAttributeValue."""
+    if row.kind == "flag" and isinstance(value, bool):
+        return struct.pack("<i", value)
+    if row.kind == "size":
+        return struct.pack("<3I", *three(f"launch[{row.name!r}]", value))
+    if row.kind == "choice" and value in row.choices:
+        return struct.pack("<i", row.choices.index(str(value)))
+    number = as_integer(value) if row.kind == "int" and not isinstance(value, bool) else None
+    if number is not None:
+        return struct.pack("<i", number)
+    wanted = {"flag": "True or False", "int": "an integer"}.get(row.kind) or " or ".join(map(repr, row.choices))
+    raise LaunchError(f"launch[{row.name!r}]={value!r}", hint=f"{row.summary}: {wanted}")

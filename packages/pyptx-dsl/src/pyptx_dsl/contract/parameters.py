@@ -1,0 +1,119 @@
+"""Entry parameters: the mini language of `raw_params`, and the values that a call passes for them.
+
+`type[.ptr][.space][.alignN][.palignN][.arrayN]`: `"u32"`, `"u64.ptr.global.palign16"`, `"b8.align64.array128"`.
+`align` is the parameter's own alignment, `palign` that of what it points to.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.contract.tensors import TMA_ALIGNMENT, TMA_BYTES, TMA_SUFFIX
+from pyptx_dsl.errors import KeywordError, SpecError, UnknownTypeError
+from pyptx_dsl.registers.operands import as_float, as_integer, as_items
+from pyptx_dsl.types import PtxType, from_name
+from pyptx_ir.syntax.nodes import Parameter, Pointer
+from pyptx_ir.syntax.operands import Immediate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SPACES = ("global", "shared", "local", "const", "param")
+_PART = re.compile(r"(align|palign|array)(\d+)\Z")
+_LEAD = "\n\t"
+
+
+@dataclass(frozen=True, slots=True)
+class RawParameter:
+    """One parsed entry of `raw_params`."""
+
+    name: str
+    type: PtxType
+    pointer: Pointer | None = None
+    alignment: int | None = None
+    array: int | None = None
+
+    @property
+    def is_scalar(self) -> bool:
+        """Tell whether a call passes it as one number; a pointer is one, the address that it points to."""
+        return self.array is None
+
+    def declaration(self) -> Parameter:
+        """Return the parameter of the entry."""
+        dimensions = () if self.array is None else (Immediate(str(self.array)),)
+        return Parameter(
+            self.type.name, self.name, alignment=self.alignment, pointer=self.pointer, dimensions=dimensions
+        )
+
+    def value(self, given: object) -> int | float:
+        """Return what a call passes, checked against the type; raise KeywordError for anything else."""
+        number: int | float | None = as_float(given) if self.type.is_float else as_integer(given)
+        if number is None or not _fits(self.type, number):
+            raise KeywordError(f"{self.name}={given!r}: the parameter is declared {self.type}")
+        return number
+
+
+def _fits(dtype: PtxType, number: float) -> bool:
+    if dtype.is_float:
+        return True
+    low = 0 if dtype.kind == "unsigned" else -(1 << (dtype.bits - 1))
+    high = 1 << (dtype.bits - 1 if dtype.kind == "signed" else dtype.bits)
+    return low <= number < high
+
+
+def parse_raw_parameters(declared: Sequence[tuple[str, str]]) -> tuple[RawParameter, ...]:
+    """Parse `raw_params`; raise SpecError for the first entry that makes no sense."""
+    parsed = list[RawParameter]()
+    entries = as_items(declared)
+    if entries is None:
+        raise SpecError(f"raw_params={declared!r} is no list", hint='write a list of pairs: [("u32", "n")]')
+    for entry in entries:
+        match as_items(entry):
+            case [str(word), str(name)]:
+                parsed.append(_parse(word, name))
+            case _:
+                raise SpecError(f"raw_params: {entry!r} is no pair of type and name", hint='write ("u32", "n")')
+    return tuple(parsed)
+
+
+def _parse(declared: str, name: str) -> RawParameter:
+    word, *parts = declared.split(".")
+    if not name.isidentifier() or not name.isascii():
+        raise SpecError(f"raw_params: {name!r} is no parameter name", hint="use an ASCII identifier")
+    try:
+        dtype = from_name(word)
+    except UnknownTypeError as error:
+        raise SpecError(f"raw_params: {declared!r} starts with no PTX type", hint=error.hint) from None
+    if dtype.memory != dtype.name:
+        raise SpecError(f"raw_params: a parameter cannot be .{dtype}", hint=f"declare it .{dtype.memory}")
+    space, values, is_pointer = None, dict[str, int](), False
+    for part in parts:
+        match = _PART.match(part)
+        if part == "ptr":
+            is_pointer = True
+        elif part in _SPACES:
+            space = part
+        elif match:
+            values[match[1]] = int(match[2])
+        else:
+            raise SpecError(f"raw_params: {part!r} in {declared!r} means nothing", hint=(__doc__ or "").splitlines()[2])
+    if not is_pointer and (space is not None or "palign" in values):
+        raise SpecError(f"raw_params: {declared!r} has a space or palign without ptr", hint=f"write {word}.ptr.…")
+    pointer = Pointer(space, values.get("palign", 1)) if is_pointer else None
+    return RawParameter(name, dtype, pointer, values.get("align"), values.get("array"))
+
+
+def entry_parameters(
+    tensors: Sequence[str], raw: Sequence[RawParameter], maps: Sequence[str], tma_slots: str
+) -> tuple[Parameter, ...]:
+    """Return the entry's parameters in their order: tensor pointers, raw ones, TMA descriptors."""
+    descriptors = [
+        Parameter("u64", name + TMA_SUFFIX)
+        if tma_slots == "pointer"
+        else Parameter("b8", name + TMA_SUFFIX, alignment=TMA_ALIGNMENT, dimensions=(Immediate(str(TMA_BYTES)),))
+        for name in maps
+    ]
+    pointers = [Parameter("u64", name) for name in tensors]
+    return (*pointers, *(parameter.declaration() for parameter in raw), *descriptors)

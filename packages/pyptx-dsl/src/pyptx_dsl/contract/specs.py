@@ -1,0 +1,303 @@
+"""What a kernel promises about its arrays: `Tile("B", "N", f32)` and `Layout`.
+
+A Tile is a contract. Before a launch every array is held against it: rank, element type, each dimension (a name must
+have one size everywhere), strides, alignment, device. `pyptx_dsl.contract.arguments` checks, here is what can be
+declared.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.errors import RankError, ShapeError, SpecError, UnboundDimensionsError
+from pyptx_dsl.registers.operands import as_count
+from pyptx_dsl.tracebacks import entry
+from pyptx_dsl.types import BY_NAME, PtxType
+from pyptx_ir.element_types import BY_ARRAY, takes
+from pyptx_ir.plugins.rows import FILLS, L2_PROMOTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pyptx_dsl.contract.im2col import Im2col
+
+Dim: TypeAlias = int | str
+
+
+class Layout(enum.Enum):
+    """How an array lies in memory, and how TMA swizzles its boxes.
+
+    `ROW` is C-contiguous. `COL` has unit stride on dimension 0 and is otherwise dense in reverse order (a matrix
+    stored by columns). `TMA_…B` are C-contiguous in global memory; the name is the swizzle of the box in shared
+    memory, so the inner width of the box may not exceed it. `INTERLEAVED` is TMA without swizzle, in 16-byte slices.
+    """
+
+    ROW = "row"
+    COL = "col"
+    TMA_128B = "tma_128b"
+    TMA_64B = "tma_64b"
+    TMA_32B = "tma_32b"
+    INTERLEAVED = "interleaved"
+
+    @property
+    def swizzle(self) -> str | None:
+        """The name of the shared-memory swizzle, or None."""
+        return _SWIZZLES.get(self.name)
+
+    @property
+    def swizzle_bytes(self) -> int:
+        """The width of a swizzled row in bytes; 0 without a swizzle."""
+        return _SWIZZLE_BYTES.get(self.name, 0)
+
+
+_SWIZZLES = {"TMA_128B": "128B", "TMA_64B": "64B", "TMA_32B": "32B"}
+_SWIZZLE_BYTES = {"TMA_128B": 128, "TMA_64B": 64, "TMA_32B": 32, "INTERLEAVED": 16}
+# Manual: "Tensor Dimension, size and format": a tiled tensor has up to five dimensions.
+_MAX_TMA_RANK = 5
+_MAX_BOX = 256
+MAX_ALIGN = 256
+"""What allocations on a device begin at multiples of. CUDA programming guide: "Size and Alignment Requirement"."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Tile:
+    """The shape, element type and layout of one array; dimensions are sizes or names.
+
+    `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the
+    whole rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
+    `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch. `tma_promotion` (`"none"`,
+    `"64B"`, `"128B"`, `"256B"`) lets the L2 cache fetch that much where a copy needs a part of it, `tma_fill`
+    (`"zeros"`, `"nan"`) is what copies bring of places outside of the tensor. With `im2col`, copies take columns of
+    pixels in place of boxes. `align` is what the address must be a multiple of, in bytes, where a kernel's
+    accesses are wider than an element: 16 for `ld.v4.f32`.
+    """
+
+    shape: tuple[Dim, ...]
+    dtype: PtxType
+    layout: Layout
+    tma_box: tuple[Dim, ...] | None
+    tma_rank: int
+    tma_padding: bool
+    tma_promotion: str
+    tma_fill: str
+    im2col: Im2col | None
+    align: int
+
+    @entry
+    def __init__(
+        self,
+        *dims_and_dtype: Dim | PtxType | Layout,
+        dtype: PtxType | None = None,
+        layout: Layout = Layout.ROW,
+        tma_box: Sequence[Dim] | None = None,
+        tma_rank: int = 2,
+        tma_padding: bool = False,
+        tma_promotion: str = "none",
+        tma_fill: str = "zeros",
+        im2col: Im2col | None = None,
+        align: int = 1,
+    ) -> None:
+        """Take dimensions, then the element type, then the layout; the last two also as keywords."""
+        shape, behind = list[Dim](), False
+        for item in dims_and_dtype:
+            match item:
+                case PtxType():
+                    dtype, behind = _once(dtype, item), True
+                case Layout():
+                    layout, behind = item, True
+                case _ if behind:
+                    raise SpecError(f"Tile{dims_and_dtype!r}: dimensions come before dtype and layout")
+                case _:
+                    shape.append(_dim(item))
+        if dtype is None:
+            last = shape[-1] if shape and shape[-1] in BY_NAME else None
+            hint = f"{last!r} is the name of a dimension here; the type is {last}, without quotes" if last else ""
+            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", hint=hint or 'write it last: Tile("M", "N", f32)')
+        if not shape:
+            raise SpecError(f"Tile({dtype}) has no dimension", hint="a single number is a Tile(1, …)")
+        box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
+        values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
+        modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col, "align": align}
+        words = {"tma_promotion": tma_promotion, "tma_fill": tma_fill}
+        for name, value in (*values.items(), *modes.items(), *words.items()):
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse boxes and ranks that TMA has not, and alignments that are none."""
+        if not 1 <= self.tma_rank <= _MAX_TMA_RANK:
+            raise SpecError(f"tma_rank={self.tma_rank}: a TMA descriptor has 1 to {_MAX_TMA_RANK} dimensions")
+        align = as_count(self.align)
+        if align is None or not 0 < align <= MAX_ALIGN or align & (align - 1):
+            raise SpecError(
+                f"align={self.align!r} is no alignment", hint=f"a power of two up to {MAX_ALIGN}, in bytes: align=16"
+            )
+        for name, word, known in (
+            ("tma_promotion", self.tma_promotion, L2_PROMOTIONS),
+            ("tma_fill", self.tma_fill, FILLS),
+        ):
+            if word not in known:
+                raise SpecError(f"{name}={word!r} is no such word", hint=f"one of {', '.join(map(repr, known))}")
+        if self.tma_fill == "nan" and not (self.dtype.is_float and self.dtype.bits >= 16):
+            raise SpecError(
+                f"tma_fill='nan': TMA knows no NaN of {self.dtype}", hint="it fills so for f16, bf16, tf32, f32 and f64"
+            )
+        if self.tma_box is not None and len(self.tma_box) != self.rank:
+            raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")
+        if self.im2col is not None:
+            self._check_columns(len(self.im2col.lower) + 2)
+
+    def _check_columns(self, rank: int) -> None:
+        if self.rank != rank:
+            raise SpecError(
+                f"{self!r}: columns with corners of {rank - 2} dimensions are for a tensor of {rank}, not {self.rank}",
+                hint="N, then an extent for each offset of the corners, then C",
+            )
+        if self.tma_box is not None or self.layout is Layout.COL:
+            raise SpecError(f"{self!r}: im2col copies take columns of pixels: tma_box and Layout.COL mean nothing")
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def symbolic_dims(self) -> tuple[str, ...]:
+        """The names among the dimensions, in order, each once."""
+        return tuple(dict.fromkeys(size for size in self.shape if isinstance(size, str)))
+
+    @property
+    def swizzle(self) -> str | None:
+        """The swizzle of the layout."""
+        return self.layout.swizzle
+
+    def resolve_shape(self, env: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the sizes with every name looked up; raise UnboundDimensionsError for one that `env` has not."""
+        missing = [name for name in self.symbolic_dims if name not in env]
+        if missing:
+            raise UnboundDimensionsError(
+                f"{self!r}: no size for {', '.join(missing)}", hint=f"known: {', '.join(sorted(env)) or 'none'}"
+            )
+        return tuple(env[size] if isinstance(size, str) else size for size in self.shape)
+
+    def resolve_box(self, env: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the TMA box: the declared one, or the tensor's own sizes cut to what one copy can move.
+
+        There is none, `()`, for copies of columns.
+        """
+        if self.im2col is not None:
+            return ()
+        if self.tma_box is not None:
+            return tuple(env[size] if isinstance(size, str) else size for size in self.tma_box)
+        sizes = [min(size, _MAX_BOX) for size in self.resolve_shape(env)]
+        if self.layout.swizzle_bytes:
+            sizes[-1] = min(sizes[-1], self.layout.swizzle_bytes * 8 // self.dtype.bits)
+        return tuple(sizes)
+
+    def extract_env(self, array_shape: Sequence[int]) -> dict[str, int]:
+        """Return the sizes that an array's shape gives the names; raise RankError or ShapeError if it does not fit."""
+        if len(array_shape) != self.rank:
+            raise RankError(
+                f"{self!r} has {self.rank} dimensions, the array has {len(array_shape)}: {tuple(array_shape)}"
+            )
+        env: dict[str, int] = {}
+        for axis, (declared, actual) in enumerate(zip(self.shape, array_shape, strict=True)):
+            wanted = env.setdefault(declared, actual) if isinstance(declared, str) else declared
+            if wanted != actual:
+                raise ShapeError(f"{self!r}: dimension {axis} is {actual}, and must be {wanted}")
+        return env
+
+    def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
+        """Tell whether rank, fixed sizes and element type fit; `dtype_name` is PTX's or NumPy's."""
+        held = BY_ARRAY[dtype_name].name if dtype_name in BY_ARRAY else dtype_name
+        if len(array_shape) != self.rank or not takes(self.dtype.name, held):
+            return False
+        try:
+            self.extract_env(array_shape)
+        except ShapeError:
+            return False
+        return True
+
+    @classmethod
+    def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
+        """Return the tile of a wgmma A operand, M x K: layout by the inner width, box by `tile_m` and `tile_k`."""
+        return cls._operand((m, k), dtype, (tile_m, tile_k))
+
+    @classmethod
+    def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
+        """Return the tile of a wgmma B operand, K x N: layout by the inner width, box by `tile_k` and `tile_n`."""
+        return cls._operand((k, n), dtype, (tile_k, tile_n))
+
+    @classmethod
+    def _operand(cls, shape: tuple[Dim, Dim], dtype: PtxType, tiles: tuple[Dim | None, Dim | None]) -> Tile:
+        box = (shape[0] if tiles[0] is None else tiles[0], shape[1] if tiles[1] is None else tiles[1])
+        given = tiles != (None, None)
+        return cls(*shape, dtype=dtype, layout=_layout_for(box[1], dtype), tma_box=box if given else None, tma_rank=2)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this tile."""
+        dims = ", ".join(repr(size) for size in self.shape)
+        layout = "" if self.layout is Layout.ROW else f", Layout.{self.layout.name}"
+        align = f", align={self.align}" if self.align > 1 else ""
+        return f"Tile({dims}, {self.dtype}{layout}{align})"
+
+
+def _once(dtype: PtxType | None, item: PtxType) -> PtxType:
+    if dtype is not None:
+        raise SpecError(f"a Tile has one dtype, not {dtype} and {item}")
+    return item
+
+
+def _dim(size: object) -> Dim:
+    """Check one dimension: a positive size or an identifier."""
+    meant = _element_type(size)
+    if meant:
+        raise SpecError(
+            f"{size!r} is no dimension; an element type is a type of PTX",
+            hint=f"write Tile(…, {meant}): from pyptx.types import {meant}",
+        )
+    if isinstance(size, str):
+        if not size.isidentifier():
+            raise SpecError(f"{size!r} is no name for a dimension", hint="use an identifier such as 'M'")
+        return size
+    number = as_count(size)
+    if number is None or number < 1:
+        raise SpecError(f"{size!r} is no dimension", hint="dimensions are positive sizes or names")
+    return number
+
+
+def _element_type(value: object) -> str | None:
+    """Return the PTX name of what NumPy, torch or jax call an element type; None for anything else."""
+    if isinstance(value, str | int | PtxType):
+        return None
+    word = getattr(value, "__name__", None) or str(value).rpartition(".")[2]
+    if value is float or value is int:
+        return "f32" if value is float else "s32"
+    return BY_ARRAY[word].name if word in BY_ARRAY else None
+
+
+def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
+    """Return the TMA layout for an inner width; a name leaves it open."""
+    if isinstance(inner, str):
+        return Layout.ROW
+    width = inner * dtype.bits // 8
+    for layout in (Layout.TMA_128B, Layout.TMA_64B, Layout.TMA_32B):
+        if width == layout.swizzle_bytes or (layout is Layout.TMA_128B and width > layout.swizzle_bytes):
+            return layout
+    if width == _SWIZZLE_BYTES["INTERLEAVED"]:
+        return Layout.ROW
+    raise SpecError(
+        f"a wgmma operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes"
+    )
+
+
+def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Merge the sizes that several shapes give to names; raise ShapeError where two disagree."""
+    merged: dict[str, int] = {}
+    for env in envs:
+        for name, size in env.items():
+            if merged.setdefault(name, size) != size:
+                raise ShapeError(f"dimension {name!r} is {merged[name]} in one array and {size} in another")
+    return merged

@@ -1,0 +1,1 @@
+"""Branches and loops, and the names that their blocks bind."""

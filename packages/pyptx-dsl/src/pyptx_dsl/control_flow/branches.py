@@ -1,0 +1,307 @@
+"""Labels, branches, and `if_` / `elif_` / `else_`.
+
+    with ptx.if_(x < 0):            #     @!%p1 bra $L_else_0;
+        ...                         #     …
+                                    #     bra $L_endif_0;
+    with ptx.elif_(x == 0):         # $L_else_0:    (the comparison stands here)
+        ...                         #     @!%p2 bra $L_else_1;  …  bra $L_endif_0;
+    with ptx.else_():               # $L_else_1:
+        ...                         #     …
+                                    # $L_endif_0:
+
+One branch opens each `if_` and `elif_`, and one closes a block that another one follows, unless it ends in a jump
+already. Manual: "Control Flow Instructions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.control_flow.rebinding import Watch
+from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
+from pyptx_dsl.origin import user_frame
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.tracing.escapes import enter_block
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pyptx_dsl.origin import Site
+    from pyptx_dsl.tracing.trace import Scope, Trace
+
+__all__ = ["Condition", "bra", "brkpt", "elif_", "else_", "exit_", "if_", "label", "pmevent", "ret", "trap"]
+
+Condition: TypeAlias = Reg | Callable[[], Reg]
+"""A predicate register, or a function that emits what computes one and returns it."""
+
+_CHAIN = "ptx.control.chain"
+_JUMPS = frozenset({"bra", "brx", "exit", "ret"})
+
+
+# --- single instructions ----------------------------------------------------------------------------
+
+
+def label(name: str) -> None:
+    """Define a label here. Raise DuplicateNameError if the kernel has it already."""
+    active("ptx.label").append(nodes.Label(name=name))
+
+
+def bra(label: str, *, pred: Reg | None = None, uni: bool = False) -> None:
+    """Emit `bra{.uni} label;`.
+
+    A label that nothing defines is an UndefinedLabelError at this line when the trace ends.
+    """
+    words = ("bra", "uni") if uni else ("bra",)
+    active("ptx.bra").emit(words, (tree.Symbol(label),), pred)
+
+
+def ret(*, pred: Reg | None = None) -> None:
+    """Emit `ret;`."""
+    active("ptx.ret").emit(("ret",), (), pred)
+
+
+def exit_(*, pred: Reg | None = None) -> None:
+    """Emit `exit;`: the thread ends."""
+    active("ptx.exit").emit(("exit",), (), pred)
+
+
+def trap(*, pred: Reg | None = None) -> None:
+    """Emit `trap;`: the kernel is aborted, and the host gets an error."""
+    active("ptx.trap").emit(("trap",), (), pred)
+
+
+def brkpt(*, pred: Reg | None = None) -> None:
+    """Emit `brkpt;`: a debugger stops here."""
+    active("ptx.brkpt").emit(("brkpt",), (), pred)
+
+
+def pmevent(number: int, *, pred: Reg | None = None) -> None:
+    """Emit `pmevent number;`: trigger the performance monitor events 0 to 15."""
+    active("ptx.pmevent").emit(("pmevent",), (number,), pred)
+
+
+# --- conditions -------------------------------------------------------------------------------------
+
+
+def predicate(value: object, what: str) -> Reg:
+    """Return a predicate register or the negation of one; raise RegisterTypeError or OperandError for others."""
+    if isinstance(value, Reg):
+        if value.dtype.kind != "pred":
+            raise RegisterTypeError(
+                f"{what} takes a predicate, and {value.raw_name} is a {value.dtype} register",
+                hint=f"compare it: {what}(value != 0)",
+            )
+        return value
+    hint = "a plain Python `if` decides such things while tracing" if isinstance(value, bool) else "compare registers"
+    raise OperandError(f"{what} takes a predicate register, not {value!r}", hint=hint)
+
+
+def evaluate(condition: object, what: str) -> Reg:
+    """Return the predicate of a condition, calling it if it is a function."""
+    return predicate(condition() if callable(condition) else condition, what)
+
+
+def jump(trace: Trace, target: str, guard: Reg | None = None) -> None:
+    """Emit `bra target;`."""
+    trace.emit(("bra",), (tree.Symbol(target),), guard)
+
+
+# --- if, elif, else ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Chain:
+    """What `if_ … elif_ … else_` blocks share.
+
+    `index` is where, among the statements of `scope`, the label stands to which a false condition of the last block
+    jumps; `length` is how many statements the scope had when that block ended. `end` is the label behind the whole
+    chain, once a block needs it. `complete` says that nothing may follow.
+    """
+
+    scope: Scope
+    index: int = -1
+    skip: nodes.Statement | None = None
+    end: str | None = None
+    end_place: tuple[nodes.Statement, Site] | None = None
+    length: int = 0
+    complete: bool = False
+
+
+class Arm:
+    """One block of a chain, as a context manager; `condition` is None for `else_`."""
+
+    __slots__ = ("_chain", "_condition", "_promise", "_skip", "_trace", "_watch", "_what")
+
+    def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object) -> None:
+        """Prepare the block; nothing is emitted before the `with` is entered."""
+        self._trace = trace
+        self._what = what
+        self._chain = chain
+        self._condition = condition
+        self._promise = trace.promise(what)
+        self._skip = ""
+        self._watch: Watch | None = None
+
+    def __enter__(self) -> None:
+        """Leave the block before, and branch around this one if its condition is false."""
+        trace = self._trace
+        enter_block(trace, self._promise)
+        trace.notes.pop(_CHAIN, None)
+        if self._chain is not None:
+            _leave(trace, self._chain)
+        else:
+            self._chain = Chain(trace.open_scope)
+        self._watch = Watch(trace, self._what, repeats=False, skipped=True)
+        if self._condition is None:
+            return
+        guard = evaluate(self._condition, self._what)
+        self._skip = trace.new_label("else")
+        jump(trace, self._skip, ~guard)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Define the labels behind the block."""
+        chain, trace, watch = self._chain, self._trace, self._watch
+        self._watch = None
+        if kind is not None or chain is None or watch is None:
+            return
+        watch.close()
+        if self._condition is not None:
+            trace.append(nodes.Label(name=self._skip))
+            chain.index = len(chain.scope.nodes) - 1
+            node = chain.scope.nodes[-1]
+            chain.skip = node if isinstance(node, nodes.Label) else None
+        if chain.end is not None:
+            _place_end(trace, chain, chain.end)
+        chain.length = len(chain.scope.nodes)
+        chain.complete = self._condition is None
+        trace.notes[_CHAIN] = chain
+
+
+def if_(pred: Condition) -> Arm:
+    """Run a block where `pred` is true: `with ptx.if_(x < 8): …`.
+
+    Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a
+    function that returns one. Raise RegisterTypeError for any other register, and ControlFlowError for a name that the
+    block binds to another value and that is read behind it.
+    """
+    trace = active("ptx.if_")
+    if not callable(pred):
+        predicate(pred, "ptx.if_")
+    return Arm(trace, "ptx.if_", None, pred)
+
+
+def elif_(pred: Condition) -> Arm:
+    """Run a block where `pred` is true and the conditions before it were false; must follow `if_` or `elif_`.
+
+    Emits two instructions: a `bra` that ends the block before (none if that ends in a jump), and `@!pred bra`. What
+    computes `pred` inside the call's parentheses runs only if the conditions before were false.
+    """
+    trace = active("ptx.elif_")
+    chain = _pending(trace, "elif_")
+    if not callable(pred):
+        _refuse_between(chain)
+        predicate(pred, "ptx.elif_")
+    elif len(chain.scope.nodes) != chain.length:
+        raise _misplaced("elif_")
+    return Arm(trace, "ptx.elif_", chain, pred)
+
+
+def else_() -> Arm:
+    """Run a block where the conditions of the `if_` and `elif_` before it were false.
+
+    Emits one instruction, the `bra` that ends the block before (none if that ends in a jump). Raise ControlFlowError
+    unless it directly follows such a block.
+    """
+    trace = active("ptx.else_")
+    chain = _pending(trace, "else_")
+    if len(chain.scope.nodes) != chain.length:
+        raise _misplaced("else_")
+    return Arm(trace, "ptx.else_", chain, None)
+
+
+def _pending(trace: Trace, what: str) -> Chain:
+    """Return the chain whose last block has just ended."""
+    chain = trace.notes.get(_CHAIN)
+    if not isinstance(chain, Chain) or chain.complete or chain.scope is not trace.open_scope:
+        raise ControlFlowError(
+            f"ptx.{what} without ptx.if_: no block of if_ or elif_ ends directly above it",
+            hint=f"write `with ptx.{what}(…):` right behind the block of `with ptx.if_(…):`, at the same indentation",
+        )
+    if len(chain.scope.nodes) <= chain.index or chain.scope.nodes[chain.index] is not chain.skip:
+        raise _misplaced(what)
+    return chain
+
+
+def behind_block(trace: Trace) -> bool:
+    """Tell whether the last thing that happened is the end of an `if_`, `elif_` or `else_` block."""
+    chain = trace.notes.get(_CHAIN)
+    if not isinstance(chain, Chain) or chain.scope is not trace.open_scope:
+        return False
+    return len(chain.scope.nodes) == chain.length
+
+
+def _misplaced(what: str) -> ControlFlowError:
+    return ControlFlowError(
+        f"instructions stand between the block of ptx.if_ and this ptx.{what}",
+        hint="move them above the ptx.if_, or into one of its blocks",
+    )
+
+
+def _leave(trace: Trace, chain: Chain) -> None:
+    """End the block before with a jump behind the chain, in front of the label where its condition's failure lands."""
+    scope, index = chain.scope, chain.index
+    if chain.end is not None:
+        chain.end_place = _taken(scope, index + 1)
+    if index > 0 and _is_jump(scope.nodes[index - 1]):
+        return
+    if chain.end is None:
+        chain.end = trace.new_label("endif")
+    jump(trace, chain.end)
+    node, site = _taken(scope, len(scope.nodes) - 1)
+    scope.nodes.insert(index, node)
+    scope.sites.insert(index, site)
+
+
+def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
+    """Take a plain statement out of a scope."""
+    node = scope.nodes.pop(index)
+    if not isinstance(node, nodes.Label | nodes.Instruction):
+        raise TypeError(f"{node!r} is neither the label nor the branch of an if_")
+    return node, scope.sites.pop(index)
+
+
+def _is_jump(node: object) -> bool:
+    """Tell whether control never passes a statement."""
+    return isinstance(node, nodes.Instruction) and node.guard is None and node.opcode[0] in _JUMPS
+
+
+def _place_end(trace: Trace, chain: Chain, end: str) -> None:
+    """Define the label behind the chain, or move it there."""
+    if chain.end_place is None:
+        trace.append(nodes.Label(name=end))
+        return
+    node, site = chain.end_place
+    chain.scope.nodes.append(node)
+    chain.scope.sites.append(site)
+
+
+def _refuse_between(chain: Chain) -> None:
+    """Let only what the call's own line has emitted stand between two blocks of a chain."""
+    sites = chain.scope.sites[chain.length :]
+    if not sites:
+        return
+    frame = user_frame()
+    if frame is None:
+        raise _misplaced("elif_")
+    positions = list(frame.f_code.co_positions())
+    first, last = positions[frame.f_lasti // 2][:2]
+    for site in sites:
+        pairs = zip(site[::2], site[1::2], strict=True)
+        lines = [positions[offset // 2][0] for code, offset in pairs if code == id(frame.f_code)]
+        if not any(line is not None and (first or 0) <= line <= (last or 0) for line in lines):
+            raise _misplaced("elif_")

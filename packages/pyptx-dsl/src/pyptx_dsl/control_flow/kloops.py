@@ -1,0 +1,102 @@
+"""`ptx.kloop`: a counted loop that runs several iterations per branch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.control_flow.branches import jump
+from pyptx_dsl.control_flow.loops import Frame
+from pyptx_dsl.control_flow.rebinding import Watch
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import pred
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["kloop"]
+
+
+def kloop(total: object, *, unroll: int, body: Callable[[], object], loop_label: str = "kloop") -> None:
+    """Run `body` `total` times, `unroll` times per branch.
+
+    With a register, 11 instructions beside the bodies (4 of them branches): a main loop that holds `unroll` copies of
+    the body, and a tail loop that holds one; `body` is traced `unroll + 1` times. With a number, `body` is traced
+    `total` times in a row and nothing else is emitted. `loop_label` names the main loop's label; if it is taken, a
+    number is added. `break_` leaves the whole loop, `continue_` goes to the next run of the body. Raise OperandError
+    unless `unroll` is a positive number, RegisterTypeError unless `total` is an integer.
+    """
+    trace = active("ptx.kloop")
+    factor = as_integer(unroll)
+    if factor is None or factor < 1:
+        raise OperandError(f"ptx.kloop: unroll={unroll!r} is no positive number")
+    if isinstance(total, Reg):
+        _loop(trace, total, factor, body, loop_label)
+        return
+    count = as_integer(total)
+    if count is None or count < 0:
+        raise OperandError(f"ptx.kloop: total={total!r} is neither a count nor a register")
+    end = Frame(trace)
+    end.close()
+    for _ in range(count):
+        _once(trace, body, end)
+    end.define_end()
+
+
+def _once(trace: Trace, body: Callable[[], object], whole: Frame) -> None:
+    """Trace one copy of the body."""
+    frame = Frame(trace, whole.end)
+    try:
+        body()
+    finally:
+        frame.close()
+    frame.define_next()
+    whole.end = frame.end
+
+
+def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], label: str) -> None:
+    dtype = total.dtype
+    if not dtype.is_integer or dtype.bits not in {16, 32, 64}:
+        raise RegisterTypeError(f"ptx.kloop counts in integers, and {total.raw_name} is a {dtype} register")
+    word = f"{'s' if dtype.kind == 'signed' else 'u'}{dtype.bits}"
+    whole = Frame(trace)
+    whole.close()
+    left, test = trace.fresh(dtype), trace.fresh(pred)
+    trace.emit(("mov", word), (left, total))
+    if unroll > 1:
+        tail = trace.new_label(f"{label}_tail")
+        trace.emit(("setp", "lt", word), (test, left, unroll))
+        jump(trace, tail, test)
+        _repeat(trace, _free(trace, label), (left, test, word), unroll, body, whole)
+        trace.append(nodes.Label(name=tail))
+    end = whole.at_end()
+    trace.emit(("setp", "lt", word), (test, left, 1))
+    jump(trace, end, test)
+    again = _free(trace, label) if unroll == 1 else trace.new_label(f"{label}_rest")
+    _repeat(trace, again, (left, test, word), 1, body, whole)
+    whole.define_end()
+
+
+def _repeat(
+    trace: Trace, label: str, counter: tuple[Reg, Reg, str], copies: int, body: Callable[[], object], whole: Frame
+) -> None:
+    """Emit `label:`, `copies` bodies, and the branch back while as many iterations are left."""
+    left, test, word = counter
+    trace.append(nodes.Label(name=label))
+    watch = Watch(trace, "ptx.kloop", repeats=True, skipped=True)
+    for _ in range(copies):
+        _once(trace, body, whole)
+    watch.close(body)
+    trace.emit(("sub", word), (left, left, copies))
+    trace.emit(("setp", "ge", word), (test, left, copies))
+    jump(trace, label, test)
+
+
+def _free(trace: Trace, label: str) -> str:
+    """Return a label as it is while it is free."""
+    return trace.new_label(label) if trace.has_label(label) or trace.has_symbol(label) else label

@@ -1,0 +1,276 @@
+"""`ptx.range_`: Python's range as a loop of PTX, with bounds and steps that may be registers.
+
+What is emitted, for a counter `i` in the type of the registers given (s32 if there is none):
+
+| | before | behind the body |
+|---|---|---|
+| numbers only | `mov i, start` (nothing at all if there is no iteration) | `add i`, `setp`, `@p bra` |
+| a register, step ±1, or no overflow possible | `mov i`, `setp`, `@p bra` around | `add i`, `setp`, `@p bra` |
+| a register, another step | the same | `sub` (what is left), `setp`, `add i`, `@p bra` |
+| a register as the step | unsigned: 4; signed: 8 | unsigned: 4; signed: 6 |
+
+The count is exact for every value of the type: nothing wraps around the end of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.control_flow.branches import behind_block, jump
+from pyptx_dsl.control_flow.loops import Frame
+from pyptx_dsl.control_flow.rebinding import Watch
+from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active, current
+from pyptx_dsl.types import PtxType, from_name, pred, s32
+from pyptx_ir.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_dsl.tracing.trace import Trace
+
+__all__ = ["range_"]
+
+_WIDTHS = (16, 32, 64)
+
+
+def range_(start: object, stop: object | None = None, step: object = 1) -> Iterator[Reg]:
+    """Loop over `start, start + step, …` before `stop`: `for i in ptx.range_(tid, n, 128): …`.
+
+    The body is traced once, with `i` the counter's register. Each argument is a number or an integer register;
+    registers must agree in signedness, narrower ones are widened by one `cvt`. One argument is the stop, as in
+    Python. A step may be negative. The table above says what is emitted: two branches, or one if all are numbers.
+    `break_` and `continue_` work; Python's `break` ends the body there, so that the loop runs once at most; directly
+    out of (or behind) an `if_` block it is a ControlFlowError when the trace ends.
+
+    A name that the body binds anew (`v = v + 1.0`) and reads in its next turn is a ControlFlowError; `v += 1.0` is not.
+    `stop` and `step` are read in every iteration. Raise OperandError for a step of 0 or bounds beyond the counter's
+    type, and RegisterTypeError for registers that are no integers. A register step of 0 runs no iteration.
+    """
+    trace = active("ptx.range_")
+    if stop is None:
+        start, stop = 0, start
+    plan = _plan(trace, start, stop, step)
+    return iter(()) if plan is None else _run(trace, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A loop whose arguments are checked: registers of the counter's type, or numbers that fit it."""
+
+    dtype: PtxType
+    start: Reg | int
+    stop: Reg | int
+    step: Reg | int
+
+    @property
+    def word(self) -> str:
+        """The type word, `s32` or `u64`."""
+        return f"{'s' if self.signed else 'u'}{self.dtype.bits}"
+
+    @property
+    def unsigned(self) -> str:
+        """The type word of distances."""
+        return f"u{self.dtype.bits}"
+
+    @property
+    def signed(self) -> bool:
+        """Whether the counter is signed."""
+        return self.dtype.kind == "signed"
+
+    @property
+    def lowest(self) -> int:
+        """The least value of the type."""
+        return -(1 << (self.dtype.bits - 1)) if self.signed else 0
+
+    @property
+    def highest(self) -> int:
+        """The greatest value of the type."""
+        return (1 << (self.dtype.bits - (1 if self.signed else 0))) - 1
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether all arguments are numbers; such a loop has an iteration at least, or it would not be planned."""
+        return all(isinstance(value, int) for value in (self.start, self.stop, self.step))
+
+    @property
+    def stays_inside(self) -> bool:
+        """Whether the counter can step past `stop` without leaving the type."""
+        if isinstance(self.step, Reg):
+            return False
+        if self.step in {1, -1}:
+            return True
+        if isinstance(self.stop, Reg):
+            return False
+        return self.lowest <= self.stop + self.step + (-1 if self.step > 0 else 1) <= self.highest
+
+
+# --- arguments --------------------------------------------------------------------------------------
+
+
+def _plan(trace: Trace, start: object, stop: object, step: object) -> Plan | None:
+    """Check the arguments; None for a loop without an iteration."""
+    values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
+    dtype = _counter([value for value in values if isinstance(value, Reg)])
+    if isinstance(values[2], int) and values[2] == 0:
+        raise OperandError("ptx.range_ with a step of 0 would never end", hint="use ptx.loop for an endless loop")
+    plan = Plan(dtype, *values)
+    if plan.is_counted and not range(*[v for v in values if isinstance(v, int)]):
+        return None
+    for name, value in zip(("start", "stop", "step"), values, strict=True):
+        signed_step = name == "step" and not plan.signed
+        low = -plan.highest if signed_step else plan.lowest
+        if isinstance(value, int) and not low <= value <= plan.highest:
+            raise OperandError(
+                f"ptx.range_: {name}={value} does not fit the counter's type {plan.word}",
+                hint="count in a wider or signed type: pass start as a register of it",
+            )
+    return Plan(dtype, values[0], *[_fitted(trace, value, dtype) for value in values[1:]])
+
+
+def _value(name: str, value: object) -> Reg | int:
+    if isinstance(value, Reg):
+        if not value.dtype.is_integer or value.dtype.bits not in _WIDTHS:
+            raise RegisterTypeError(
+                f"ptx.range_: {name} is the {value.dtype} register {value.raw_name}",
+                hint="count with integer registers of 16, 32 or 64 bits; convert with ptx.cvt",
+            )
+        return value
+    number = as_integer(value)
+    if number is None:
+        raise OperandError(f"ptx.range_: {name}={value!r} is neither an integer nor a register")
+    return number
+
+
+def _counter(registers: list[Reg]) -> PtxType:
+    """Return the type that the counter takes from the registers given: their widest; untyped bits count as unsigned."""
+    if not registers:
+        return s32
+    kinds = {"signed" if register.dtype.kind == "signed" else "unsigned" for register in registers}
+    if len(kinds) > 1:
+        named = ", ".join(f"{register.raw_name} ({register.dtype})" for register in registers)
+        raise RegisterTypeError(
+            f"ptx.range_ over signed and unsigned registers: {named}", hint="give them one type: reg.from_(value, s32)"
+        )
+    bits = max(register.dtype.bits for register in registers)
+    return from_name(f"{kinds.pop()[0]}{bits}")
+
+
+def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
+    """Widen a narrower register, and copy a special one."""
+    if not isinstance(value, Reg) or (value.dtype.bits == dtype.bits and not value.readonly):
+        return value
+    result = trace.fresh(dtype)
+    _move(trace, result, value)
+    return result
+
+
+def _move(trace: Trace, into: Reg, value: Reg | int) -> None:
+    """Emit one `mov`, or the `cvt` of a narrower register."""
+    dtype = into.dtype
+    if isinstance(value, Reg) and value.dtype.bits != dtype.bits:
+        trace.emit(("cvt", dtype.name, f"{dtype.name[0]}{value.dtype.bits}"), (into, value))
+    else:
+        trace.emit(("mov", dtype.name), (into, value))
+
+
+# --- the loop ---------------------------------------------------------------------------------------
+
+
+def _run(trace: Trace, plan: Plan) -> Iterator[Reg]:
+    """Emit the head, give out the counter, emit the tail; a body left early gets no tail, but its labels."""
+    counter = trace.fresh(plan.dtype)
+    _move(trace, counter, plan.start)
+    frame = Frame(trace)
+    direction = _enter(trace, plan, counter, frame)
+    top = trace.new_label("range")
+    trace.append(nodes.Label(name=top))
+    watch = Watch(trace, "ptx.range_", repeats=True, skipped=not plan.is_counted)
+    try:
+        yield counter
+        watch.close()
+        frame.define_next()
+        _step(trace, plan, counter, top, direction)
+    except GeneratorExit:
+        if current() is not trace:  # thrown away behind an error that ended the trace
+            return
+        if behind_block(trace):
+            trace.faults.append(_python_break())
+        frame.define_next()
+        raise
+    finally:
+        frame.close()
+        if current() is trace:
+            frame.define_end()
+
+
+def _python_break() -> ControlFlowError:
+    """Return the error for a `break` in an `if_` block; a generator that is being closed cannot raise it."""
+    return ControlFlowError(
+        "Python's `break` in a block of ptx.if_ ends the tracing of the loop's body, for every thread",
+        hint="leave the loop on the GPU with ptx.break_()",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Of a signed register step: whether it counts up, and its magnitude."""
+
+    up: Reg
+    size: Reg
+
+
+def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame) -> Direction | None:
+    """Branch around the loop if there is no iteration."""
+    if isinstance(plan.step, Reg):
+        return _enter_by_register(trace, plan, plan.step, counter, frame)
+    if isinstance(plan.start, int) and isinstance(plan.stop, int):
+        return None
+    none = trace.fresh(pred)
+    trace.emit(("setp", "ge" if plan.step > 0 else "le", plan.word), (none, counter, plan.stop))
+    jump(trace, frame.at_end(), none)
+    return None
+
+
+def _enter_by_register(trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: Frame) -> Direction | None:
+    some = trace.fresh(pred)
+    if not plan.signed:
+        trace.emit(("setp", "lt", plan.word), (some, counter, plan.stop))
+        trace.emit(("setp", "ne", "and", plan.word), (some, step, 0, some))
+        jump(trace, frame.at_end(), ~some)
+        return None
+    up, down, falling, size = trace.fresh(pred), trace.fresh(pred), trace.fresh(pred), trace.fresh(plan.dtype)
+    trace.emit(("setp", "gt", plan.word), (up, step, 0))
+    trace.emit(("setp", "lt", plan.word), (down, step, 0))
+    trace.emit(("abs", plan.word), (size, step))
+    trace.emit(("setp", "lt", "and", plan.word), (some, counter, plan.stop, up))
+    trace.emit(("setp", "gt", "and", plan.word), (falling, counter, plan.stop, down))
+    trace.emit(("or", "pred"), (some, some, falling))
+    jump(trace, frame.at_end(), ~some)
+    return Direction(up, size)
+
+
+def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None) -> None:
+    """Advance the counter and branch back while it is before `stop`."""
+    more = trace.fresh(pred)
+    if isinstance(plan.step, int) and plan.stays_inside:
+        trace.emit(("add", plan.word), (counter, counter, plan.step))
+        trace.emit(("setp", "lt" if plan.step > 0 else "gt", plan.word), (more, counter, plan.stop))
+        jump(trace, top, more)
+        return
+    left = trace.fresh(from_name(plan.unsigned))
+    upwards = isinstance(plan.step, Reg) or plan.step > 0
+    ends = (plan.stop, counter) if upwards else (counter, plan.stop)
+    trace.emit(("sub", plan.unsigned), (left, *ends))
+    size: Reg | int = plan.step if isinstance(plan.step, Reg) else abs(plan.step)
+    if direction is not None:
+        falling = trace.fresh(left.dtype)
+        trace.emit(("sub", plan.unsigned), (falling, counter, plan.stop))
+        trace.emit(("selp", f"b{plan.dtype.bits}"), (left, left, falling, direction.up))
+        size = direction.size
+    trace.emit(("setp", "gt", plan.unsigned), (more, left, size))
+    trace.emit(("add", plan.word), (counter, counter, plan.step))
+    jump(trace, top, more)

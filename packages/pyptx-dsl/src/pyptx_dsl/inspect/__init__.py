@@ -1,0 +1,1 @@
+"""What the toolchain says about a kernel, told in lines of Python."""

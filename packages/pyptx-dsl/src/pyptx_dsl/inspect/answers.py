@@ -1,0 +1,116 @@
+"""What `.cubin()`, `.resources()`, `.sass()` and `.explain()` do: the toolchain's answers, told in Python lines."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import AssemblyFailed, PtxasAdvisory
+from pyptx_dsl.inspect.advice import advice_on
+from pyptx_dsl.origin import definition, show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_dsl.kernels.specialize import Traced
+    from pyptx_ir.plugins.rows import Frame, Specialization
+    from pyptx_ir.toolchain import Assembly, Diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A kernel's text and where its lines come from; `place` is the file and line of its `def`."""
+
+    name: str
+    target: str
+    text: str
+    origins: Mapping[int, tuple[Frame, ...]]
+    place: tuple[str, int]
+
+    @staticmethod
+    def of_trace(declaration: Declaration, traced: Traced) -> Listing:
+        """Return the listing of a trace."""
+        code = declaration.function.__code__
+        place = (code.co_filename, definition(code))
+        return Listing(declaration.name, declaration.target.name, traced.text, traced.origins, place)
+
+    @staticmethod
+    def of(specialization: Specialization) -> Listing:
+        """Return the listing of a specialisation, whose first line of Python stands for its `def`."""
+        origins = specialization.origins
+        frame = next((frames[-1] for frames in origins.values() if frames), None)
+        place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)
+        return Listing(specialization.entry, specialization.target, specialization.text, origins, place)
+
+
+def assembled(listing: Listing) -> Assembly:
+    """Run ptxas, through the cubin cache; warn of its advisories at the user's lines."""
+    from pyptx_ir.toolchain import AssemblyError, CubinCache, assemble
+
+    try:
+        assembly = assemble(listing.text, listing.target, cache=CubinCache())
+    except AssemblyError as error:
+        first = next((remark for remark in error.diagnostics if remark.is_error), None)
+        raise _failure(listing, first, error) from None
+    for remark in assembly.advisories:
+        _advise(listing, remark)
+    return assembly
+
+
+def _failure(listing: Listing, remark: Diagnostic | None, error: Exception) -> AssemblyFailed | Exception:
+    if remark is None:
+        return error
+    frames = _frames(listing, remark)
+    line = listing.text.split("\n")[remark.line - 1].strip() if remark.line else ""
+    return AssemblyFailed(
+        f"ptxas refuses {listing.name} for {listing.target}: {remark.message}" + (f"\n    {line}" if line else ""),
+        where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames) or None,
+        hint=f"line {remark.line} of {listing.name}.ptx(…)" if remark.line else None,
+    )
+
+
+def _advise(listing: Listing, remark: Diagnostic) -> None:
+    """Warn at the line that a remark is about, or at the kernel's `def` if it names none."""
+    frames = _frames(listing, remark)
+    file, line = (frames[0].file, frames[0].line) if frames else listing.place
+    number = f" ({remark.code})" if remark.code else ""
+    advice = advice_on(remark.message)
+    hint = f"\nhint: {advice.remedy}" if advice else ""
+    warnings.warn_explicit(f"{listing.name}: ptxas: {remark.message}{number}{hint}", PtxasAdvisory, file, line)
+
+
+def _frames(listing: Listing, remark: Diagnostic) -> tuple[Frame, ...]:
+    return listing.origins.get(remark.line, ()) if remark.line else ()
+
+
+def disassembled(cubin: bytes) -> str:
+    """Return the SASS of a cubin."""
+    from pyptx_ir.toolchain import disassemble
+
+    return disassemble(cubin)
+
+
+def explained(declaration: Declaration, traced: Traced) -> str:
+    """Return what ptxas made of the kernel, as comments, and the PTX with the Python that wrote it."""
+    from pyptx_dsl.inspect.explanation import explanation
+
+    head = [f"// {line}".rstrip() for line in explanation(declaration, traced)]
+    return "\n".join([*head, "", interleaved(traced)])
+
+
+def interleaved(traced: Traced) -> str:
+    """Put `// file:line: source` in front of the lines of PTX that each line of Python wrote."""
+    import linecache
+
+    lines, last = list[str](), None
+    for number, line in enumerate(traced.text.split("\n"), 1):
+        frames = traced.origins.get(number)
+        if frames and frames != last:
+            for depth, frame in enumerate(reversed(frames)):
+                source = linecache.getline(frame.file, frame.line).strip()
+                lines.append(f"\t//{' ' * (1 + 2 * depth)}{frame.file.rpartition('/')[2]}:{frame.line}: {source}")
+        last = frames or last
+        lines.append(line)
+    return "\n".join(lines)

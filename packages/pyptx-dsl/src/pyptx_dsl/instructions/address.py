@@ -1,0 +1,154 @@
+"""Addresses: `ptx.addr`, the pointers of a kernel's arrays, scalar parameters, and conversions between state spaces."""
+
+from __future__ import annotations
+
+from pyptx_dsl.contract.tensors import TensorSpec
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.operands import AddressOperand, as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.shared_memory.allocations import refuse_element
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import PtxType, u64
+from pyptx_ir.syntax import operands as tree
+
+__all__ = ["addr", "as_address", "cvta", "global_ptrs", "param"]
+
+
+def addr(base: object, offset: object | None = None) -> AddressOperand:
+    """Return the address operand `[base]` or `[base+offset]`; nothing is emitted.
+
+    `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or
+    another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. Raise OperandError for
+    a register as the offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
+    """
+    if isinstance(offset, Handle):
+        raise OperandError(
+            f"the offset of an address is a constant, not a register ({offset.raw_name})",
+            hint="add the register first: ptx.addr(base + offset)",
+        )
+    if isinstance(base, Handle):
+        refuse_element(base)
+    return AddressOperand(base, offset)
+
+
+def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddress:
+    """Return an address as it is, and put brackets around anything else."""
+    if isinstance(value, AddressOperand | tree.Address | tree.TensorAddress):
+        return value
+    if isinstance(value, bool | float | list | tuple) or value is None:
+        raise OperandError(f"{value!r} is no address", hint="pass ptx.addr(…), a register, or a shared allocation")
+    if isinstance(value, Reg) and value.dtype.kind not in {"bits", "unsigned", "signed"}:
+        raise RegisterTypeError(
+            f"{value.raw_name} is a {value.dtype} register, and no address",
+            hint="addresses are integers of 32 or 64 bits",
+        )
+    if isinstance(value, Handle):
+        refuse_element(value)
+    return AddressOperand(value)
+
+
+def global_ptrs(*tensors: object) -> tuple[Reg, ...]:
+    """Return a global pointer (u64) for each array, by two instructions each.
+
+    `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. One array gives a tuple of one: `(px,) =
+    ptx.global_ptrs(X)`. Manual: "Data Movement and Conversion Instructions: ld, cvta".
+    """
+    trace = active("ptx.global_ptrs")
+    pointers = list[Reg]()
+    for tensor in tensors:
+        if not isinstance(tensor, TensorSpec | str):
+            raise OperandError(
+                f"ptx.global_ptrs takes the kernel's arrays, not {tensor!r}",
+                hint="pass the parameters of the kernel's function, or the names of raw parameters",
+            )
+        pointer = trace.fresh(u64)
+        trace.emit(("ld", "param", "u64"), (pointer, AddressOperand(tensor)))
+        trace.emit(("cvta", "to", "global", "u64"), (pointer, pointer))
+        pointers.append(pointer)
+    return tuple(pointers)
+
+
+def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
+    """Return an entry parameter in `dst` or a fresh register, by one instruction.
+
+    A scalar is loaded, `ld.param.type dst, [name];`. Of an array (`b8.align64.array128`) the address is taken,
+    `mov.type dst, name;`, in a type of 64 bits. Manual: "Kernel Function Parameters".
+    """
+    trace = active("ptx.param")
+    register = trace.fresh(dtype) if dst is None else dst
+    if not trace.has_symbol(name):
+        raise OperandError(f"kernel {trace.name!r} has no parameter {name!r}", hint="declare it in raw_params=[…]")
+    symbol = tree.Symbol(name)
+    if name in trace.array_parameters:
+        trace.emit(("mov", dtype.move or dtype.name), (register, symbol))
+        return register
+    if dtype.memory is None:
+        raise RegisterTypeError(f"a parameter cannot be .{dtype}", hint="declare it u8 or u32, and compare it with 0")
+    trace.emit(("ld", "param", dtype.memory), (register, tree.Address(symbol)))
+    return register
+
+
+class Cvta:
+    """Conversions between generic addresses and those of one state space; each emits one `cvta`.
+
+    `src` is a register of 64 bits or a symbol; the result goes to `dst` or a fresh u64 register, which is returned.
+    Manual: "Data Movement and Conversion Instructions: cvta".
+    """
+
+    def param(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.param.u64 dst, src;`: parameter space to generic."""
+        return _convert(("cvta", "param", "u64"), src, dst)
+
+    def global_(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.global.u64 dst, src;`: global to generic."""
+        return _convert(("cvta", "global", "u64"), src, dst)
+
+    def shared(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.shared.u64 dst, src;`: shared to generic; a 32-bit register must be widened first."""
+        return _convert(("cvta", "shared", "u64"), src, dst)
+
+    def local(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.local.u64 dst, src;`: local to generic."""
+        return _convert(("cvta", "local", "u64"), src, dst)
+
+    def const(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.const.u64 dst, src;`: constant to generic."""
+        return _convert(("cvta", "const", "u64"), src, dst)
+
+    def to_global(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.to.global.u64 dst, src;`: generic to global."""
+        return _convert(("cvta", "to", "global", "u64"), src, dst)
+
+    def to_shared(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.to.shared.u64 dst, src;`: generic to shared."""
+        return _convert(("cvta", "to", "shared", "u64"), src, dst)
+
+    def to_local(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.to.local.u64 dst, src;`: generic to local."""
+        return _convert(("cvta", "to", "local", "u64"), src, dst)
+
+    def to_const(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.to.const.u64 dst, src;`: generic to constant."""
+        return _convert(("cvta", "to", "const", "u64"), src, dst)
+
+    def to_param(self, src: object, dst: Reg | None = None) -> Reg:
+        """Emit `cvta.to.param.u64 dst, src;`: generic to parameter space."""
+        return _convert(("cvta", "to", "param", "u64"), src, dst)
+
+
+def _convert(words: tuple[str, ...], src: object, dst: Reg | None) -> Reg:
+    trace = active("ptx.cvta")
+    if isinstance(src, Reg) and src.dtype.bits != u64.bits:
+        raise RegisterTypeError(
+            f"{'.'.join(words)} takes a 64-bit register, not the {src.dtype} {src.raw_name}",
+            hint="widen it first: ptx.cvt(u64, u32, wide, address)",
+        )
+    if as_integer(src) is not None:
+        raise OperandError(f"{'.'.join(words)} of the number {src!r}", hint="pass a register or a symbol")
+    result = trace.fresh(u64) if dst is None else dst
+    trace.emit(words, (result, src))
+    return result
+
+
+cvta = Cvta()

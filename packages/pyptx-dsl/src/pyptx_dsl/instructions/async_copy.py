@@ -1,0 +1,171 @@
+"""`ptx.cp.async_`: copies from global to shared memory that run beside the thread (from sm_80).
+
+Manual: "Asynchronous Copy: cp.async, cp.async.commit_group, cp.async.wait_group", "cp.async.mbarrier.arrive".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.address import as_address
+from pyptx_dsl.instructions.completion import provided
+from pyptx_dsl.instructions.missing import extension
+from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_arch_hopper.ptx.bulk_copy import BulkCopy, Reduce
+
+__all__ = ["AsyncCopy", "AsyncCopyMbarrier", "Copy", "cp"]
+
+_SIZES = {"ca": (4, 8, 16), "cg": (16,)}
+
+
+class AsyncCopyMbarrier:
+    """`ptx.cp.async_.mbarrier`."""
+
+    def arrive(self, mbar: object, *, noinc: bool = False, pred: Reg | None = None) -> None:
+        """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive when this thread's copies are done.
+
+        Without `noinc` the pending count is first increased by one, so that the arrival does not change it.
+        """
+        words = ("cp", "async", "mbarrier", "arrive", *(("noinc",) if noinc else ()), "shared::cta", "b64")
+        active("ptx.cp.async_.mbarrier.arrive").emit(words, (as_address(mbar),), pred)
+
+
+class AsyncCopy:
+    """Copies of 4, 8 or 16 bytes by each thread, and waiting for them; each call emits one instruction.
+
+    Addresses are `ptx.addr(…)`, registers, or shared allocations and their slices, all alike.
+    """
+
+    mbarrier = AsyncCopyMbarrier()
+
+    def ca(
+        self,
+        smem_dst: object,
+        global_src: object,
+        byte_count: int,
+        src_size: object | None = None,
+        *,
+        ignore_src: Reg | None = None,
+        cache_policy: Reg | None = None,
+        prefetch: str | None = None,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `cp.async.ca.shared.global{…} [dst], [src], byte_count{, src_size}{, policy};`, cached in L1 and L2.
+
+        `byte_count` is 4, 8 or 16. Of `src_size` bytes (a number or a register) only are read, the rest is zero; with
+        the predicate `ignore_src` all is zero. `prefetch` is `64B`, `128B` or `256B`. Raise OperandError for other
+        numbers.
+        """
+        self._copy("ca", (smem_dst, global_src, byte_count), src_size, ignore_src, cache_policy, prefetch, pred)
+
+    def cg(
+        self,
+        smem_dst: object,
+        global_src: object,
+        byte_count: int = 16,
+        src_size: object | None = None,
+        *,
+        ignore_src: Reg | None = None,
+        cache_policy: Reg | None = None,
+        prefetch: str | None = None,
+        pred: Reg | None = None,
+    ) -> None:
+        """Emit `cp.async.cg.shared.global{…} [dst], [src], 16{, src_size}{, cache_policy};`, cached in L2 only.
+
+        The arguments are those of `ca`, but `byte_count` is always 16.
+        """
+        self._copy("cg", (smem_dst, global_src, byte_count), src_size, ignore_src, cache_policy, prefetch, pred)
+
+    def _copy(
+        self,
+        cache: str,
+        copy: tuple[object, object, object],
+        src_size: object | None,
+        ignore_src: Reg | None,
+        policy: Reg | None,
+        prefetch: str | None,
+        pred: Reg | None,
+    ) -> None:
+        size = _size(cache, copy[2])
+        if src_size is not None and ignore_src is not None:
+            raise OperandError(f"ptx.cp.async_.{cache} takes src_size or ignore_src, not both")
+        words = ["cp", "async", cache, "shared", "global"]
+        if policy is not None:
+            words.append("L2::cache_hint")
+        if prefetch is not None:
+            words.append(f"L2::{choice('prefetch', prefetch, ('64B', '128B', '256B'))}")
+        rest = [value for value in (_source_size(src_size, size), ignore_src, policy) if value is not None]
+        operands = (as_address(copy[0]), as_address(copy[1]), size, *rest)
+        active(f"ptx.cp.async_.{cache}").emit(tuple(words), operands, pred)
+
+    def commit_group(self, *, pred: Reg | None = None) -> None:
+        """Emit `cp.async.commit_group;`: this thread's copies since the last one are a group."""
+        active("ptx.cp.async_.commit_group").emit(("cp", "async", "commit_group"), (), pred)
+
+    def wait_group(self, n: int, *, pred: Reg | None = None) -> None:
+        """Emit `cp.async.wait_group n;`: wait until at most `n` of this thread's groups are under way."""
+        groups = as_integer(n)
+        if groups is None or groups < 0:
+            raise OperandError(f"cp.async.wait_group takes a number of groups, not {n!r}")
+        active("ptx.cp.async_.wait_group").emit(("cp", "async", "wait_group"), (groups,), pred)
+
+    def wait_all(self, *, pred: Reg | None = None) -> None:
+        """Emit `cp.async.wait_all;`: wait for all of this thread's copies."""
+        active("ptx.cp.async_.wait_all").emit(("cp", "async", "wait_all"), (), pred)
+
+    if TYPE_CHECKING:
+        bulk: BulkCopy
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            """Return what a plugin adds: `bulk`, the copies of TMA."""
+            return extension("cp.async_", name)
+
+        def __dir__(self) -> list[str]:
+            """Return the names of its own, and those of installed plugins."""
+            return sorted({*super().__dir__(), *provided("cp.async_")})
+
+
+def _size(cache: str, value: object) -> int:
+    size = None if isinstance(value, Reg) else as_integer(value)
+    if size is None or size not in _SIZES[cache]:
+        allowed = ", ".join(map(str, _SIZES[cache]))
+        raise OperandError(
+            f"cp.async.{cache} copies {allowed} bytes, not {value!r}", hint="use several copies, or ld and st"
+        )
+    return size
+
+
+def _source_size(value: object | None, size: int) -> object | None:
+    number = None if value is None or isinstance(value, Reg) else as_integer(value)
+    if number is not None and not 0 <= number <= size:
+        raise OperandError(f"src_size={value!r}: a copy of {size} bytes reads 0 to {size}")
+    return value
+
+
+class Copy:
+    """`ptx.cp`."""
+
+    async_ = AsyncCopy()
+
+    if TYPE_CHECKING:
+        async_bulk: BulkCopy
+        reduce: Reduce
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            """Return what a plugin adds: `async_bulk`, `reduce`."""
+            return extension("cp", name)
+
+        def __dir__(self) -> list[str]:
+            """Return the names of its own, and those of installed plugins."""
+            return sorted({*super().__dir__(), *provided("cp")})
+
+
+cp = Copy()

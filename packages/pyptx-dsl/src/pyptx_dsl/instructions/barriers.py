@@ -1,0 +1,143 @@
+"""Barriers of a thread block.
+
+Manual: "Parallel Synchronization and Communication Instructions: bar, barrier, bar.warp.sync".
+"""
+
+from __future__ import annotations
+
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.registers.operands import as_integer
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active
+
+__all__ = ["Bar", "BarRed", "Barrier", "BarrierRed", "NamedBarrier", "WarpBarrier", "bar", "barrier", "named_barrier"]
+
+_BARRIERS = 16
+_WARP = 32
+
+
+class BarRed:
+    """Reductions over the threads of a block at a barrier: `ptx.bar.red.popc`, `and_`, `or_`."""
+
+    _words: tuple[str, ...] = ("bar", "red")
+
+    def popc(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
+        """Emit `bar.red.popc.u32 d, n{, count}, p;` and return `d`: in how many threads `p` is true."""
+        return self._emit(("popc",), ("u32",), (dst, n, count, p), pred)
+
+    def and_(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
+        """Emit `bar.red.and.pred d, n{, count}, p;` and return `d`: `p` is true in all threads."""
+        return self._emit(("and",), ("pred",), (dst, n, count, p), pred)
+
+    def or_(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
+        """Emit `bar.red.or.pred d, n{, count}, p;` and return `d`: `p` is true in some thread."""
+        return self._emit(("or",), ("pred",), (dst, n, count, p), pred)
+
+    def _emit(
+        self,
+        name: tuple[str, ...],
+        word: tuple[str, ...],
+        parts: tuple[Reg, object, object | None, Reg],
+        pred: Reg | None,
+    ) -> Reg:
+        dst, n, count, p = parts
+        operands = (dst, *_operands(n, count), p)
+        active("ptx.bar.red").emit((*self._words, *name, *word), operands, pred)
+        return dst
+
+
+class WarpBarrier:
+    """`ptx.bar.warp.sync`."""
+
+    def sync(self, membermask: object = -1, *, pred: Reg | None = None) -> None:
+        """Emit `bar.warp.sync membermask;`: wait for these lanes, and order their memory accesses."""
+        active("ptx.bar.warp.sync").emit(("bar", "warp", "sync"), (membermask,), pred)
+
+
+class Bar:
+    """Barriers that whole warps reach together.
+
+    A block has 16, numbered from 0; `count` is how many threads take part, a multiple of 32, all of the block if left
+    out. Raise OperandError for other numbers.
+    """
+
+    red = BarRed()
+    warp = WarpBarrier()
+
+    def sync(self, n: object = 0, count: object | None = None, *, pred: Reg | None = None) -> None:
+        """Emit `bar.sync n{, count};`: wait, and order memory accesses of the block."""
+        active("ptx.bar.sync").emit(("bar", "sync"), _operands(n, count), pred)
+
+    def arrive(self, n: object, count: object, *, pred: Reg | None = None) -> None:
+        """Emit `bar.arrive n, count;`: count as arrived, and go on."""
+        active("ptx.bar.arrive").emit(("bar", "arrive"), _operands(n, count), pred)
+
+
+class BarrierRed(BarRed):
+    """`ptx.barrier.red`: like `ptx.bar.red`, for threads that need not be converged."""
+
+    _words = ("barrier", "red")
+
+
+class Barrier:
+    """Barriers of a block whose threads need not be converged; `aligned=True` promises that they are."""
+
+    red = BarrierRed()
+
+    def sync(
+        self, n: object = 0, count: object | None = None, *, aligned: bool = False, pred: Reg | None = None
+    ) -> None:
+        """Emit `barrier.sync{.aligned} n{, count};`."""
+        words = ("barrier", "sync", "aligned") if aligned else ("barrier", "sync")
+        active("ptx.barrier.sync").emit(words, _operands(n, count), pred)
+
+    def arrive(self, n: object, count: object, *, aligned: bool = False, pred: Reg | None = None) -> None:
+        """Emit `barrier.arrive{.aligned} n, count;`."""
+        words = ("barrier", "arrive", "aligned") if aligned else ("barrier", "arrive")
+        active("ptx.barrier.arrive").emit(words, _operands(n, count), pred)
+
+
+bar = Bar()
+barrier = Barrier()
+
+
+class NamedBarrier:
+    """A barrier of the block with its number and its count of threads."""
+
+    __slots__ = ("barrier_id", "count")
+
+    def __init__(self, barrier_id: object, count: object | None = None) -> None:
+        """Check the numbers; nothing is emitted."""
+        _operands(barrier_id, count)
+        self.barrier_id = barrier_id
+        self.count = count
+
+    def sync(self, *, pred: Reg | None = None) -> None:
+        """Emit `bar.sync id{, count};`."""
+        bar.sync(self.barrier_id, self.count, pred=pred)
+
+    def arrive(self, *, pred: Reg | None = None) -> None:
+        """Emit `bar.arrive id, count;`; raise OperandError for a barrier without a count."""
+        if self.count is None:
+            raise OperandError("bar.arrive needs the count of threads", hint="ptx.named_barrier(id, count=128)")
+        bar.arrive(self.barrier_id, self.count, pred=pred)
+
+
+def named_barrier(barrier_id: object, *, count: object | None = None) -> NamedBarrier:
+    """Return a barrier with a number (0 to 15, or a register) and a count of threads; nothing is emitted."""
+    return NamedBarrier(barrier_id, count)
+
+
+def _operands(n: object, count: object | None) -> tuple[object, ...]:
+    """Check a barrier's number and count, where they are known."""
+    number = None if isinstance(n, Reg) else as_integer(n)
+    if not isinstance(n, Reg) and (number is None or not 0 <= number < _BARRIERS):
+        raise OperandError(f"there is no barrier {n!r}", hint=f"a block has barriers 0 to {_BARRIERS - 1}")
+    if count is None:
+        return (n,)
+    threads = None if isinstance(count, Reg) else as_integer(count)
+    if not isinstance(count, Reg) and (threads is None or threads < _WARP or threads % _WARP):
+        raise OperandError(
+            f"a barrier cannot wait for {count!r} threads", hint="the count is a multiple of 32: whole warps"
+        )
+    return (n, count)

@@ -1,0 +1,136 @@
+"""Comparison and selection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.wrapper import choice, ptx_type
+from pyptx_dsl.registers import operators
+from pyptx_dsl.registers.register import Reg
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_dsl.registers.operands import PipeRef
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["COMPARISONS", "literal", "selp", "set_", "setp", "slct"]
+
+COMPARISONS = (
+    *("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"),
+    *("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"),
+)
+"""Ordered comparisons of all types; of unsigned integers; of floats that are true if one is NaN; of NaN itself."""
+
+_COMBINE = ("and", "or", "xor")
+
+
+def setp(
+    cmp_op: str,
+    dtype: PtxType,
+    pred_out: Reg | PipeRef,
+    a: object,
+    b: object,
+    *,
+    combine: str | None = None,
+    c: Reg | None = None,
+    ftz: bool = False,
+    pred: Reg | None = None,
+    pred_negate: Reg | None = None,
+) -> Reg | PipeRef:
+    """Emit `setp.cmp{.combine}{.ftz}.type p, a, b{, c};` and return `p`.
+
+    `cmp_op` is one of `COMPARISONS`. `pred_out` is a predicate, or `reg.PipeRef(p, q)`: `q` gets the opposite. With
+    `combine` (`and`, `or`, `xor`) the result is combined with the predicate `c` (or `~c`). `pred_negate` is an older
+    name of `pred`. Manual: "Comparison and Selection Instructions: setp".
+    """
+    if pred is not None and pred_negate is not None:
+        raise OperandError("ptx.setp has one guard: pred and pred_negate are two names of it", hint="pass pred= alone")
+    if (combine is None) != (c is None):
+        raise OperandError("ptx.setp: combine and c go together", hint='write combine="and", c=other')
+    words = ["setp", choice("cmp_op", cmp_op, COMPARISONS)]
+    if combine is not None:
+        words.append(choice("combine", combine, _COMBINE))
+    if ftz:
+        words.append("ftz")
+    words.append(ptx_type(dtype, "ptx.setp").name)
+    operands = (pred_out, a, b) if c is None else (pred_out, a, b, c)
+    active("ptx.setp").emit(tuple(words), operands, pred if pred is not None else pred_negate)
+    return pred_out
+
+
+def set_(
+    cmp_op: str,
+    dtype: PtxType,
+    stype: PtxType,
+    dst: Reg,
+    a: object,
+    b: object,
+    *,
+    combine: str | None = None,
+    c: Reg | None = None,
+    ftz: bool = False,
+    pred: Reg | None = None,
+) -> Reg:
+    """Emit `set.cmp{.combine}{.ftz}.dtype.stype d, a, b{, c};` and return `d`.
+
+    Where the comparison in `stype` holds, `d` gets all ones (u32, s32) or 1.0 (floats); else 0. Manual: "Comparison and
+    Selection Instructions: set", "Half Precision Comparison Instructions: set".
+    """
+    if (combine is None) != (c is None):
+        raise OperandError("ptx.set_: combine and c go together", hint='write combine="and", c=other')
+    words = ["set", choice("cmp_op", cmp_op, COMPARISONS)]
+    if combine is not None:
+        words.append(choice("combine", combine, _COMBINE))
+    if ftz:
+        words.append("ftz")
+    words += [ptx_type(dtype, "ptx.set_").name, ptx_type(stype, "ptx.set_").name]
+    active("ptx.set_").emit(tuple(words), (dst, a, b) if c is None else (dst, a, b, c), pred)
+    return dst
+
+
+def selp(
+    dtype: PtxType, dst: Reg, true_val: object, false_val: object, pred_reg: Reg, *, pred: Reg | None = None
+) -> Reg:
+    """Emit `selp.type d, true_val, false_val, p;` and return `d`: `true_val` where `p` is true, else `false_val`.
+
+    16-bit floats and packed types are selected as bits. `pred_reg` is a predicate, not a negated one. Manual:
+    "Comparison and Selection Instructions: selp".
+    """
+    checked = ptx_type(dtype, "ptx.selp")
+    operands = (dst, literal(checked, true_val), literal(checked, false_val), pred_reg)
+    active("ptx.selp").emit(("selp", checked.move or checked.name), operands, pred)
+    return dst
+
+
+def slct(
+    dtype: PtxType,
+    ctype: PtxType,
+    dst: Reg,
+    a: object,
+    b: object,
+    c: object,
+    *,
+    ftz: bool = False,
+    pred: Reg | None = None,
+) -> Reg:
+    """Emit `slct{.ftz}.dtype.ctype d, a, b, c;` and return `d`: `a` where `c >= 0`, else `b`; `ctype` is s32 or f32.
+
+    Manual: "Comparison and Selection Instructions: slct".
+    """
+    first = ptx_type(dtype, "ptx.slct")
+    words = (
+        "slct",
+        *(("ftz",) if ftz else ()),
+        first.move or first.name,
+        choice("ctype", ptx_type(ctype, "ptx.slct").name, ("s32", "f32")),
+    )
+    active("ptx.slct").emit(words, (dst, literal(first, a), literal(first, b), c), pred)
+    return dst
+
+
+def literal(dtype: PtxType, value: object) -> object:
+    """Return a number as the literal that `mov` into `dtype` takes; registers, symbols and the like as they are."""
+    if isinstance(value, bool | int | float) or (hasattr(type(value), "__index__") and not isinstance(value, Reg)):
+        return operators.immediate(dtype, value)
+    return value

@@ -1,0 +1,98 @@
+"""Memory fences, and waiting. Manual: "Parallel Synchronization and Communication Instructions: membar, fence"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.instructions.completion import provided
+from pyptx_dsl.instructions.missing import extension
+from pyptx_dsl.instructions.wrapper import choice
+from pyptx_dsl.trace_context import active
+
+if TYPE_CHECKING:
+    from pyptx_arch_hopper.ptx.fences import PlainFence, ReadRelease, TensorMapAcquire, TensorMapRelease
+    from pyptx_dsl.registers.register import Reg
+
+__all__ = ["Fence", "FenceProxy", "fence", "membar", "nanosleep"]
+
+_SEMANTICS = ("sc", "acq_rel", "acquire", "release")
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+
+
+class FenceProxy:
+    """`ptx.fence.proxy`: order accesses through different proxies."""
+
+    def alias(self, *, pred: Reg | None = None) -> None:
+        """Emit `fence.proxy.alias;`: between virtual addresses of the same memory."""
+        active("ptx.fence.proxy.alias").emit(("fence", "proxy", "alias"), (), pred)
+
+    def alias_sys(self, sem: str, *, pred: Reg | None = None) -> None:
+        """Emit `fence.proxy.alias.sem.sys;`, in one direction: `sem` is `acquire` or `release` (PTX 9.4, sm_90)."""
+        words = ("fence", "proxy", "alias", choice("sem", sem, ("acquire", "release")), "sys")
+        active("ptx.fence.proxy.alias_sys").emit(words, (), pred)
+
+
+class Fence:
+    """`ptx.fence("acq_rel", "gpu")` orders the memory accesses of a thread; plugins add fences of other proxies."""
+
+    proxy = FenceProxy()
+
+    def __call__(self, sem: str = "acq_rel", scope: str = "gpu", *, pred: Reg | None = None) -> None:
+        """Emit `fence.sem.scope;`.
+
+        `sem` is `sc`, `acq_rel`, `acquire` or `release`; `scope` is `cta`, `cluster`, `gpu` or `sys`.
+        """
+        words = ("fence", choice("sem", sem, _SEMANTICS), choice("scope", scope, _SCOPES))
+        active("ptx.fence").emit(words, (), pred)
+
+    def acquire_shared_cluster(self, *, pred: Reg | None = None) -> None:
+        """Emit `fence.acquire.sync_restrict::shared::cluster.cluster;`: of shared memory alone (PTX 8.6, sm_90)."""
+        words = ("fence", "acquire", "sync_restrict::shared::cluster", "cluster")
+        active("ptx.fence.acquire_shared_cluster").emit(words, (), pred)
+
+    def release_shared_cta(self, *, pred: Reg | None = None) -> None:
+        """Emit `fence.release.sync_restrict::shared::cta.cluster;`: of the block's own memory (PTX 8.6, sm_90)."""
+        words = ("fence", "release", "sync_restrict::shared::cta", "cluster")
+        active("ptx.fence.release_shared_cta").emit(words, (), pred)
+
+    if TYPE_CHECKING:
+        mbarrier_init: PlainFence
+        """Emit `fence.mbarrier_init.release.cluster;`: show fresh mbarriers to the cluster."""
+        proxy_async: PlainFence
+        """Emit `fence.proxy.async;`: order generic accesses and asynchronous copies, in all memory."""
+        proxy_async_global: PlainFence
+        """Emit `fence.proxy.async.global;`: the same, in global memory."""
+        proxy_async_shared_cta: PlainFence
+        """Emit `fence.proxy.async.shared::cta;`: the same, in the block's shared memory."""
+        proxy_async_shared_cluster: PlainFence
+        """Emit `fence.proxy.async.shared::cluster;`: the same, in the cluster's shared memory."""
+        proxy_async_generic_acquire_shared_cluster: PlainFence
+        proxy_async_generic_release_shared_cta: PlainFence
+        proxy_async_generic_release_read: ReadRelease
+        proxy_tensormap_acquire: TensorMapAcquire
+        proxy_tensormap_release: TensorMapRelease
+    else:
+
+        def __getattr__(self, name: str) -> object:
+            """Return a fence that a plugin adds, such as `proxy_async`."""
+            return extension("fence", name)
+
+        def __dir__(self) -> list[str]:
+            """Return the names of its own, and those of installed plugins."""
+            return sorted({*super().__dir__(), *provided("fence")})
+
+
+fence = Fence()
+
+
+def membar(level: str = "gl", *, pred: Reg | None = None) -> None:
+    """Emit `membar.level;`, the older spelling of `fence.sc`; `level` is `cta`, `gl` or `sys`."""
+    active("ptx.membar").emit(("membar", choice("level", level, ("cta", "gl", "sys"))), (), pred)
+
+
+def nanosleep(nanoseconds: object, *, pred: Reg | None = None) -> None:
+    """Emit `nanosleep.u32 t;`: pause for about `t` nanoseconds (a number or a register), at most 1,000,000.
+
+    Manual: "Miscellaneous Instructions: nanosleep".
+    """
+    active("ptx.nanosleep").emit(("nanosleep", "u32"), (nanoseconds,), pred)

@@ -1,0 +1,259 @@
+"""Instructions between the lanes of a warp: shuffles, votes, matches, reductions.
+
+`ptx.shfl.sync.bfly`, `ptx.vote.sync.ballot`, `ptx.match.any.sync`, `ptx.redux.sync.add`, `ptx.activemask`.
+
+`membermask` names the lanes that take part, all of them unless said otherwise; each of them must execute the
+instruction. The destination is the first register and the source the second: a call without one of them, as CUDA's
+functions are called (`__shfl_up_sync(mask, v, 1)`), is an OperandError that shows both spellings.
+
+Manual: "shfl.sync", and "Parallel Synchronization and Communication Instructions: vote.sync, match.sync, redux.sync,
+activemask".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from pyptx_dsl.errors import OperandError
+from pyptx_dsl.instructions.wrapper import ptx_type
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.operands import PipeRef
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import PtxType, u32
+
+if TYPE_CHECKING:
+    from pyptx_dsl.registers.register import Reg
+
+__all__ = ["activemask", "match", "redux", "shfl", "vote"]
+
+ALL = -1
+"""The member mask of a whole warp."""
+
+
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+class LaneInstruction:
+    """An instruction between lanes: what it is called here, its operands, and CUDA's function for it."""
+
+    def __init__(self, what: str, operands: str, cuda: str) -> None:
+        """Describe `what(operands…)`, which CUDA spells `cuda`."""
+        self._what = what
+        self._operands = operands
+        self._cuda = cuda
+
+    def __repr__(self) -> str:
+        return self._what
+
+    def misused(self, wrong: str) -> OperandError:
+        """Return the error for operands that are not those of the instruction."""
+        cuda = f"; CUDA's spelling of it is {self._cuda}" if self._cuda else ""
+        return OperandError(f"{self._what}: {wrong}", hint=f"write {self._what}({self._operands}){cuda}")
+
+    def source(self, value: object, dst: object) -> object:
+        """Return the source; raise OperandError unless it and the destination are registers, as numbers never are."""
+        for place, operand in (("destination", dst), ("source, behind the destination,", value)):
+            if isinstance(operand, PtxType):
+                raise self.misused(f"it takes no type, and {operand} stands in the place of the {place.rstrip(',')}")
+            if not isinstance(operand, Handle | str):
+                raise self.misused(f"the {place} is a register, not {operand!r}")
+        return value
+
+
+def _destination_first(method: Method) -> Method:
+    """Have a call with too few operands raise the instruction's own error: the destination was left out."""
+    code = method.__code__
+    names = code.co_varnames[1 : code.co_argcount - len(method.__defaults__ or ())]
+
+    @functools.wraps(method)
+    def call(self: LaneInstruction, *operands: object, **keywords: object) -> object:
+        missing = [name for name in names[len(operands) :] if name not in keywords]
+        if missing:
+            raise self.misused(f"the operand {' and '.join(missing)} is missing; the destination comes first")
+        return method(self, *operands, **keywords)
+
+    return cast("Method", call)
+
+
+class Shuffle(LaneInstruction):
+    """One mode of `shfl.sync`."""
+
+    def __init__(self, mode: str, clamp: int, cuda: str, lane: str) -> None:
+        """`clamp` is the `c` that lets every lane of the warp be read; `lane` is CUDA's word for the last operand."""
+        super().__init__(f"ptx.shfl.sync.{mode}", f"dst, v, {lane}", f"dst = {cuda}(mask, v, {lane})")
+        self._mode = mode
+        self._clamp = clamp
+
+    @_destination_first
+    def __call__(
+        self,
+        dst: Reg,
+        src: object,
+        lane: object,
+        clamp: object | None = None,
+        membermask: object = ALL,
+        *,
+        p: Reg | None = None,
+        pred: Reg | None = None,
+    ) -> Reg:
+        """Emit `shfl.sync.mode.b32 d{|p}, src, lane, clamp, membermask;` and return `d`; 32-bit registers of any type.
+
+        `clamp` is the manual's `c`: the last lane (`up`: the first, 0) in bits 0–4, a segment mask in bits 8–12. `p`
+        gets whether the source lane was in range.
+        """
+        target: object = dst if p is None else PipeRef(dst, p)
+        operands = (target, self.source(src, dst), lane, self._clamp if clamp is None else clamp, membermask)
+        active("ptx.shfl").emit(("shfl", "sync", self._mode, "b32"), operands, pred)
+        return dst
+
+
+class ShuffleModes:
+    """The modes of `shfl.sync`: read from a lane below, above, across (xor), or by index."""
+
+    up = Shuffle("up", 0, "__shfl_up_sync", "delta")
+    down = Shuffle("down", 31, "__shfl_down_sync", "delta")
+    bfly = Shuffle("bfly", 31, "__shfl_xor_sync", "lane_mask")
+    idx = Shuffle("idx", 31, "__shfl_sync", "lane")
+
+
+class Shfl:
+    """`ptx.shfl.sync.<mode>`."""
+
+    sync = ShuffleModes()
+
+
+class VoteMode(LaneInstruction):
+    """One mode of `vote.sync`."""
+
+    def __init__(self, mode: str, word: str, cuda: str) -> None:
+        """`word` is the type of the destination, `pred` or `b32`."""
+        super().__init__(f"ptx.vote.sync.{mode}", "dst, p", cuda and f"dst = {cuda}(mask, p)")
+        self._words = ("vote", "sync", mode, word)
+
+    @_destination_first
+    def __call__(self, dst: Reg, a: Reg, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
+        """Emit `vote.sync.mode.pred d, a, membermask;` (`ballot`: `.b32`) and return `d`."""
+        active("ptx.vote").emit(self._words, (dst, self.source(a, dst), membermask), pred)
+        return dst
+
+
+class VoteModes:
+    """The modes of `vote.sync`: `a` is true in every lane, in some, the same in all; the lanes in which it is true."""
+
+    all = VoteMode("all", "pred", "__all_sync")
+    any = VoteMode("any", "pred", "__any_sync")
+    uni = VoteMode("uni", "pred", "")
+    ballot = VoteMode("ballot", "b32", "__ballot_sync")
+
+
+class Vote:
+    """`ptx.vote.sync.<mode>`."""
+
+    sync = VoteModes()
+
+
+class MatchAny(LaneInstruction):
+    """`ptx.match.any.sync`."""
+
+    @_destination_first
+    def sync(self, dtype: PtxType, dst: Reg, a: object, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
+        """Emit `match.any.sync.bN d, a, membermask;` and return `d`: the lanes that hold the same value."""
+        words = ("match", "any", "sync", f"b{ptx_type(dtype, self._what).bits}")
+        active("ptx.match").emit(words, (dst, self.source(a, dst), membermask), pred)
+        return dst
+
+
+class MatchAll(LaneInstruction):
+    """`ptx.match.all.sync`."""
+
+    @_destination_first
+    def sync(
+        self,
+        dtype: PtxType,
+        dst: Reg,
+        a: object,
+        membermask: object = ALL,
+        *,
+        p: Reg | None = None,
+        pred: Reg | None = None,
+    ) -> Reg:
+        """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: the mask if all agree, else 0; `p` tells."""
+        words = ("match", "all", "sync", f"b{ptx_type(dtype, self._what).bits}")
+        active("ptx.match").emit(words, (dst if p is None else PipeRef(dst, p), self.source(a, dst), membermask), pred)
+        return dst
+
+
+class Match:
+    """`ptx.match.any.sync` and `ptx.match.all.sync`."""
+
+    any = MatchAny("ptx.match.any.sync", "type, dst, v", "dst = __match_any_sync(mask, v)")
+    all = MatchAll("ptx.match.all.sync", "type, dst, v, p=…", "dst = __match_all_sync(mask, v, &p)")
+
+
+class Reduction(LaneInstruction):
+    """One operation of `redux.sync`."""
+
+    def __init__(self, name: str, types: tuple[str, ...], *, bits: bool = False) -> None:
+        """Describe `redux.sync.name` for some types."""
+        spelling = f"ptx.redux.sync.{name}{'_' if bits else ''}"
+        super().__init__(spelling, "type, dst, v", f"dst = __reduce_{name}_sync(mask, v)")
+        self._name = name
+        self._types = types
+        self._bits = bits
+
+    @_destination_first
+    def __call__(
+        self,
+        dtype: PtxType,
+        dst: Reg,
+        src: object,
+        membermask: object = ALL,
+        *,
+        abs: bool = False,  # noqa: A002  the manual's word
+        nan: bool = False,
+        pred: Reg | None = None,
+    ) -> Reg:
+        """Emit `redux.sync.op{.abs}{.NaN}.type d, src, membermask;` and return `d`: every lane gets the same.
+
+        From sm_80; the f32 forms, and with them `abs` and `nan`, from sm_100a.
+        """
+        checked = ptx_type(dtype, self._what)
+        if checked.name not in self._types:
+            raise OperandError(f"{self._what} has no form for {checked}", hint=f"it takes {', '.join(self._types)}")
+        flags = [word for word, asked in (("abs", abs), ("NaN", nan)) if asked]
+        words = ("redux", "sync", self._name, *flags, f"b{checked.bits}" if self._bits else checked.name)
+        active(self._what).emit(words, (dst, self.source(src, dst), membermask), pred)
+        return dst
+
+
+class Reductions:
+    """The operations of `redux.sync`."""
+
+    add = Reduction("add", ("u32", "s32"))
+    min = Reduction("min", ("u32", "s32", "f32"))
+    max = Reduction("max", ("u32", "s32", "f32"))
+    and_ = Reduction("and", ("b32", "u32", "s32"), bits=True)
+    or_ = Reduction("or", ("b32", "u32", "s32"), bits=True)
+    xor_ = Reduction("xor", ("b32", "u32", "s32"), bits=True)
+
+
+class Redux:
+    """`ptx.redux.sync.<operation>`."""
+
+    sync = Reductions()
+
+
+def activemask(dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
+    """Emit `activemask.b32 d;` and return `d` (a fresh u32 register if none is given): the lanes that are here now."""
+    trace = active("ptx.activemask")
+    register = trace.fresh(u32) if dst is None else dst
+    trace.emit(("activemask", "b32"), (register,), pred)
+    return register
+
+
+shfl = Shfl()
+vote = Vote()
+match = Match()
+redux = Redux()

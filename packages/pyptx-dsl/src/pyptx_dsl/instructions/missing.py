@@ -1,0 +1,92 @@
+"""Names of `ptx` that live elsewhere: namespaces of plugins, and what to say when nothing provides them."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import MissingNamespaceError, UnknownNameError
+from pyptx_dsl.naming import to_ptx
+from pyptx_dsl.python_habits import FOREIGN_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["HOMES", "extension", "namespace"]
+
+_HOPPER = "pyptx-arch-hopper"
+_BLACKWELL = "pyptx-arch-blackwell"
+
+HOMES: dict[str, str] = {
+    **dict.fromkeys(
+        ("wgmma", "tma", "cluster", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec", "elect_sync"), _HOPPER
+    ),
+    **dict.fromkeys(
+        ("griddepcontrol", "multimem", "tensormap", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"), _HOPPER
+    ),
+    **dict.fromkeys(("fence.proxy_async", "fence.proxy_async_shared_cta", "fence.mbarrier_init"), _HOPPER),
+    **dict.fromkeys(("fence.proxy_async_global", "fence.proxy_async_shared_cluster"), _HOPPER),
+    **dict.fromkeys(("fence.proxy_async_generic_acquire_shared_cluster",), _HOPPER),
+    **dict.fromkeys(
+        ("fence.proxy_async_generic_release_shared_cta", "fence.proxy_async_generic_release_read"), _HOPPER
+    ),
+    **dict.fromkeys(("fence.proxy_tensormap_acquire", "fence.proxy_tensormap_release"), _HOPPER),
+    **dict.fromkeys(("cp.async_.bulk", "cp.async_bulk", "cp.reduce"), _HOPPER),
+    **dict.fromkeys(("tcgen05", "clusterlaunchcontrol"), _BLACKWELL),
+}
+"""Which distribution has the names that no installed plugin provides."""
+
+
+def namespace(name: str, known: Sequence[str]) -> object:
+    """Return `ptx.<name>` from the plugin that has it.
+
+    Raise MissingNamespaceError, with the command that installs it, for a name of a package that is not there, and
+    UnknownNameError for one that nobody knows; both are AttributeErrors.
+    """
+    if name.startswith("_"):
+        raise AttributeError(f"module 'pyptx_dsl.ptx' has no attribute {name!r}")
+    found = _provided(name)
+    if found is not None:
+        return found
+    home = HOMES.get(name)
+    if home is not None:
+        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
+    raise UnknownNameError(f"ptx has no {name!r}", hint=FOREIGN_NAMES.get(name) or _nearest(name, known))
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """Return how an instruction is written that has no function, or the known names nearest to one that is none."""
+    from pyptx_ir.plugins.manager import manager
+
+    if manager().instructions_of(to_ptx(name)):
+        return f"write the instruction: ptx.inst.{name}.…(…)"
+    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return f"{meant}dir(ptx) lists what there is; an instruction that the table lacks is ptx.inst.{name}.…(…)"
+
+
+def extension(parent: str, name: str) -> object:
+    """Return `ptx.<parent>.<name>`, which a plugin hands in under just this dotted name."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    full = f"{parent}.{name}"
+    found = _provided(full)
+    if found is not None:
+        return found
+    home = HOMES.get(full)
+    if home is not None:
+        raise MissingNamespaceError(f"ptx.{full} needs {home}", hint=f"pip install {home}")
+    raise UnknownNameError(
+        f"ptx.{parent} has no {name!r}", hint=f"any instruction can be written as ptx.inst.{full}.…(…)"
+    )
+
+
+def _provided(name: str) -> object | None:
+    """Return what an installed plugin provides under a name."""
+    from pyptx_ir.plugins.errors import MissingPluginError
+    from pyptx_ir.plugins.manager import manager
+
+    try:
+        return manager().namespace(name)
+    except MissingPluginError:
+        return None

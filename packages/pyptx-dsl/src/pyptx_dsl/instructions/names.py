@@ -1,0 +1,60 @@
+"""Where the names of `ptx` are defined, so that each module is imported when one of its names is first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+__all__ = ["MODULES", "load"]
+
+MODULES: dict[str, str] = {
+    "instructions.address": "addr cvta global_ptrs param",
+    "instructions.arithmetic": "abs add addc div dp2a dp4a fma mad mad24 madc max min mul mul24 neg rem sad sub subc",
+    "instructions.async_copy": "cp",
+    "instructions.atomics": "atom red",
+    "instructions.barriers": "NamedBarrier bar barrier named_barrier",
+    "instructions.bits": "and_ bfe bfi bfind bmsk brev clz cnot fns lop3 not_ or_ popc prmt shf shl shr szext xor_",
+    "instructions.compare": "selp set_ setp slct",
+    "control_flow.branches": "bra brkpt elif_ else_ exit if_ label pmevent ret trap",
+    "instructions.convert": "cvt cvt_pack mov",
+    "instructions.expressions": "expr pipe scope",
+    "instructions.fences": "fence membar nanosleep",
+    "instructions.floating": "copysign cos ex2 lg2 rcp rsqrt sin sqrt tanh testp",
+    "instructions.dotted": "inst",
+    "control_flow.kloops": "kloop",
+    "instructions.lanes": "activemask match redux shfl vote",
+    "control_flow.loops": "break_ continue_ loop while_",
+    "instructions.matrix": "ldmatrix movmatrix stmatrix",
+    "instructions.mbarriers": "mbarrier",
+    "instructions.memory": "applypriority createpolicy discard isspacep ld ldu prefetch prefetchu st",
+    "instructions.pipelines": "PipelineState pipeline",
+    "instructions.wmma": "wmma",
+    "instructions.printing": "printf",
+    "instructions.mma": "mma",
+    "control_flow.ranges": "range_",
+    "instructions.raw_text": "raw",
+    "instructions.reductions": "warp",
+    "instructions.special_registers": "ctaid_x ctaid_y ctaid_z global_id special sreg",
+    "instructions.variables": "file_ loc pragma var",
+}
+"""The names of each module."""
+
+_BUILTINS = frozenset({"abs", "exit", "max", "min"})
+"""Names that their modules write with an underscore, to keep Python's own."""
+
+_HOMES = {name: module for module, names in MODULES.items() for name in names.split()}
+
+
+def load(name: str, namespace: MutableMapping[str, object]) -> object:
+    """Return `ptx.<name>`, and keep it in `namespace` if it is one of ours; a plugin's is asked for each time."""
+    module = _HOMES.get(name)
+    if module is None:
+        from pyptx_dsl.instructions.missing import namespace as provided
+
+        return provided(name, tuple(_HOMES))
+    attribute = f"{name}_" if name in _BUILTINS else name
+    value = namespace[name] = getattr(importlib.import_module(f"pyptx_dsl.{module}"), attribute)
+    return value

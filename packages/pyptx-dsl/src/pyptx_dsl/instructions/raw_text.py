@@ -1,0 +1,49 @@
+"""PTX text as part of a kernel."""
+
+from __future__ import annotations
+
+import re
+
+from pyptx_dsl.errors import RawTextError
+from pyptx_dsl.trace_context import active
+from pyptx_ir.syntax import PtxSyntaxError, nodes, parse_statements
+
+__all__ = ["raw"]
+
+_COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/", re.DOTALL)
+_OUTSIDE = (
+    nodes.Function,
+    nodes.Version,
+    nodes.Target,
+    nodes.AddressSize,
+    nodes.File,
+    nodes.Section,
+    nodes.SectionData,
+    nodes.Alias,
+)
+
+
+def raw(text: str) -> None:
+    """Put PTX statements here, as written: `ptx.raw("add.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r5, 0;")`.
+
+    The text is parsed and becomes part of the tree, spelt as it is; comments stay in front of their statements. Its
+    instructions are held against the table like any other, its labels are labels of the kernel, and registers that it
+    names must be declared (by `reg.scalar(…, name=…)` or by a `.reg` in the text). Raise RawTextError for text that
+    is no PTX.
+    """
+    trace = active("ptx.raw")
+    try:
+        statements = parse_statements(text, "<ptx.raw>")
+    except PtxSyntaxError as error:
+        hint = error.hint or ("end every instruction with ;" if not text.rstrip().endswith((";", "}", ":")) else None)
+        raise RawTextError(f"ptx.raw: {error.message}\n{error.where}", hint=hint) from None
+    for statement in statements:
+        if isinstance(statement, _OUTSIDE):
+            raise RawTextError(
+                f"ptx.raw: {type(statement).__name__.lower()} directives stand outside of kernels",
+                hint="pyptx.parser.parse reads whole modules",
+            )
+        for line, block in _COMMENT.findall(statement.lead):
+            for comment in (line or block).splitlines():
+                trace.comment(comment.strip())
+        trace.append(statement)

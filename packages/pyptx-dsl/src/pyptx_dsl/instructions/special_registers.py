@@ -1,0 +1,158 @@
+"""Special registers: `ptx.special.tid.x()`, `ptx.sreg("%smid")`.
+
+Nothing is emitted for them; they are read-only operands of `mov` and `cvt`, and operators copy them first.
+Manual: chapter "Special Registers".
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pyptx_dsl.errors import OperandError, close
+from pyptx_dsl.registers.register import Reg, SpecialReg
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import PtxType, from_name, u32
+from pyptx_ir.isa.special_registers import special_registers
+
+__all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "global_id", "special", "sreg"]
+
+
+@lru_cache(maxsize=1)
+def _types() -> dict[str, PtxType]:
+    """Return the type of every special register; the fourth component of the vectors is always 0 and left out."""
+    return {name: from_name(word) for name, word in special_registers().items() if not name.endswith(".w")}
+
+
+def sreg(name: str) -> Reg:
+    """Return a special register by its name, with or without the `%`: `ptx.sreg("%clusterid.x")`.
+
+    It has its own type: u64 for `%clock64` and `%globaltimer`, a predicate for `%is_explicit_cluster`, u32 for most.
+    Raise OperandError for a name that is none.
+    """
+    full = name if name.startswith("%") else f"%{name}"
+    dtype = _types().get(full)
+    if dtype is None:
+        raise OperandError(f"{name!r} is no special register", hint=close(full, tuple(_types())))
+    return SpecialReg(full, dtype, active("ptx.sreg"))
+
+
+class Dimensions:
+    """A special register with three components."""
+
+    def __init__(self, name: str) -> None:
+        """Name the vector."""
+        self._name = name
+
+    def x(self) -> Reg:
+        """Return the first component, u32."""
+        return sreg(f"%{self._name}.x")
+
+    def y(self) -> Reg:
+        """Return the second component, u32."""
+        return sreg(f"%{self._name}.y")
+
+    def z(self) -> Reg:
+        """Return the third component, u32."""
+        return sreg(f"%{self._name}.z")
+
+    def __repr__(self) -> str:
+        return f"ptx.special.{self._name}"
+
+
+class Single:
+    """A special register with one value; a call returns it."""
+
+    def __init__(self, name: str) -> None:
+        """Name the register."""
+        self._name = name
+
+    def __call__(self) -> Reg:
+        """Return the register, in its own type."""
+        return sreg(f"%{self._name}")
+
+    def __repr__(self) -> str:
+        return f"ptx.special.{self._name}"
+
+
+class Special:
+    """The special registers by name; each is called: `tid.x()`, `laneid()`."""
+
+    tid = Dimensions("tid")
+    ntid = Dimensions("ntid")
+    ctaid = Dimensions("ctaid")
+    nctaid = Dimensions("nctaid")
+    clusterid = Dimensions("clusterid")
+    nclusterid = Dimensions("nclusterid")
+    cluster_ctaid = Dimensions("cluster_ctaid")
+    cluster_nctaid = Dimensions("cluster_nctaid")
+    cluster_ctarank = Single("cluster_ctarank")
+    cluster_nctarank = Single("cluster_nctarank")
+    is_explicit_cluster = Single("is_explicit_cluster")
+    laneid = Single("laneid")
+    warpid = Single("warpid")
+    nwarpid = Single("nwarpid")
+    smid = Single("smid")
+    nsmid = Single("nsmid")
+    gridid = Single("gridid")
+    lanemask_eq = Single("lanemask_eq")
+    lanemask_le = Single("lanemask_le")
+    lanemask_lt = Single("lanemask_lt")
+    lanemask_ge = Single("lanemask_ge")
+    lanemask_gt = Single("lanemask_gt")
+    clock = Single("clock")
+    clock_hi = Single("clock_hi")
+    clock64 = Single("clock64")
+    globaltimer = Single("globaltimer")
+    globaltimer_lo = Single("globaltimer_lo")
+    globaltimer_hi = Single("globaltimer_hi")
+    total_smem_size = Single("total_smem_size")
+    aggr_smem_size = Single("aggr_smem_size")
+    dynamic_smem_size = Single("dynamic_smem_size")
+    current_graph_exec = Single("current_graph_exec")
+
+    def envreg(self, number: int) -> Reg:
+        """Return `%envreg<number>`, 0 to 31."""
+        return sreg(f"%envreg{number}")
+
+    def pm(self, number: int) -> Reg:
+        """Return the performance counter `%pm<number>`, 0 to 7."""
+        return sreg(f"%pm{number}")
+
+    def pm_64(self, number: int) -> Reg:
+        """Return the 64-bit performance counter `%pm<number>_64`, 0 to 7."""
+        return sreg(f"%pm{number}_64")
+
+
+special = Special()
+
+
+def ctaid_x() -> Reg:
+    """Return `%ctaid.x`."""
+    return special.ctaid.x()
+
+
+def ctaid_y() -> Reg:
+    """Return `%ctaid.y`."""
+    return special.ctaid.y()
+
+
+def ctaid_z() -> Reg:
+    """Return `%ctaid.z`."""
+    return special.ctaid.z()
+
+
+def global_id(axis: str = "x") -> Reg:
+    """Return the thread's index in the grid along an axis, a fresh u32 register: `ctaid * ntid + tid`.
+
+    Emits four instructions, three `mov.u32` of the special registers and one `mad.lo.u32`. It wraps at 2^32; as an
+    index of a pointer, `p + i * 4`, it is widened first.
+    """
+    trace = active("ptx.global_id")
+    if axis not in {"x", "y", "z"}:
+        raise OperandError(f"ptx.global_id({axis!r}): a grid has no such axis", hint='one of "x", "y", "z"')
+    parts = [trace.fresh(u32) for _ in range(3)]
+    for part, name in zip(parts, ("ctaid", "ntid", "tid"), strict=True):
+        trace.emit(("mov", "u32"), (part, sreg(f"%{name}.{axis}")))
+    result = trace.fresh(u32)
+    trace.emit(("mad", "lo", "u32"), (result, *parts))
+    return result

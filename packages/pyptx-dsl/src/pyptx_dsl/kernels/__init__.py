@@ -1,0 +1,1 @@
+"""Kernels: from the decorator to a specialisation, and to who runs it."""

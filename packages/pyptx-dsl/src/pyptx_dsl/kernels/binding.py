@@ -1,0 +1,100 @@
+"""What a call's keywords mean to a kernel: template values, sizes of dimensions, raw parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.contract.launch import call_grid, check_grid
+from pyptx_dsl.errors import KeywordError, ShapeError, UnboundDimensionsError
+from pyptx_dsl.mistakes.unknown_keywords import unknown_name
+from pyptx_dsl.registers.operands import as_count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_dsl.contract.launch import Dims
+    from pyptx_dsl.contract.parameters import RawParameter
+    from pyptx_dsl.kernels.declaration import Declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """A call's keywords, sorted; one name may be several of them. `templates` holds the defaults too."""
+
+    templates: Mapping[str, object]
+    sizes: Mapping[str, int]
+    raw: Mapping[str, object]
+
+
+def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> Keywords:
+    """Sort keywords; raise KeywordError for a name that the kernel has not, a size that is none, a missing template."""
+    kernel = declaration.name
+    raw_names = {parameter.name for parameter in declaration.raw}
+    known = (*declaration.dimensions, *declaration.templates, *raw_names)
+    for name in keywords:
+        if name not in known:
+            raise unknown_name(kernel, name, known)
+    sizes = {name: _size(kernel, name, keywords[name]) for name in declaration.dimensions if name in keywords}
+    missing = [name for name in declaration.required if name not in keywords]
+    if missing:
+        raise KeywordError(
+            f"{kernel} needs {', '.join(missing)}", hint=f"pass {', '.join(f'{name}=…' for name in missing)}"
+        )
+    templates = {name: keywords.get(name, default) for name, default in declaration.templates.items()}
+    return Keywords(templates, sizes, {name: keywords[name] for name in raw_names if name in keywords})
+
+
+def _size(kernel: str, name: str, value: object) -> int:
+    size = as_count(value)
+    if size is None or size < 1:
+        raise KeywordError(f"{kernel}: {name}={value!r} is no size of a dimension")
+    return size
+
+
+def merge_sizes(kernel: str, given: Mapping[str, int], found: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the sizes that the arrays have and that were given by name; raise ShapeError where the two disagree."""
+    merged = dict(found)
+    for dimension, size in given.items():
+        if merged.setdefault(dimension, size) != size:
+            raise ShapeError(f"{kernel}: {dimension}={size} was given, and the arrays say {merged[dimension]}")
+    return merged
+
+
+def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[str, object]) -> dict[str, int]:
+    """Return a size for every dimension; a template parameter of the same name may give it."""
+    bound = dict(sizes)
+    for name in declaration.dimensions:
+        size = as_count(templates.get(name)) if name in templates else None
+        if name not in bound and size is not None:
+            bound[name] = size
+    missing = [name for name in declaration.dimensions if name not in bound]
+    if missing:
+        call = ", ".join(f"{name}={bound.get(name, '…')}" for name in declaration.dimensions)
+        raise UnboundDimensionsError(
+            f"{declaration.name}: no size for {', '.join(missing)}", hint=f"write {declaration.name}.ptx({call})"
+        )
+    return bound
+
+
+def grid_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
+    """Return the grid for these sizes and template values, checked against the cluster."""
+    grid = declaration.grid
+    env = {name: bound[name] for name in declaration.dimensions if name in bound}
+    sizes = call_grid(grid, env, templates) if callable(grid) else grid
+    check_grid(sizes, declaration.cluster)
+    return sizes
+
+
+def scalar_of(kernel: str, parameter: RawParameter, keywords: Keywords, bound: Mapping[str, int]) -> int | float:
+    """Return the value of a raw parameter: given by name, or a dimension or template value of that name."""
+    name = parameter.name
+    if not parameter.is_scalar:
+        raise KeywordError(
+            f"{kernel}: the raw parameter {name!r} is an array of bytes, which a call cannot pass",
+            hint="tensor maps come from Tiles: A.tma_desc(); else launch the cubin yourself",
+        )
+    for values in (keywords.raw, bound, keywords.templates):
+        if values.get(name) is not None:
+            return parameter.value(values[name])
+    raise KeywordError(f"{kernel} needs the raw parameter {name!r}", hint=f"pass {name}=…")

@@ -1,0 +1,308 @@
+"""What `@kernel(…)` was told, checked once, when the decorator runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid, grid_parameters, three
+from pyptx_dsl.contract.launch_attributes import encode_attributes
+from pyptx_dsl.contract.parameters import RawParameter, parse_raw_parameters
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
+from pyptx_dsl.kernels.arch import detect_arch, product_hint
+from pyptx_dsl.registers.operands import as_integer, as_items
+from pyptx_ir.isa.targets import TargetError, default_version, find_target
+from pyptx_ir.syntax.nodes import HeaderDirective
+from pyptx_ir.syntax.operands import Immediate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_ir.isa.targets import TargetRow
+
+EXTERN_SYMBOL = "global_smem"
+_UNSET_BLOCK = (1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The decorator's arguments as they were written; `pyptx_dsl.kernels.kernel.kernel` says what they mean."""
+
+    arch: str
+    version: object
+    in_specs: object
+    out_specs: object
+    grid: object
+    block: object
+    cluster: object
+    smem: int
+    raw_params: Sequence[tuple[str, str]] | None
+    extern_smem: bool | str
+    reqntid: Sequence[int] | None
+    raw_directives: Sequence[tuple[str, Sequence[object]]] | None
+    lineinfo: bool
+    tma_slots: str
+    mutates: object = ()
+    launch: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A kernel as declared: everything that does not depend on shapes or template values.
+
+    `templates` holds the template parameters' defaults; those in `required` have none. `mutated` are the indices of
+    the inputs that the kernel writes to, `attributes` what it asks of the driver.
+    """
+
+    name: str
+    function: Callable[..., object]
+    target: TargetRow
+    version: tuple[int, int]
+    in_specs: tuple[Tile, ...]
+    out_specs: tuple[Tile, ...]
+    tensors: tuple[str, ...]
+    templates: Mapping[str, object]
+    required: tuple[str, ...]
+    raw: tuple[RawParameter, ...]
+    grid: Dims | Callable[..., object]
+    block: Dims
+    cluster: Dims
+    shared_bytes: int
+    extern_symbol: str | None
+    directives: tuple[HeaderDirective, ...]
+    lineinfo: bool
+    tma_slots: str
+    mutated: tuple[int, ...]
+    attributes: tuple[tuple[int, bytes], ...]
+
+    @property
+    def tiles(self) -> tuple[Tile, ...]:
+        """The tiles of inputs, then outputs."""
+        return (*self.in_specs, *self.out_specs)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The names of the tiles' dimensions, in order of appearance."""
+        return _dimensions(self.tiles)
+
+
+def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
+
+
+def declare(function: Callable[..., object], options: Options) -> Declaration:
+    """Check the decorator's arguments against the function and the target; raise a KernelError for the first fault."""
+    target = _target(options.arch)
+    name, tensors, templates, required = _signature(function)
+    in_specs, out_specs = _tiles("in_specs", options.in_specs), _tiles("out_specs", options.out_specs)
+    given = options.in_specs is not None or options.out_specs is not None
+    if given and len(tensors) != len(in_specs) + len(out_specs):
+        raise SignatureError(
+            f"kernel {name!r} has {len(tensors)} positional parameters ({', '.join(tensors) or 'none'}), "
+            f"and {len(in_specs)} in_specs + {len(out_specs)} out_specs",
+            hint="one parameter per array, inputs first; template parameters stand behind a *",
+        )
+    raw = parse_raw_parameters(options.raw_params or ())
+    _unique(name, [*tensors, *(parameter.name for parameter in raw)])
+    block = _block(options)
+    check_block(block, target)
+    cluster = three("cluster", options.cluster)
+    check_cluster(cluster, target)
+    _check_switches(options)
+    return Declaration(
+        name=name,
+        function=function,
+        target=target,
+        version=_version(options.version, target),
+        in_specs=in_specs,
+        out_specs=out_specs,
+        tensors=tensors,
+        templates=templates,
+        required=required,
+        raw=raw,
+        grid=_grid(options.grid, cluster, _dimensions((*in_specs, *out_specs)), tuple(templates)),
+        block=block,
+        cluster=cluster,
+        shared_bytes=_shared_bytes(options.smem, target),
+        extern_symbol=_extern_symbol(options.extern_smem),
+        directives=_directives(options),
+        lineinfo=options.lineinfo,
+        tma_slots=options.tma_slots,
+        mutated=_mutated(name, tensors[: len(tensors) - len(out_specs)], options.mutates, writes=bool(out_specs)),
+        attributes=encode_attributes(options.launch, target),
+    )
+
+
+def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: bool) -> tuple[int, ...]:
+    """Return the indices of the inputs that are written to: those named, or all where there is no output."""
+    named = [mutates] if isinstance(mutates, str) else as_items(mutates)
+    if named is None:
+        raise SpecError(f"mutates={mutates!r} is no list of names", hint='write mutates=("X",)')
+    for name in named:
+        if name not in inputs:
+            raise SpecError(
+                f"kernel {kernel!r}: mutates names {name!r}, which is no input", hint=f"inputs: {', '.join(inputs)}"
+            )
+    return tuple(index for index, name in enumerate(inputs) if name in named or not (named or writes))
+
+
+def _check_switches(options: Options) -> None:
+    """Raise SpecError for a switch that is set to none of its values."""
+    if not isinstance(cast("object", options.lineinfo), bool):
+        raise SpecError(f"lineinfo={options.lineinfo!r}", hint="True emits .file and .loc, False leaves them out")
+    if options.tma_slots not in {"value", "pointer"}:
+        raise SpecError(f"tma_slots={options.tma_slots!r}", hint='"value" (by value) or "pointer" (ld.param.u64)')
+
+
+def _target(arch: str) -> TargetRow:
+    if arch == "auto":
+        arch = detect_arch()
+    if not isinstance(cast("object", arch), str):
+        raise ArchError(f"arch={arch!r} is no target", hint='name it: arch="sm_90a", or "auto" for this machine\'s GPU')
+    try:
+        return find_target(arch)
+    except TargetError as error:
+        raise ArchError(error.message, hint=product_hint(arch) or error.hint) from None
+
+
+def _version(version: object, target: TargetRow) -> tuple[int, int]:
+    if version is None:
+        return default_version(target)
+    parts = [as_integer(part) for part in as_items(version) or ()]
+    if len(parts) != 2 or parts[0] is None or parts[1] is None:
+        raise ArchError(f"version={version!r} is no PTX version", hint="write it as a pair: version=(8, 5)")
+    major, minor = parts[0], parts[1]
+    if (major, minor) < target.since:
+        since = ".".join(map(str, target.since))
+        raise ArchError(
+            f"version=({major}, {minor}): {target.name} exists since PTX {since}",
+            hint="leave version out for a fitting one",
+        )
+    return major, minor
+
+
+def _signature(
+    function: Callable[..., object],
+) -> tuple[str, tuple[str, ...], dict[str, object], tuple[str, ...]]:
+    """Return the entry's name, its arrays, the template parameters' defaults, and which of them have none."""
+    name = getattr(function, "__name__", "")
+    if not (name.isidentifier() and name.isascii()):
+        raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
+    import inspect
+
+    if not inspect.isroutine(function):
+        raise SignatureError(f"{name!r} is no function", hint="decorate a def")
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        raise SignatureError(
+            f"kernel {name!r} is a generator or async: calling it would run nothing of its body",
+            hint="take yield or async out of it",
+        )
+    tensors, templates, required = list[str](), dict[str, object](), list[str]()
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            raise SignatureError(
+                f"kernel {name!r} takes {parameter}", hint="a kernel names each array, and each template parameter"
+            )
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            templates[parameter.name] = None if parameter.default is parameter.empty else parameter.default
+            if parameter.default is parameter.empty:
+                required.append(parameter.name)
+        else:
+            tensors.append(parameter.name)
+    return name, tuple(tensors), templates, tuple(required)
+
+
+def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
+    """Return the tiles; a single one may stand without parentheses."""
+    tiles = list[Tile]()
+    listed = [specs] if isinstance(specs, Tile) else [] if specs is None else as_items(specs)
+    if listed is None:
+        raise SpecError(
+            f"{what}={specs!r} is no list of tiles", hint=f'write one Tile per array: {what}=(Tile("N", f32),)'
+        )
+    for tile in listed:
+        if not isinstance(tile, Tile):
+            raise SpecError(f"{what} holds {tile!r}", hint='describe each array by a Tile: Tile("M", "N", f32)')
+        tiles.append(tile)
+    return tuple(tiles)
+
+
+def _unique(kernel: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1 or name == kernel:
+            raise SpecError(f"kernel {kernel!r}: the name {name!r} is used twice", hint="rename the parameter")
+        if not name.isascii() or name == "_":
+            raise SpecError(f"kernel {kernel!r}: {name!r} cannot name a PTX parameter", hint="use ASCII names")
+
+
+def _grid(
+    grid: object, cluster: Dims, dimensions: Sequence[str], templates: Sequence[str]
+) -> Dims | Callable[..., object]:
+    if callable(grid):
+        grid_parameters(grid, dimensions, templates)
+        return grid
+    sizes = cluster if grid is None else three("grid", grid)
+    check_grid(sizes, cluster)
+    return sizes
+
+
+def _block(options: Options) -> Dims:
+    block = three("block", options.block)
+    if options.reqntid is None:
+        return block
+    required = three("reqntid", options.reqntid)
+    if block not in {_UNSET_BLOCK, required}:
+        raise LaunchError(f"block={block} and reqntid={required} disagree", hint="leave block out")
+    return required
+
+
+def _shared_bytes(smem: object, target: TargetRow) -> int:
+    size = as_integer(smem)
+    if size is None or size < 0:
+        raise SharedMemoryError(f"smem={smem!r} is no number of bytes")
+    if size > target.shared_optin:
+        raise SharedMemoryError(
+            f"smem={size}: a block on {target.name} has {target.shared_optin // 1024} KiB ({target.shared_optin} bytes)"
+        )
+    return size
+
+
+def _extern_symbol(extern: bool | str) -> str | None:  # noqa: FBT001  the decorator's own argument
+    if not extern:
+        return None
+    symbol = EXTERN_SYMBOL if extern is True else extern
+    if not (isinstance(cast("object", symbol), str) and symbol.isidentifier() and symbol.isascii()):
+        raise SpecError(f"extern_smem={extern!r} is no symbol", hint="pass True, or the symbol's name")
+    return symbol
+
+
+def _directives(options: Options) -> tuple[HeaderDirective, ...]:
+    """Return the performance directives of the header; `raw_directives` wins over `reqntid`."""
+    if options.raw_directives is not None:
+        pairs = as_items(options.raw_directives)
+        return tuple(_raw_directive(pair) for pair in ([None] if pairs is None else pairs))
+    if options.reqntid is not None:
+        return (_directive("reqntid", options.reqntid),)
+    return ()
+
+
+def _raw_directive(pair: object) -> HeaderDirective:
+    match as_items(pair):
+        case [str(name), values]:
+            return _directive(name, values)
+        case _:
+            raise SpecError(
+                "raw_directives holds no pair of name and values", hint='write a list: [("maxntid", (128, 1, 1))]'
+            )
+
+
+def _directive(name: str, values: object) -> HeaderDirective:
+    listed = as_items(values)
+    arguments = list[Immediate | str]()
+    for value in [values] if listed is None else listed:
+        number = as_integer(value)
+        if number is None and not isinstance(value, str):
+            raise SpecError(f"raw_directives: {value!r} is no argument of .{name}", hint="use integers or strings")
+        arguments.append(Immediate(str(number)) if number is not None else str(value))
+    return HeaderDirective(name.removeprefix("."), tuple(arguments))

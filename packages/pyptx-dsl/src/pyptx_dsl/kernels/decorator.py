@@ -1,0 +1,127 @@
+"""`@kernel`: a Python function that is a PTX instruction stream.
+
+@kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=lambda N: N // 128, block=(128, 1, 1))
+def double(X, Y, *, unroll=4): ...
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, overload
+
+from pyptx_dsl.kernels.kernel import Kernel
+from pyptx_dsl.mistakes.unknown_keywords import refuse_unknown
+from pyptx_dsl.tracebacks import entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_dsl.contract.specs import Tile
+    from pyptx_dsl.kernels.results import Given
+
+
+@overload
+def kernel(fn: Callable[..., object], /) -> Kernel[None]: ...
+
+
+@overload
+def kernel(
+    fn: None = None,
+    *,
+    arch: str = "sm_90a",
+    version: tuple[int, int] | None = None,
+    in_specs: Sequence[Tile] | None = None,
+    out_specs: Given,
+    grid: Callable[..., object] | Sequence[int] | int | None = None,
+    block: Sequence[int] | int = (1, 1, 1),
+    cluster: Sequence[int] | int = (1, 1, 1),
+    smem: int = 0,
+    raw_params: Sequence[tuple[str, str]] | None = None,
+    extern_smem: bool | str = False,
+    reqntid: Sequence[int] | None = None,
+    raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
+    lineinfo: bool = False,
+    tma_slots: str = "value",
+    mutates: Sequence[str] = (),
+    launch: Mapping[str, object] | None = None,
+) -> Callable[[Callable[..., object]], Kernel[Given]]: ...
+
+
+@overload
+def kernel(
+    fn: None = None,
+    *,
+    arch: str = "sm_90a",
+    version: tuple[int, int] | None = None,
+    in_specs: Sequence[Tile] | None = None,
+    grid: Callable[..., object] | Sequence[int] | int | None = None,
+    block: Sequence[int] | int = (1, 1, 1),
+    cluster: Sequence[int] | int = (1, 1, 1),
+    smem: int = 0,
+    raw_params: Sequence[tuple[str, str]] | None = None,
+    extern_smem: bool | str = False,
+    reqntid: Sequence[int] | None = None,
+    raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
+    lineinfo: bool = False,
+    tma_slots: str = "value",
+    mutates: Sequence[str] = (),
+    launch: Mapping[str, object] | None = None,
+) -> Callable[[Callable[..., object]], Kernel[None]]: ...
+
+
+@entry
+def kernel(
+    fn: Callable[..., object] | None = None,
+    *,
+    arch: str = "sm_90a",
+    version: tuple[int, int] | None = None,
+    in_specs: Sequence[Tile] | None = None,
+    out_specs: Sequence[Tile] | None = None,
+    grid: Callable[..., object] | Sequence[int] | int | None = None,
+    block: Sequence[int] | int = (1, 1, 1),
+    cluster: Sequence[int] | int = (1, 1, 1),
+    smem: int = 0,
+    raw_params: Sequence[tuple[str, str]] | None = None,
+    extern_smem: bool | str = False,
+    reqntid: Sequence[int] | None = None,
+    raw_directives: Sequence[tuple[str, Sequence[object]]] | None = None,
+    lineinfo: bool = False,
+    tma_slots: str = "value",
+    mutates: Sequence[str] = (),
+    launch: Mapping[str, object] | None = None,
+    **unknown: object,
+) -> Kernel | Callable[[Callable[..., object]], Kernel]:
+    """Turn a function into a Kernel; works bare (`@kernel`) and with arguments.
+
+    The function's positional parameters are arrays (inputs, then outputs), its keyword-only ones template parameters
+    that are baked into the text. Nothing is traced until something is asked for.
+
+    Args:
+        fn: the function, when the decorator stands without arguments.
+        arch: the target (`"sm_90a"`), or `"auto"` for the machine's first GPU.
+        version: the PTX version; by default one that the target needs and ptxas accepts.
+        in_specs: a Tile for each input.
+        out_specs: a Tile for each output; outputs are allocated by the runtime.
+        grid: one to three sizes, or a callable that computes them from dimensions and template values by name.
+        block: one to three sizes; at most 1024 threads.
+        cluster: one to three sizes; blocks of a cluster.
+        smem: bytes of dynamic shared memory to ask for.
+        raw_params: further entry parameters, as `("u32", "n")` or `("u64.ptr.global.palign16", "p")`; a call passes
+            numbers for them by name, for a pointer the address.
+        extern_smem: declare `.extern .shared .align 128 .b8 global_smem[]`, or the symbol named here.
+        reqntid: emit `.reqntid`; gives the block too, if that is left out.
+        raw_directives: header directives `(name, values)`, instead of `reqntid`.
+        lineinfo: emit `.file` and `.loc`, so that profilers and debuggers show Python lines.
+        tma_slots: `"value"` passes TMA descriptors by value, `"pointer"` as `.param .u64`.
+        mutates: names of inputs that the kernel writes to; one without outputs writes to all, unless some are named.
+        launch: launch attributes, such as `{"cooperative": True}`; plugins bring further ones.
+        unknown: keywords that do not exist; a KeywordError says what was meant.
+
+    """
+    refuse_unknown(unknown)
+    build = functools.partial(
+        Kernel, arch=arch, version=version, in_specs=in_specs, out_specs=out_specs, grid=grid, block=block,
+        cluster=cluster, smem=smem, raw_params=raw_params, extern_smem=extern_smem, reqntid=reqntid,
+        raw_directives=raw_directives, lineinfo=lineinfo, tma_slots=tma_slots, mutates=mutates, launch=launch,
+    )  # fmt: skip
+    return build if fn is None else build(fn)

@@ -1,0 +1,127 @@
+"""`differentiable_kernel`: a kernel and the kernel of its gradients as one differentiable function.
+
+Gradients that take more than one kernel come from a function of arrays that calls them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Generic, cast, overload
+
+from pyptx_dsl.errors import point_at_call
+from pyptx_dsl.kernels import runtimes
+from pyptx_dsl.kernels.results import OutSpecs_co
+from pyptx_ir.errors import PyptxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_dsl.kernels.kernel import Kernel
+    from pyptx_dsl.kernels.results import Array, Kind, NoOutput, OneOutput, SeveralOutputs, Specs
+    from pyptx_ir.plugins.rows import Runtime
+
+    Backward: TypeAlias = Kernel[Specs] | Callable[..., object]
+
+
+class DifferentiableKernel(Generic[OutSpecs_co]):
+    """A kernel and the kernel of its gradients; call it like the first."""
+
+    def __init__(
+        self, forward_kernel: Kernel[OutSpecs_co], backward_kernel: Backward, keywords: Mapping[str, object]
+    ) -> None:
+        """Keep both; nothing is traced before a call."""
+        self.forward_kernel = forward_kernel
+        self.backward_kernel = backward_kernel
+        self._keywords = dict(keywords)
+        self._functions: dict[str, Callable[..., object]] = {}
+        self._compiled: Callable[..., object]  # once torch.compile has asked for it
+
+    def __repr__(self) -> str:
+        """Return the names of both kernels."""
+        return f"differentiable_kernel({self.forward_kernel.name}, {name_of(self.backward_kernel)})"
+
+    @overload
+    def __call__(self: DifferentiableKernel[NoOutput], /, *arrays: Array[object], **keywords: object) -> None: ...
+    @overload
+    def __call__(
+        self: DifferentiableKernel[OneOutput], first: Array[Kind], /, *arrays: Array[Kind], **keywords: object
+    ) -> Kind: ...
+    @overload
+    def __call__(
+        self: DifferentiableKernel[SeveralOutputs], first: Array[Kind], /, *arrays: Array[Kind], **keywords: object
+    ) -> tuple[Kind, ...]: ...
+    @overload
+    def __call__(
+        self, first: Array[Kind], /, *arrays: Array[Kind], **keywords: object
+    ) -> Kind | tuple[Kind, ...] | None: ...
+
+    def __call__(self, /, *arrays: object, **keywords: object) -> object:
+        """Run the forward kernel, and have the framework run the backward kernel for gradients.
+
+        Raise RuntimeMissingError when no installed runtime differentiates these arrays.
+        """
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling():
+            self._ready_to_compile()
+            return self._compiled(*arrays, **keywords)
+        try:
+            return self._function(runtimes.differentiable_runtime(repr(self), self.forward_kernel, arrays))(
+                *arrays, **keywords
+            )
+        except PyptxError as error:
+            point_at_call(error)
+            raise
+
+    def _function(self, runtime: Runtime) -> Callable[..., object]:
+        """Return the framework's function, made once."""
+        known = self._functions.get(runtime.name)
+        if known is None and runtime.differentiable is not None:
+            made = runtime.differentiable(self.forward_kernel, self.backward_kernel, **self._keywords)
+            known = self._functions.setdefault(runtime.name, made)
+        assert known is not None  # noqa: S101  the runtime was chosen because it differentiates
+        return known
+
+    @runtimes.called_while_compiling
+    def _ready_to_compile(self) -> bool:
+        """Fetch what torch.compile traces; it calls this while it traces, for its effect."""
+        if not hasattr(self, "_compiled"):
+            self._compiled = self._function(runtimes.compilable_runtime(repr(self)))
+        return True
+
+
+def name_of(backward: Backward) -> str:
+    """Return the name of a backward kernel or function, for messages."""
+    return str(getattr(backward, "__name__", backward))
+
+
+def declaration_of(backward: Backward) -> Declaration | None:
+    """Return what a backward kernel declares, and None for a function."""
+    from pyptx_dsl.kernels.kernel import Kernel
+
+    return cast("Kernel", backward).declaration if isinstance(backward, Kernel) else None
+
+
+def keywords_of(backward: Backward) -> frozenset[str]:
+    """Return the keywords that a backward kernel takes; of a function, the names of its keyword-only parameters."""
+    declaration = declaration_of(backward)
+    if declaration is not None:
+        return frozenset([*declaration.dimensions, *declaration.templates, *(row.name for row in declaration.raw)])
+    from inspect import Parameter, signature
+
+    rows = signature(cast("Callable[..., object]", backward)).parameters.values()
+    return frozenset(row.name for row in rows if row.kind is Parameter.KEYWORD_ONLY)
+
+
+def differentiable_kernel(
+    forward_kernel: Kernel[OutSpecs_co], backward_kernel: Backward, **kwargs: object
+) -> DifferentiableKernel[OutSpecs_co]:
+    """Join a forward and a backward kernel into one differentiable function.
+
+    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input. It
+    may be a function that calls several kernels; from the keywords of a call it gets those that are its keyword-only
+    parameters. Keywords here go to the arrays' runtime: `save_for_backward=[0, 1]` names the inputs to save (all of
+    them by default), `num_grad_inputs=2` how many of the inputs have gradients.
+    """
+    return DifferentiableKernel(forward_kernel, backward_kernel, kwargs)

@@ -1,0 +1,48 @@
+"""The types of what kernels return, for type checkers: told by `out_specs` and by the arrays of a call.
+
+A `Kernel` carries the type of its `out_specs` (`Kernel[tuple[Tile]]`, `Kernel[None]`), and a call's arrays carry the
+framework: one output is an array of that framework, several are a tuple of them, none is None. Nothing here names a
+framework, so that a checker needs none of them installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from typing_extensions import TypeVar  # checkers bring its stub; only theirs knows defaults before Python 3.13
+
+    from pyptx_dsl.contract.specs import Tile
+
+    Specs: TypeAlias = Sequence[Tile] | None
+    NoOutput: TypeAlias = tuple[()] | None
+    OneOutput: TypeAlias = tuple[Tile]
+    SeveralOutputs: TypeAlias = tuple[Tile, Tile, *tuple[Tile, ...]]
+
+    # A bare `Kernel` in an annotation is one with any outputs.
+    OutSpecs_co = TypeVar("OutSpecs_co", bound=Specs, covariant=True, default=Specs)
+    Given = TypeVar("Given", bound=Specs)
+    Kind = TypeVar("Kind")
+    Out = TypeVar("Out", bound="Array[object]")
+    Kind_co = TypeVar("Kind_co", covariant=True)
+else:
+    from typing import TypeVar
+
+    OutSpecs_co = TypeVar("OutSpecs_co", covariant=True)
+    Kind_co = TypeVar("Kind_co", covariant=True)
+
+
+class Array(Protocol[Kind_co]):
+    """An array, told by what its own computations return.
+
+    The output of a kernel shares the framework of its inputs, and neither their element type nor their rank. That is
+    what `cumsum` promises, for torch (`Tensor`, of a `Parameter` too), JAX (`Array`) and NumPy (an `ndarray` of any
+    shape and dtype) alike; only the stubs of NumPy 2.5 say that it keeps the element type of floats.
+    """
+
+    def cumsum(self, axis: int, /) -> Kind_co:
+        """Return running sums along an axis; never called here."""
+        ...

@@ -1,0 +1,199 @@
+"""Finding who runs a call: the installed runtime of highest priority that claims its arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from pyptx_dsl.contract.arrays import check_arrays, named_arguments
+from pyptx_dsl.errors import RuntimeMissingError, point_at_call
+from pyptx_ir.errors import PyptxError
+
+if TYPE_CHECKING:
+    from pyptx_dsl.kernels.kernel import Kernel
+    from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
+
+Method = TypeVar("Method", bound=Callable[..., object])
+Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
+
+# The runtimes that come with this project: each takes arrays of one framework. What others take is theirs to say.
+_FRAMEWORKS = frozenset({"sim", "torch", "jax"})
+
+# What to install for arrays of a framework, by the first word of their type's module.
+_HOMES = {
+    "numpy": "pip install pyptx-sim",
+    "torch": "pip install 'pyptx[torch]', or pyptx-sim for CPU tensors",
+    "jax": "pip install 'pyptx[jax]'",
+    "jaxlib": "pip install 'pyptx[jax]'",
+}
+
+
+def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> tuple[Runtime, object]:
+    """Run a kernel on the runtime of its arrays; return that and what the kernel returns.
+
+    What the runtime complains about is shown at the user's call.
+    """
+    try:
+        runtime = _runtime_of(kernel, arrays, keywords)
+        return runtime, runtime.call(kernel, arrays, keywords)
+    except PyptxError as error:
+        point_at_call(error)
+        raise
+
+
+def simulate(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
+    """Run a kernel on the simulator; what that complains about is shown at the user's call."""
+    try:
+        return simulator_for(kernel, arrays, keywords.get("out"))(kernel, arrays, keywords)
+    except PyptxError as error:
+        point_at_call(error)
+        raise
+
+
+def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
+    """Return what tells whose a call is: its arrays; without any, those of `out=`, or else the value of `device=`."""
+    if arrays:
+        return arrays
+    out = _given(keywords.get("out"))
+    if out:
+        return out
+    own = {*kernel.declaration.templates, *kernel.declaration.dimensions}
+    return (keywords["device"],) if "device" in keywords and "device" not in own else ()
+
+
+def _given(out: object) -> Sequence[object]:
+    """Return the arrays of `out=`."""
+    if isinstance(out, tuple | list):
+        return tuple(cast("Sequence[object]", out))
+    return () if out is None else (out,)
+
+
+def called_while_compiling(method: Method) -> Method:
+    """Have torch.compile call a method while it traces, not trace into it: as torch.compiler.assume_constant_result."""
+    vars(method)["_dynamo_marked_constant"] = True
+    return method
+
+
+def compiling_check() -> Callable[[], bool]:
+    """Return what tells whether torch.compile is tracing the caller: torch's own, if torch is loaded already.
+
+    That one costs least at every call; whoever imports torch later pays for a look whether it is there.
+    """
+    torch = sys.modules.get("torch")
+    return torch.compiler.is_dynamo_compiling if torch is not None else _is_compiling
+
+
+def _is_compiling() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_dynamo_compiling()
+
+
+def operator(kernel: Kernel) -> Callable[..., object] | None:
+    """Return what torch.compile traces in place of a call, if an installed runtime has it."""
+    return next((runtime.operator(kernel) for runtime in _runtimes() if runtime.operator is not None), None)
+
+
+def simulator(kernel: str) -> Runtime:
+    """Return the simulator's runtime; raise RuntimeMissingError, which names its package."""
+    for runtime in _runtimes():
+        if runtime.name == "sim":
+            return runtime
+    raise RuntimeMissingError(
+        f"{kernel}: arrays on the CPU run on the simulator, which is not installed",
+        hint="pip install pyptx-sim, or move the arrays to a GPU",
+    )
+
+
+def _runtime_of(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Runtime:
+    """Return the runtime for a call.
+
+    Raise ForeignArrayError where its arrays are of several frameworks, and RuntimeMissingError, which says what to
+    install.
+    """
+    claimed = witnesses(kernel, arrays, keywords)
+    runtime = next((row for row in _runtimes() if row.claims(claimed)), None)
+    if runtime is None or runtime.name in _FRAMEWORKS:
+        _check(kernel, arrays, keywords.get("out"))
+    if runtime is None:
+        raise _missing(kernel.name, claimed, "runs", kernel.declaration.tensors if arrays else ())
+    return runtime
+
+
+def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
+    """Raise the ContractError of arrays that do not go together."""
+    declaration = kernel.declaration
+    given = _given(out)
+    if "out" in {*declaration.templates, *declaration.dimensions} or len(given) != len(declaration.out_specs):
+        given = ()  # no arrays, or too few or too many of them, which is another mistake
+    check_arrays(kernel.name, named_arguments(declaration.tensors, arrays, given))
+
+
+def simulator_for(kernel: Kernel, arrays: Sequence[object], out: object = None) -> Simulate:
+    """Return the `simulate` of the first runtime that has one and claims these arrays."""
+    row = next((row for row in _runtimes() if row.simulate is not None and row.claims(arrays)), None)
+    if row is None or row.name in _FRAMEWORKS:
+        _check(kernel, arrays, out)
+    if row is None or row.simulate is None:
+        raise _missing(kernel.name, arrays, "simulates", kernel.declaration.tensors)
+    return row.simulate
+
+
+def differentiable_runtime(name: str, kernel: Kernel, arrays: Sequence[object]) -> Runtime:
+    """Return the runtime that runs and differentiates these arrays of a kernel, and of what is called `name`.
+
+    Raise ForeignArrayError where they are of several frameworks, and RuntimeMissingError if there is none.
+    """
+    for runtime in _runtimes():
+        if runtime.differentiable is not None and runtime.claims(arrays):
+            return runtime
+    _check(kernel, arrays, None)
+    raise _missing(name, arrays, "differentiates", kernel.declaration.tensors)
+
+
+def compilable_runtime(kernel: str) -> Runtime:
+    """Return the runtime that differentiates in torch.compile's graphs; raise RuntimeMissingError if there is none."""
+    for runtime in _runtimes():
+        if runtime.differentiable is not None and runtime.operator is not None:
+            return runtime
+    raise RuntimeMissingError(
+        f"{kernel}: no installed runtime differentiates in torch.compile", hint="pip install 'pyptx[torch]'"
+    )
+
+
+def _runtimes() -> Sequence[Runtime]:
+    from pyptx_ir.plugins.manager import manager
+
+    return manager().runtimes()
+
+
+def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[str]) -> RuntimeMissingError:
+    """Return the error of arrays that no installed runtime claims; `names` are those of the first of them."""
+    types = dict.fromkeys(type(array).__name__ for array in arrays)
+    if verb == "differentiates" and list(types) == ["ndarray"]:
+        return RuntimeMissingError(
+            f"{kernel}: NumPy arrays have no gradients",
+            hint="pass torch tensors or jax arrays",
+        )
+    named = [(type(array).__name__, name) for array, name in zip(arrays, names, strict=False)]
+    told = [", ".join(name for kind, name in named if kind == each) for each in types]
+    shown = ", ".join(f"{each} ({which})" if which else each for each, which in zip(types, told, strict=True))
+    return RuntimeMissingError(
+        f"{kernel}: no installed runtime {verb} arguments of type {shown or 'no arrays'}", hint=_remedy(arrays)
+    )
+
+
+def _remedy(arrays: Sequence[object]) -> str:
+    """Return what to install, where that helps, or what to pass instead."""
+    roots = ["" if _is_scalar(array) else type(array).__module__.partition(".")[0] for array in arrays]
+    if arrays and all(root in _HOMES for root in roots):
+        return "; ".join(dict.fromkeys(_HOMES[root] for root in roots))
+    usual = "pass NumPy arrays, torch tensors or jax arrays, one for each input"
+    if any(hasattr(array, mark) for array in arrays for mark in ("__dlpack__", "__cuda_array_interface__")):
+        return f"{usual}: torch.from_dlpack and jax.numpy.from_dlpack make them of other libraries' arrays"
+    return usual
+
+
+def _is_scalar(value: object) -> bool:
+    """Tell NumPy's scalars, all of them `numpy.generic`, from its arrays."""
+    return any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__)

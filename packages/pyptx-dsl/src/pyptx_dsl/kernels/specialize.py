@@ -1,0 +1,272 @@
+"""Tracing a kernel for given dimensions and template values, into a module, its text, and the origins of its lines."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.contract.arguments import alignment_of, dense_strides
+from pyptx_dsl.contract.parameters import entry_parameters
+from pyptx_dsl.contract.tensors import TMA_SUFFIX, TensorSpec
+from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceError
+from pyptx_dsl.mistakes.misuse import worded
+from pyptx_dsl.origin import show
+from pyptx_dsl.shared_memory.tensor_maps import tensor_map
+from pyptx_dsl.tracing.finish import Finished, Line, finish
+from pyptx_dsl.tracing.lineinfo import LineTable
+from pyptx_dsl.tracing.trace import Trace, current, tracing
+from pyptx_ir.plugins.rows import EntryParameter, Frame, Input, Output, SharedVariable, Specialization
+from pyptx_ir.syntax import emit, nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_dsl.origin import Recorder, Site
+
+
+_DECLARATION = "specialize.declaration"
+_OUTER = "specialize.outer"
+
+
+class Origins(Mapping[int, "tuple[Frame, ...]"]):
+    """The user's frames behind each physical line of a text (from 1), innermost first, looked up when asked for."""
+
+    __slots__ = ("_known", "_recorder", "_sites")
+
+    def __init__(self, sites: dict[int, Site], recorder: Recorder) -> None:
+        """Keep sites, which are code positions, and what turns them into lines."""
+        self._sites = sites
+        self._recorder = recorder
+        self._known: dict[Site, tuple[Frame, ...]] = {}
+
+    def __getitem__(self, line: int) -> tuple[Frame, ...]:
+        """Return the frames of a line; KeyError for lines that no user code wrote."""
+        site = self._sites[line]
+        frames = self._known.get(site)
+        if frames is None:
+            frames = self._known[site] = self._recorder.frames(site)
+        return frames
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the lines that have an origin."""
+        return iter(self._sites)
+
+    def __len__(self) -> int:
+        """Return how many lines have an origin."""
+        return len(self._sites)
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A kernel traced once: the same for every call with the same dimensions and template values."""
+
+    module: nodes.Module
+    text: str
+    origins: Origins
+    shared_bytes: int
+    parameters: tuple[EntryParameter, ...]
+    outputs: tuple[Output, ...]
+    inputs: tuple[Input, ...]
+    shared: tuple[SharedVariable, ...]
+
+
+def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
+    """Run the body under a fresh trace; whatever it raises leaves nothing behind."""
+    _refuse_self(declaration)
+    trace = Trace(declaration.name, declaration.target.name, declaration.version)
+    trace.notes[_DECLARATION] = declaration
+    trace.notes[_OUTER] = current()
+    trace.tma_slots = declaration.tma_slots
+    trace.array_parameters = frozenset(parameter.name for parameter in declaration.raw if parameter.array is not None)
+    trace.shared.base_symbol = declaration.extern_symbol
+    trace.shared.dynamic_bytes = declaration.shared_bytes
+    trace.shared.force_dynamic = (
+        declaration.extern_symbol is None and declaration.shared_bytes > declaration.target.shared_static
+    )
+    for name in (*declaration.tensors, *(parameter.name for parameter in declaration.raw)):
+        trace.claim_symbol(name, "param")
+    if declaration.extern_symbol is not None and not trace.has_symbol(declaration.extern_symbol):
+        trace.claim_symbol(declaration.extern_symbol, "shared")
+    with _collector_paused():
+        with tracing(trace), worded():
+            returned = declaration.function(*_tensors(declaration, env), **templates)
+        if returned is not None:
+            raise _returned(declaration, returned)
+        traced = _assembled(declaration, trace, env)
+    if not trace.statement_count:
+        _warn_empty(declaration)
+    return traced
+
+
+def _refuse_self(declaration: Declaration) -> None:
+    """Raise SelfTraceError if the kernel is being traced already, around this trace."""
+    trace = current()
+    while trace is not None:
+        if trace.notes.get(_DECLARATION) is declaration:
+            raise SelfTraceError(
+                f"the body of kernel {declaration.name!r} asks for the text of {declaration.name!r} itself",
+                hint="ask for it outside the function; a body only emits",
+            )
+        outer = trace.notes.get(_OUTER)
+        trace = outer if isinstance(outer, Trace) else None
+
+
+def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
+    """Return the error for a kernel's function that returns a value, at its last `return`."""
+    import dis
+
+    code = declaration.function.__code__
+    returns = [each.positions for each in dis.get_instructions(code) if each.opname.startswith("RETURN")]
+    lines = [place.lineno for place in returns if place is not None and place.lineno is not None]
+    return ReturnedValueError(
+        f"kernel {declaration.name!r} returns {value!r}, which a launch cannot: what its function returns is lost",
+        where=show(code.co_filename, max(lines, default=code.co_firstlineno), code.co_qualname),
+        hint="store it to an output: name a Tile in out_specs and a parameter for it; the call returns that array",
+    )
+
+
+@contextmanager
+def _collector_paused() -> Generator[None]:
+    """Pause the cyclic garbage collector: it would visit the growing trace again and again, for a third of the time.
+
+    When threads trace at the same time, the first to finish may switch it on for the others, which costs only speed.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def specialization(
+    declaration: Declaration, traced: Traced, grid: tuple[int, int, int], scalars: Mapping[str, int | float]
+) -> Specialization:
+    """Join a trace with what one call adds to it: the grid, and the values of raw parameters."""
+    return Specialization(
+        entry=declaration.name,
+        text=traced.text,
+        module=traced.module,
+        target=declaration.target.name,
+        grid=grid,
+        block=declaration.block,
+        cluster=declaration.cluster,
+        shared_bytes=traced.shared_bytes,
+        parameters=tuple(
+            replace(row, value=scalars[row.name]) if row.kind == "scalar" else row for row in traced.parameters
+        ),
+        outputs=traced.outputs,
+        mutated=declaration.mutated,
+        attributes=declaration.attributes,
+        inputs=traced.inputs,
+        shared=traced.shared,
+        origins=traced.origins,
+    )
+
+
+def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpec]:
+    if not declaration.tiles:
+        return [TensorSpec(name) for name in declaration.tensors]
+    return [
+        TensorSpec(name, tile.resolve_shape(env), tile.dtype, tile.layout)
+        for name, tile in zip(declaration.tensors, declaration.tiles, strict=True)
+    ]
+
+
+def _warn_empty(declaration: Declaration) -> None:
+    code = declaration.function.__code__
+    warnings.warn_explicit(
+        f"kernel {declaration.name!r} emits no instruction", EmptyKernelWarning, code.co_filename, code.co_firstlineno
+    )
+
+
+def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -> Traced:
+    table = LineTable(trace.recorder) if declaration.lineinfo else None
+    finished = finish(trace, table)
+    maps = tuple(trace.tensor_maps)
+    function = nodes.Function(
+        kind="entry",
+        name=declaration.name,
+        parameters=entry_parameters(declaration.tensors, declaration.raw, maps, declaration.tma_slots),
+        linking="visible",
+        directives=declaration.directives,
+        body=finished.body,
+        lead="\n\n",
+    )
+    tail = () if table is None else table.sections()
+    module = nodes.Module(body=(*_head(declaration, finished, table), function, *tail))
+    text = emit(module)
+    return Traced(
+        module=module,
+        text=text,
+        origins=Origins(_line_sites(text, finished.lines, tail), trace.recorder),
+        shared_bytes=finished.shared_bytes,
+        parameters=_entry_rows(declaration, maps, env),
+        outputs=_outputs(declaration, env),
+        inputs=_inputs(declaration, env),
+        shared=finished.shared,
+    )
+
+
+def _head(declaration: Declaration, finished: Finished, table: LineTable | None) -> Sequence[nodes.Statement]:
+    """Return what stands before the entry."""
+    head: list[nodes.Statement] = [
+        nodes.Version(major=declaration.version[0], minor=declaration.version[1], lead=""),
+        nodes.Target(names=(declaration.target.name,), lead="\n"),
+        nodes.AddressSize(bits=64, lead="\n"),
+    ]
+    files = () if table is None else table.files()
+    for group in (files, finished.globals):
+        head += [replace(statement, lead="\n" if number else "\n\n") for number, statement in enumerate(group)]
+    return head
+
+
+def _line_sites(text: str, lines: Sequence[Line], tail: Sequence[nodes.Statement]) -> dict[int, Site]:
+    """Count the body's lines backwards from the end of the text, whose header may span any number of them."""
+    behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
+    number = text.count("\n") + 1 - behind - sum([before + within for before, within, _ in lines])
+    sites = dict[int, "Site"]()
+    for before, within, site in lines:
+        number += before
+        if site:
+            sites[number] = site
+            for physical in range(number, number + within):
+                sites[physical + 1] = site
+        number += within
+    return sites
+
+
+def _inputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:
+    shapes = [tile.resolve_shape(env) for tile in declaration.in_specs]
+    return tuple(
+        Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))
+        for name, tile, shape in zip(declaration.tensors, declaration.in_specs, shapes, strict=False)
+    )
+
+
+def _outputs(declaration: Declaration, env: Mapping[str, int]) -> tuple[Output, ...]:
+    names = declaration.tensors[len(declaration.in_specs) :]
+    shapes = [tile.resolve_shape(env) for tile in declaration.out_specs]
+    return tuple(
+        Output(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))
+        for name, tile, shape in zip(names, declaration.out_specs, shapes, strict=False)
+    )
+
+
+def _entry_rows(declaration: Declaration, maps: Sequence[str], env: Mapping[str, int]) -> tuple[EntryParameter, ...]:
+    tensors = [EntryParameter(name, "tensor", "u64", index) for index, name in enumerate(declaration.tensors)]
+    scalars = [EntryParameter(parameter.name, "scalar", parameter.type.name) for parameter in declaration.raw]
+    kind = "u64" if declaration.tma_slots == "pointer" else "b8"
+    descriptors = list[EntryParameter]()
+    for name in maps:
+        index = declaration.tensors.index(name)
+        described = tensor_map(declaration.tiles[index], env) if declaration.tiles else None
+        descriptors.append(EntryParameter(name + TMA_SUFFIX, "tensor_map", kind, index, tensor_map=described))
+    return (*tensors, *scalars, *descriptors)

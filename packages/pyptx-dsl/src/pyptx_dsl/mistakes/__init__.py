@@ -1,0 +1,1 @@
+"""What users got wrong, found in their own line and told in its words."""

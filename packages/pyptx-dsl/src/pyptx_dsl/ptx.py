@@ -1,0 +1,248 @@
+"""Instructions, control flow and special registers of PTX: `from pyptx import ptx`.
+
+- `ptx.inst.<opcode>.<modifier>…(…)` is any instruction, spelt as the manual spells it.
+- `ptx.add(f32, d, a, b)` and its kin are the same with the type first and the modifiers as keywords.
+- `ptx.if_`, `ptx.range_`, `ptx.loop`, … are control flow; `ptx.warp.reduce_sum`, … are helpers of several instructions.
+- Namespaces of installed plugins (`ptx.wgmma`, `ptx.tcgen05`) are attributes too, loaded when first asked for.
+
+One call emits one instruction, unless the docstring says how many.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__all__ = [
+    "NamedBarrier",
+    "PipelineState",
+    "abs",
+    "activemask",
+    "add",
+    "addc",
+    "addr",
+    "and_",
+    "applypriority",
+    "atom",
+    "bar",
+    "barrier",
+    "bfe",
+    "bfi",
+    "bfind",
+    "bmsk",
+    "bra",
+    "break_",
+    "brev",
+    "brkpt",
+    "clz",
+    "cnot",
+    "continue_",
+    "copysign",
+    "cos",
+    "cp",
+    "createpolicy",
+    "ctaid_x",
+    "ctaid_y",
+    "ctaid_z",
+    "cvt",
+    "cvt_pack",
+    "cvta",
+    "discard",
+    "div",
+    "dp2a",
+    "dp4a",
+    "elif_",
+    "else_",
+    "ex2",
+    "exit",
+    "expr",
+    "fence",
+    "file_",
+    "fma",
+    "fns",
+    "global_id",
+    "global_ptrs",
+    "if_",
+    "inst",
+    "isspacep",
+    "kloop",
+    "label",
+    "ld",
+    "ldmatrix",
+    "ldu",
+    "lg2",
+    "loc",
+    "loop",
+    "lop3",
+    "mad",
+    "mad24",
+    "madc",
+    "match",
+    "max",
+    "mbarrier",
+    "membar",
+    "min",
+    "mma",
+    "mov",
+    "movmatrix",
+    "mul",
+    "mul24",
+    "named_barrier",
+    "nanosleep",
+    "neg",
+    "not_",
+    "or_",
+    "param",
+    "pipe",
+    "pipeline",
+    "pmevent",
+    "popc",
+    "pragma",
+    "prefetch",
+    "prefetchu",
+    "printf",
+    "prmt",
+    "range_",
+    "raw",
+    "rcp",
+    "red",
+    "redux",
+    "rem",
+    "ret",
+    "rsqrt",
+    "sad",
+    "scope",
+    "selp",
+    "set_",
+    "setp",
+    "shf",
+    "shfl",
+    "shl",
+    "shr",
+    "sin",
+    "slct",
+    "special",
+    "sqrt",
+    "sreg",
+    "st",
+    "stmatrix",
+    "sub",
+    "subc",
+    "szext",
+    "tanh",
+    "testp",
+    "trap",
+    "var",
+    "vote",
+    "warp",
+    "while_",
+    "wmma",
+    "xor_",
+]
+
+if TYPE_CHECKING:
+    # What plugins provide, name by name: a misspelt one is an error, and without the package the name is unknown.
+    from pyptx_arch_hopper.ptx.async_stores import red_async as red_async
+    from pyptx_arch_hopper.ptx.async_stores import st_async as st_async
+    from pyptx_arch_hopper.ptx.clusters import cluster as cluster
+    from pyptx_arch_hopper.ptx.control import elect_sync as elect_sync
+    from pyptx_arch_hopper.ptx.control import griddepcontrol as griddepcontrol
+    from pyptx_arch_hopper.ptx.control import setmaxnreg as setmaxnreg
+    from pyptx_arch_hopper.ptx.control import setmaxnreg_dec as setmaxnreg_dec
+    from pyptx_arch_hopper.ptx.control import setmaxnreg_inc as setmaxnreg_inc
+    from pyptx_arch_hopper.ptx.multimem import multimem as multimem
+    from pyptx_arch_hopper.ptx.stmatrix import stmatrix_x4_trans_f32_bf16 as stmatrix_x4_trans_f32_bf16
+    from pyptx_arch_hopper.ptx.tensor_maps import tensormap as tensormap
+    from pyptx_arch_hopper.ptx.tma import tma as tma
+    from pyptx_arch_hopper.ptx.wgmma import wgmma as wgmma
+    from pyptx_dsl.control_flow.branches import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
+    from pyptx_dsl.control_flow.branches import exit_ as exit  # noqa: A004  the manual's name
+    from pyptx_dsl.control_flow.kloops import kloop
+    from pyptx_dsl.control_flow.loops import break_, continue_, loop, while_
+    from pyptx_dsl.control_flow.ranges import range_
+    from pyptx_dsl.instructions.address import addr, cvta, global_ptrs, param
+    from pyptx_dsl.instructions.arithmetic import abs_ as abs  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.arithmetic import (
+        add,
+        addc,
+        div,
+        dp2a,
+        dp4a,
+        fma,
+        mad,
+        mad24,
+        madc,
+        mul,
+        mul24,
+        neg,
+        rem,
+        sad,
+        sub,
+        subc,
+    )
+    from pyptx_dsl.instructions.arithmetic import max_ as max  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.arithmetic import min_ as min  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.async_copy import cp
+    from pyptx_dsl.instructions.atomics import atom, red
+    from pyptx_dsl.instructions.barriers import NamedBarrier, bar, barrier, named_barrier
+    from pyptx_dsl.instructions.bits import (
+        and_,
+        bfe,
+        bfi,
+        bfind,
+        bmsk,
+        brev,
+        clz,
+        cnot,
+        fns,
+        lop3,
+        not_,
+        or_,
+        popc,
+        prmt,
+        shf,
+        shl,
+        shr,
+        szext,
+        xor_,
+    )
+    from pyptx_dsl.instructions.compare import selp, set_, setp, slct
+    from pyptx_dsl.instructions.convert import cvt, cvt_pack, mov
+    from pyptx_dsl.instructions.expressions import expr, pipe, scope
+    from pyptx_dsl.instructions.fences import fence, membar, nanosleep
+    from pyptx_dsl.instructions.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
+    from pyptx_dsl.instructions.instruction_set import inst  # pyright: ignore[reportMissingModuleSource]  instruction.py runs
+    from pyptx_dsl.instructions.lanes import activemask, match, redux, shfl, vote
+    from pyptx_dsl.instructions.matrix import ldmatrix, movmatrix, stmatrix
+    from pyptx_dsl.instructions.mbarriers import mbarrier
+    from pyptx_dsl.instructions.memory import (
+        applypriority,
+        createpolicy,
+        discard,
+        isspacep,
+        ld,
+        ldu,
+        prefetch,
+        prefetchu,
+        st,
+    )
+    from pyptx_dsl.instructions.mma import mma
+    from pyptx_dsl.instructions.pipelines import PipelineState, pipeline
+    from pyptx_dsl.instructions.printing import printf
+    from pyptx_dsl.instructions.raw_text import raw
+    from pyptx_dsl.instructions.reductions import warp
+    from pyptx_dsl.instructions.special_registers import ctaid_x, ctaid_y, ctaid_z, global_id, special, sreg
+    from pyptx_dsl.instructions.variables import file_, loc, pragma, var
+    from pyptx_dsl.instructions.wmma import wmma
+else:  # for type checkers, a module that answers to every name would hide every misspelt one
+
+    def __getattr__(name: str) -> object:
+        """Return a name from its module, or the namespace of a plugin; `import pyptx` does not pay for either."""
+        from pyptx_dsl.instructions.names import load
+
+        return load(name, globals())
+
+    def __dir__() -> list[str]:
+        """Return the names that are always there, and those of installed plugins."""
+        from pyptx_dsl.instructions.completion import provided
+
+        return sorted({*__all__, *provided()})

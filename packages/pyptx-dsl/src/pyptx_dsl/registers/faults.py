@@ -1,0 +1,64 @@
+"""The names of operators in messages, and the error for one that its operands have not."""
+
+from __future__ import annotations
+
+from pyptx_dsl.errors import RegisterTypeError
+from pyptx_dsl.registers.handle import Handle
+
+SYMBOLS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "div": "//",
+    "rem": "%",
+    "shl": "<<",
+    "shr": ">>",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "max": "max",
+    "min": "min",
+    "neg": "-",
+    "abs": "abs",
+    "not": "~",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+}
+
+
+def pointer_hint(name: str) -> str:
+    """Say how an element of an array is reached."""
+    return (
+        f"an array is reached through its pointer: (p,) = ptx.global_ptrs({name}); "
+        "ptx.ld(f32, d, ptx.addr(p + index * 4))"
+    )
+
+
+def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
+    """Return the error; `right` is None for unary operators."""
+    if hasattr(right, "tma_desc"):  # a TensorSpec, whose module is above this one
+        name = getattr(right, "name", "X")
+        return RegisterTypeError(
+            f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", hint=pointer_hint(name)
+        )
+    other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
+    return RegisterTypeError(
+        f"{SYMBOLS[operation]} is not defined for {left.dtype}{other}", hint=_advice(operation, left, right)
+    )
+
+
+def _advice(operation: str, left: Handle, right: object) -> str:
+    if left.dtype.kind == "pred" or (isinstance(right, Handle) and right.dtype.kind == "pred"):
+        return "predicates have & | ^ ~; compare registers to make them, and pass reg.PipeRef(p, q) for a pair p|q"
+    if operation == "truediv":
+        return "integers divide with // (PTX div); f16 and bf16 have no division: convert to f32"
+    if isinstance(right, Handle):
+        return "convert one of them with ptx.cvt"
+    if isinstance(right, float) and left.dtype.is_integer:
+        return "convert the register to f32 with ptx.cvt first"
+    return "operands are registers and numbers"

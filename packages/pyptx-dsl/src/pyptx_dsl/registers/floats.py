@@ -1,0 +1,107 @@
+"""Operators on f16, bf16, f32, f64 and the packed pairs, and the literals of floating-point registers."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import RegisterTypeError
+from pyptx_dsl.registers.faults import SYMBOLS, refusal
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.operands import as_float, float_text
+from pyptx_ir.syntax.operands import Immediate
+
+if TYPE_CHECKING:
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.types import PtxType
+
+_BINARY = frozenset({"add", "sub", "mul", "truediv", "max", "min"})
+_SINGLE = frozenset({"f16", "bf16", "f32", "f64"})
+_PACKED = {
+    "f16x2": frozenset({"add", "sub", "mul", "max", "min", "neg", "abs"}),
+    "bf16x2": frozenset({"add", "sub", "mul", "max", "min", "neg", "abs"}),
+    "f32x2": frozenset({"add", "sub", "mul"}),
+}
+
+
+def binary(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
+    """Emit `left operation right`."""
+    words = _words(operation, left, right)
+    operand = _operand(operation, left, right)
+    result = into if into is not None else left.trace.fresh(left.dtype)
+    left.trace.emit(words, (result, left, operand))
+    return result
+
+
+def reflected(operation: str, left: object, right: Handle) -> Reg:
+    """Emit `number operation right`."""
+    words = _words(operation, right, left)
+    operand = _operand(operation, right, left)
+    result = right.trace.fresh(right.dtype)
+    right.trace.emit(words, (result, operand, right))
+    return result
+
+
+def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
+    """Emit one `setp`; `!=` is the unordered `neu`, since NaN differs from everything."""
+    check(relation, left.dtype)
+    operand = _operand(relation, left, right)
+    words = ("setp", "neu" if relation == "ne" else relation, left.dtype.name)
+    left.trace.emit(words, (into, left, operand))
+    return into
+
+
+def check(operation: str, dtype: PtxType) -> None:
+    """Raise RegisterTypeError for a type that PTX does not compute with."""
+    if dtype.name in _SINGLE or operation in _PACKED.get(dtype.name, ()):
+        return
+    raise RegisterTypeError(
+        f"PTX has no {SYMBOLS[operation]} for {dtype}", hint="convert to f32 with ptx.cvt, or use ptx.inst.…"
+    )
+
+
+def _words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
+    """Return the opcode; `.rn` is written out, because without it ptxas may fuse a product into a sum."""
+    dtype = left.dtype
+    check(operation, dtype)
+    if operation not in _BINARY or (operation == "truediv" and dtype.name not in {"f32", "f64"}):
+        raise refusal(operation, left, right)
+    if operation in {"max", "min"}:
+        return (operation, dtype.name)
+    return ("div" if operation == "truediv" else operation, "rn", dtype.name)
+
+
+def _operand(operation: str, left: Handle, right: object) -> object:
+    """Return the other operand: a register of the same type, or a literal (16-bit ones by one `mov`)."""
+    if isinstance(right, Handle):
+        if right.dtype is not left.dtype:
+            raise RegisterTypeError(
+                f"{SYMBOLS[operation]} between {left.dtype} and {right.dtype}", hint="convert one of them with ptx.cvt"
+            )
+        return right
+    number = None if left.dtype.kind == "packed" else as_float(right)
+    if number is None:
+        raise refusal(operation, left, right)
+    literal = Immediate(literal_text(left.dtype, number))
+    if left.dtype.name in {"f32", "f64"}:
+        return literal
+    result = left.trace.fresh(left.dtype)
+    left.trace.emit(("mov", "b16"), (result, literal))
+    return result
+
+
+def literal_text(dtype: PtxType, number: float) -> str:
+    """Spell a number as `mov` into a floating-point register takes it, rounded to nearest even."""
+    if dtype.name in {"f32", "f64"}:
+        return float_text(number, dtype.bits)
+    if dtype.name == "f16":
+        try:
+            return "0x" + struct.pack(">e", number).hex().upper()
+        except OverflowError:
+            return "0x7C00" if number > 0 else "0xFC00"
+    bits = int(float_text(number, 32).removeprefix("0f"), base=16)
+    if dtype.name == "tf32":
+        return f"0x{bits:08X}"
+    if number != number:  # noqa: PLR0124  NaN: rounding could carry its payload away
+        return "0x7FFF"
+    return f"0x{(bits + 0x7FFF + (bits >> 16 & 1)) >> 16:04X}"

@@ -1,0 +1,49 @@
+"""What every register is, before operators: a name, a type, and the trace that declared it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ForeignRegisterError
+from pyptx_ir.syntax.drafts import register
+from pyptx_ir.syntax.operands import Symbol
+
+if TYPE_CHECKING:
+    from pyptx_dsl.registers.offsets import OffsetSlot
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
+    from pyptx_ir.syntax.operands import Operand
+
+
+class Handle:
+    """A register of one trace; `slot` is set where its value is an offset that also has a 64-bit form."""
+
+    __slots__ = ("dtype", "operand", "raw_name", "slot", "trace")
+
+    readonly = False
+    # `array + register` must be one error of ours, not NumPy's loop that adds the register to each element.
+    __array_ufunc__ = None
+
+    def __init__(self, name: str, dtype: PtxType, trace: Trace, slot: OffsetSlot | None = None) -> None:
+        """Name a register that is declared already (or is special)."""
+        self.raw_name = name
+        self.dtype = dtype
+        self.trace = trace
+        self.slot = slot
+        # The tree tells registers from other names by the %, as the parser does.
+        self.operand: Operand = register(name) if name[:1] == "%" else Symbol(name)
+
+    @property
+    def name(self) -> str:
+        """The register's name in the PTX; asking for it counts as a use of the 32-bit form of an offset."""
+        if self.slot is not None:
+            self.slot.need_narrow()
+        return self.raw_name
+
+    def __ptx_operand__(self, trace: Trace) -> Operand:
+        """Return the register as an operand of its own trace; raise ForeignRegisterError in any other."""
+        if trace is not self.trace:
+            raise ForeignRegisterError(self.raw_name, self.trace.name, trace.name)
+        if self.slot is not None:
+            self.slot.need_narrow()
+        return self.operand

@@ -1,0 +1,274 @@
+"""Operators on integer registers of 16, 32 and 64 bits, and the offsets among them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.registers.faults import SYMBOLS, refusal
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.offsets import Term, extension
+from pyptx_dsl.registers.operands import as_integer, whole_number
+from pyptx_dsl.types import b32, s32, s64, u32, u64
+
+if TYPE_CHECKING:
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.types import PtxType
+
+_BITWISE = frozenset({"and", "or", "xor"})
+_SHIFTS = frozenset({"shl", "shr"})
+_BINARY = frozenset({"add", "sub", "mul", "div", "rem", "shl", "shr", "and", "or", "xor", "max", "min"})
+_SIGN_MATTERS = frozenset({"div", "rem", "max", "min", "lt", "le", "gt", "ge"})
+_PRODUCTS = frozenset({"mul", "shl"})
+_SUMS = frozenset({"add", "sub"})
+_NARROW = (16, 32)
+_WIDTHS = (16, 32, 64)
+_WIDE = {("u", 32): u32, ("u", 64): u64, ("s", 32): s32, ("s", 64): s64}
+
+
+def binary(operation: str, left: Handle, right: object) -> Reg:
+    """Emit `left operation right` into a fresh register."""
+    wider = (
+        right if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits else None
+    )
+    typed = left if wider is None or operation in _SHIFTS else wider
+    if _is_offset(operation, left, right, typed):
+        return _offset(operation, left, right, typed)
+    return plain(operation, left, right) if wider is None else _promoted(operation, left, wider)
+
+
+def plain(operation: str, left: Handle, right: object, into: Reg | None = None) -> Reg:
+    """Emit one instruction of the left operand's type, into a fresh register or into `into`."""
+    if operation not in _BINARY:
+        raise refusal(operation, left, right)
+    check_width(operation, left.dtype)
+    source = staged(left)
+    operand = _shift_amount(source, right) if operation in _SHIFTS else _operand(operation, source, right)
+    opcode = words(operation, left.dtype, _common(operation, left.dtype, _type_of(right)))
+    result = into if into is not None else left.trace.fresh(left.dtype)
+    left.trace.emit(opcode, (result, source, operand))
+    return result
+
+
+def reflected(operation: str, left: object, right: Handle) -> Reg:
+    """Emit `number operation right`."""
+    if operation not in _BINARY:
+        raise refusal(operation, right, left)
+    check_width(operation, right.dtype)
+    number = _number(operation, left, right)
+    if operation in _SHIFTS and right.dtype.bits != b32.bits:
+        raise RegisterTypeError(
+            f"number {SYMBOLS[operation]} {right.dtype} register: PTX shifts by 32-bit amounts",
+            hint="convert the amount to u32 with ptx.cvt first",
+        )
+    if operation == "shl" or (operation == "sub" and in_step(right)):
+        terms = (Term(None, number), _term(right, right.dtype.bits))
+        return right.trace.offset(operation, words(operation, right.dtype), terms, right.dtype)
+    source = staged(right)
+    result = right.trace.fresh(right.dtype)
+    right.trace.emit(words(operation, right.dtype), (result, whole_number(number), source))
+    return result
+
+
+def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
+    """Emit one `setp`."""
+    word = _common(relation, left.dtype, _type_of(right))
+    first = left
+    if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits:
+        check_width(relation, right.dtype)
+        first = extended(left, right.dtype.bits)
+    check_width(relation, first.dtype)
+    source = staged(first)
+    operand = _operand(relation, source, right)
+    left.trace.emit(("setp", relation, word), (into, source, operand))
+    return into
+
+
+@cache
+def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[str, ...]:
+    """Return the opcode of an integer operator in a type."""
+    typed = common or type_word(dtype)
+    if operation in _BITWISE or operation == "shl":
+        return (operation, f"b{dtype.bits}")
+    if operation in {"add", "sub"} and dtype.bits == s64.bits:
+        # Same bits for both signs; compilers write pointer arithmetic as .s64.
+        return (operation, "s64")
+    if operation == "mul":
+        return ("mul", "lo", typed)
+    return (operation, typed)
+
+
+@cache
+def type_word(dtype: PtxType) -> str:
+    """Return `u32` or `s32`: untyped bits count as unsigned."""
+    return ("s" if dtype.kind == "signed" else "u") + str(dtype.bits)
+
+
+def check_width(operation: str, dtype: PtxType) -> None:
+    """Raise RegisterTypeError for widths that PTX does not compute with."""
+    if dtype.bits not in _WIDTHS:
+        raise RegisterTypeError(
+            f"PTX has no {SYMBOLS[operation]} for {dtype}", hint="convert to 16, 32 or 64 bits with ptx.cvt first"
+        )
+
+
+def check_range(dtype: PtxType, number: int) -> None:
+    """Raise OperandError for a literal that the type's bits cannot hold, signed or unsigned."""
+    if not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
+        raise OperandError(
+            f"{number} does not fit into {dtype.bits} bits", hint=f"convert the {dtype} register to a wider type first"
+        )
+
+
+def staged(value: Handle) -> Handle:
+    """Copy a special register, which ptxas takes in `mov` and `cvt` only, by one `mov`."""
+    if not value.readonly:
+        return value
+    result = value.trace.fresh(value.dtype)
+    value.trace.emit(("mov", type_word(value.dtype)), (result, value))
+    return result
+
+
+def extended(value: Handle, bits: int) -> Handle:
+    """Widen by the value's own sign, by one `cvt`; an offset in step gives its exact wider form instead."""
+    if value.slot is not None and in_step(value):
+        return value.slot.need(bits)
+    check_width("add", value.dtype)
+    result = value.trace.fresh(_WIDE["s" if value.dtype.kind == "signed" else "u", bits])
+    value.trace.emit(extension(value, bits), (result, value))
+    return result
+
+
+def _type_of(value: object) -> PtxType | None:
+    """Return the type of an integer register; None for anything else."""
+    return value.dtype if isinstance(value, Handle) and value.dtype.is_integer else None
+
+
+@cache
+def _common(operation: str, left: PtxType, right: PtxType | None) -> str:
+    """Return the type word of an operation on two operands; refuse where signed and unsigned would differ.
+
+    Untyped bits go with the other operand. An unsigned register fits into any wider signed type; a signed one fits
+    into no unsigned type.
+    """
+    if right is None:
+        return type_word(left)
+    wide, narrow = (left, right) if left.bits >= right.bits else (right, left)
+    if operation not in _SIGN_MATTERS:
+        return type_word(wide)
+    if "signed" not in {wide.kind, narrow.kind}:
+        return f"u{wide.bits}"
+    exact = wide.kind != "unsigned" and (wide.bits > narrow.bits or narrow.kind != "unsigned")
+    if not exact:
+        written = f"setp.{operation}" if operation in {"lt", "le", "gt", "ge"} else operation
+        raise RegisterTypeError(
+            f"{SYMBOLS[operation]} between {left} and {right}: signed or unsigned?",
+            hint=f"give both registers one type, or write the instruction: ptx.inst.{written}.…",
+        )
+    return f"s{wide.bits}"
+
+
+def _operand(operation: str, left: Handle, right: object) -> object:
+    """Return the right operand: a literal that fits, or a register of the left one's width."""
+    if not isinstance(right, Handle):
+        return whole_number(_number(operation, right, left))
+    if not right.dtype.is_integer:
+        raise refusal(operation, left, right)
+    if right.dtype.bits > left.dtype.bits:
+        raise RegisterTypeError(
+            f"cannot put {left.dtype} {SYMBOLS[operation]} {right.dtype} into a {left.dtype} register",
+            hint="assign to a new name: value = value + other",
+        )
+    return extended(right, left.dtype.bits) if right.dtype.bits < left.dtype.bits else staged(right)
+
+
+def _number(operation: str, value: object, register: Handle) -> int:
+    """Return a Python or NumPy integer that fits beside `register`."""
+    number, dtype = as_integer(value), register.dtype
+    if number is None:
+        raise refusal(operation, register, value)
+    check_range(dtype, number)
+    if operation not in _SIGN_MATTERS:
+        return number
+    low, high = (-(1 << (dtype.bits - 1)), 1 << (dtype.bits - 1)) if dtype.kind == "signed" else (0, 1 << dtype.bits)
+    if not low <= number < high:
+        raise OperandError(
+            f"{number} is no value of {dtype}, so {SYMBOLS[operation]} with it would mean something else",
+            hint="use a register of the other signedness",
+        )
+    return number
+
+
+def _shift_amount(left: Handle, right: object) -> object:
+    """Return a shift amount: PTX wants a 32-bit register or a number."""
+    if not isinstance(right, Handle):
+        number = as_integer(right)
+        if number is None:
+            raise refusal("shl", left, right)
+        if not 0 <= number < left.dtype.bits:
+            raise OperandError(
+                f"cannot shift {left.dtype.bits} bits by {number}", hint="PTX would give 0, or copies of the sign"
+            )
+        return whole_number(number)
+    if not right.dtype.is_integer or right.dtype.bits > b32.bits:
+        raise RegisterTypeError(
+            f"a {right.dtype} register cannot be a shift amount: PTX wants 32 bits",
+            hint="convert it with ptx.cvt first",
+        )
+    return extended(right, b32.bits) if right.dtype.bits < b32.bits else staged(right)
+
+
+def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
+    """Emit `narrow operation wide`: widen the left one, give the result the right one's type."""
+    if operation in _SHIFTS:
+        return plain(operation, left, right)
+    if operation not in _BINARY:
+        raise refusal(operation, left, right)
+    check_width(operation, right.dtype)
+    opcode = words(operation, right.dtype, _common(operation, left.dtype, _type_of(right)))
+    wide, source = extended(left, right.dtype.bits), staged(right)
+    result = left.trace.fresh(right.dtype)
+    left.trace.emit(opcode, (result, wide, source))
+    return result
+
+
+# --- offsets ----------------------------------------------------------------------------------------
+
+
+def in_step(value: object) -> bool:
+    """Tell whether a value is an offset whose wider forms hold what its register holds."""
+    return isinstance(value, Handle) and value.slot is not None and not value.slot.stale
+
+
+def negated(value: Handle) -> Reg:
+    """Emit the negation of an offset, which is one too."""
+    opcode = ("neg", f"s{value.dtype.bits}")
+    return value.trace.offset("neg", opcode, (_term(value, value.dtype.bits),), value.dtype)
+
+
+def _is_offset(operation: str, left: Handle, right: object, typed: Handle) -> bool:
+    """Tell products of 16 and 32 bits, and sums with an offset in them, from what is computed in one width."""
+    if typed.dtype.bits not in _NARROW or (isinstance(right, Handle) and not right.dtype.is_integer):
+        return False
+    return operation in _PRODUCTS or (operation in _SUMS and (in_step(left) or in_step(right)))
+
+
+def _term(value: Handle, bits: int) -> Term:
+    """Describe a register inside an offset of `bits`; only offsets in step may be narrower."""
+    if in_step(value):
+        return Term(value, 0, value.slot)
+    return Term(extended(value, bits) if value.dtype.bits < bits else staged(value))
+
+
+def _offset(operation: str, left: Handle, right: object, typed: Handle) -> Reg:
+    """Emit a slot, which the uses of the result will fill."""
+    first = _term(left, typed.dtype.bits)
+    if operation == "shl":
+        amount = _shift_amount(left, right)
+        second = Term(amount) if isinstance(amount, Handle) else Term(None, _number(operation, right, left))
+    elif isinstance(right, Handle):
+        second = _term(right, typed.dtype.bits)
+    else:
+        second = Term(None, _number(operation, right, left))
+    return typed.trace.offset(operation, words(operation, typed.dtype), (first, second), typed.dtype)

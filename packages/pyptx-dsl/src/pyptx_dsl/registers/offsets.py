@@ -1,0 +1,266 @@
+"""Offsets: products of 16 and 32 bits, and sums with one, whose exact wider forms can be asked for.
+
+`px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width of
+a product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written,
+and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32` if
+the value met a 64-bit register, and both if both. What is more than one product is then computed in the widest form
+alone: it is exact, so its low bits, by one `cvt`, are the narrower ones. Every instruction stands where the user
+wrote the operator, so it reads its factors as they are there and dominates what an eagerly emitted one would; loops
+and branches change nothing.
+
+Offsets are `*` and `<<` of a register of 16 or 32 bits, and `+`, `-` and negation of an offset. A wider form is the
+exact integer: it reads the same form of every offset below it, and each plain register extended by its own sign.
+What is asked for spreads downwards through a worklist, for chains of offsets may be thousands long.
+
+Several registers then hold one value, so writing the narrow one must not leave the others stale. After a write, new
+wider uses convert the register instead. Only a loop could bring an *earlier* use behind the write, and it must enter
+between the slot and that use: if a label stands there, an in-place operator refreshes the wider register (one `cvt`
+more), and a write by any other instruction is a RewrittenOffsetError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyptx_dsl.errors import RewrittenOffsetError
+from pyptx_dsl.registers.operands import whole_number
+from pyptx_dsl.types import s16, s32, s64
+from pyptx_ir.syntax.drafts import instruction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyptx_dsl.registers.handle import Handle
+    from pyptx_ir.syntax.nodes import Instruction
+    from pyptx_ir.syntax.operands import Operand
+
+_TYPES = {16: s16, 32: s32, 64: s64}
+
+
+class Term(NamedTuple):
+    """One operand of an offset: a number, or a register with its slot if that is in step."""
+
+    register: Handle | None
+    number: int = 0
+    slot: OffsetSlot | None = None
+
+    @property
+    def signed(self) -> bool:
+        """Whether extension copies the sign bit; numbers are signed."""
+        return self.register is None or self.register.dtype.kind == "signed"
+
+
+class Part(NamedTuple):
+    """The register in which a form reads an operand that it doesn't take as it is; `extend` says to fill it here."""
+
+    register: Handle
+    extend: bool = False
+
+
+class Form:
+    """An offset in one width: its register, where it is read last, and, once asked for, what it is made of."""
+
+    __slots__ = ("labels", "parts", "register", "widening")
+
+    def __init__(self, register: Handle) -> None:
+        """Nothing is asked yet; `widening` will say that one `mul.wide` makes the form, and no part the term itself."""
+        self.register = register
+        self.labels = 0
+        self.parts: tuple[Part | None, ...] | None = None
+        self.widening = False
+
+
+class OffsetSlot:
+    """The place of one offset in the trace, and what has been asked of it."""
+
+    __slots__ = ("_forms", "_read", "bits", "labels", "lead", "narrow", "narrow_words", "operation", "stale", "terms")
+
+    def __init__(
+        self,
+        operation: str,
+        narrow: Handle,
+        narrow_words: tuple[str, ...],
+        terms: tuple[Term, ...],
+        *,
+        lead: str,
+        labels: int,
+    ) -> None:
+        """Describe `narrow = operation terms`, behind `labels` labels.
+
+        `narrow_words` is the instruction of the register's own width.
+        """
+        self.operation = operation
+        self.narrow = narrow
+        self.narrow_words = narrow_words
+        self.terms = terms
+        self.bits = narrow.dtype.bits
+        self.lead = lead
+        self.labels = labels
+        self.stale = False
+        self._forms = {self.bits: Form(narrow)}
+        self._read = set[int]()
+
+    # --- what is asked ------------------------------------------------------------------------------
+
+    def need_narrow(self) -> None:
+        """Note that the register itself is read or written somewhere."""
+        self._read.add(self.bits)
+        if self._forms[self.bits].parts is None:
+            _ask(self, self.bits, self.labels)
+
+    def need(self, bits: int) -> Handle:
+        """Return the register of the form of `bits`, which is read here."""
+        self._read.add(bits)
+        _ask(self, bits, self.narrow.trace.label_count)
+        return self._forms[bits].register
+
+    def form(self, bits: int) -> Form:
+        """Return a form, declaring its register at the first call."""
+        found = self._forms.get(bits)
+        if found is None:
+            found = self._forms[bits] = Form(self.narrow.trace.fresh(_TYPES[bits]))
+        return found
+
+    def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
+        """Note a read where `labels` labels are defined; return what it asks of other slots, at first."""
+        form = self.form(bits)
+        form.labels = max(form.labels, labels)
+        if form.parts is not None:
+            return []
+        asked: list[tuple[OffsetSlot, int, int]] = []
+        form.widening = bits == 2 * self.bits and self._has_wide_product()
+        parts: list[Part | None] = []
+        for position, term in enumerate(self.terms):
+            register = term.register
+            if register is None:
+                parts.append(None)
+                continue
+            is_amount = self.operation == "shl" and position == 1
+            as_it_is = register.dtype.bits == bits or form.widening or is_amount
+            if not as_it_is and self._holds(term) and term.slot is not None:
+                asked.append((term.slot, bits, self.labels))
+                parts.append(Part(term.slot.form(bits).register))
+                continue
+            if register.slot is not None:
+                asked.append((register.slot, register.slot.bits, self.labels))
+            parts.append(None if as_it_is else Part(self._staging(form, parts, bits), extend=True))
+        form.parts = tuple(parts)
+        return asked
+
+    def _holds(self, term: Term) -> bool:
+        """Tell whether the wider forms of a term hold its value at this place."""
+        return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
+
+    def _staging(self, form: Form, before: list[Part | None], bits: int) -> Handle:
+        """Return where to extend an operand: the form's own register, unless an operand waits there already."""
+        taken = any(part is not None and part.register is form.register for part in before)
+        return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
+
+    # --- what is written ----------------------------------------------------------------------------
+
+    @property
+    def looped(self) -> Mapping[int, Form]:
+        """The wider forms that a loop may read again without passing this place."""
+        return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
+
+    def detach(self, forms: Mapping[int, Form]) -> None:
+        """Take forms away, for a write that refreshes them."""
+        self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
+
+    def attach(self, forms: Mapping[int, Form]) -> None:
+        """Put forms back, refreshed."""
+        self._forms |= forms
+
+    def written(self) -> None:
+        """Note a write of the register; raise RewrittenOffsetError if a loop would miss it."""
+        if self.looped:
+            name = self.narrow.raw_name
+            raise RewrittenOffsetError(
+                f"this writes {name}, an offset whose wider form met a pointer and may be read again by a loop",
+                hint=f"make {name} a register of its own before the loop: offset = reg.from_(offset, u32)",
+            )
+        self.stale = True
+
+    # --- what is emitted ----------------------------------------------------------------------------
+
+    def _has_wide_product(self) -> bool:
+        """Tell whether one `mul.wide` gives the exact product."""
+        if self.operation not in {"mul", "shl"} or any(self._holds(term) for term in self.terms):
+            return False
+        left, right = self.terms
+        if left.register is None or left.register.dtype.bits != self.bits:
+            return False
+        if right.register is None:
+            return _fits(1 << right.number if self.operation == "shl" else right.number, self.bits, signed=left.signed)
+        same = right.register.dtype.bits == self.bits and left.signed == right.signed
+        return self.operation == "mul" and same
+
+    def settle(self) -> None:
+        """Note which forms of other slots the widest one reads; to be called for the last slot first."""
+        if not self._read:
+            self.need_narrow()
+        for bits in self._computed():
+            for term, part in zip(self.terms, self._forms[bits].parts or (), strict=True):
+                if part is not None and not part.extend and term.slot is not None:
+                    term.slot._read.add(bits)  # noqa: SLF001  its own kind
+                elif term.register is not None and term.register.slot is not None:
+                    term.register.slot._read.add(term.register.slot.bits)  # noqa: SLF001  as above
+
+    def _computed(self) -> list[int]:
+        """Return the widths that are computed, narrowest first: the widest that is read, and what costs no more.
+
+        Both forms of a plain product are one instruction each, as a conversion would be, and ptxas does better with
+        two products than with the low half of one.
+        """
+        widest = max(self._read)
+        both = self._forms[widest].widening and self.bits in self._read
+        return [self.bits, widest] if both else [widest]
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Yield what the slot came to hold: the computed forms, and the others as low bits of the widest."""
+        computed = self._computed()
+        for bits in computed:
+            form = self._forms[bits]
+            yield from self._form_instructions(bits, form, form.parts or ())
+        widest = computed[-1]
+        for bits in sorted(self._read.difference(computed)):
+            operands = (self._forms[bits].register.operand, self._forms[widest].register.operand)
+            yield instruction(("cvt", f"u{bits}", f"u{widest}"), operands, None, self.lead)
+
+    def _form_instructions(self, bits: int, form: Form, parts: tuple[Part | None, ...]) -> Iterator[Instruction]:
+        sources: list[Operand] = []
+        for term, part in zip(self.terms, parts, strict=True):
+            register = term.register if part is None else part.register
+            sources.append(whole_number(term.number) if register is None else register.operand)
+            if part is not None and part.extend and term.register is not None:
+                operands = (part.register.operand, term.register.operand)
+                yield instruction(extension(term.register, bits), operands, None, self.lead)
+        words = self.narrow_words if bits == self.bits else self._wide_words(bits)
+        if form.widening:
+            words = ("mul", "wide", f"{'s' if self.terms[0].signed else 'u'}{self.bits}")
+            if self.operation == "shl":
+                sources[1] = whole_number(1 << self.terms[1].number)
+        yield instruction(words, (form.register.operand, *sources), None, self.lead)
+
+    def _wide_words(self, bits: int) -> tuple[str, ...]:
+        if self.operation == "shl":
+            return ("shl", f"b{bits}")
+        return ("mul", "lo", f"s{bits}") if self.operation == "mul" else (self.operation, f"s{bits}")
+
+
+def _ask(slot: OffsetSlot, bits: int, labels: int) -> None:
+    """Note a read of a form, and of every form that it is made of."""
+    pending = [(slot, bits, labels)]
+    while pending:
+        slot, bits, labels = pending.pop()
+        pending += reversed(slot.note(bits, labels))
+
+
+def _fits(number: int, bits: int, *, signed: bool) -> bool:
+    return -(1 << (bits - 1)) <= number < 1 << (bits - 1) if signed else 0 <= number < 1 << bits
+
+
+def extension(register: Handle, bits: int) -> tuple[str, ...]:
+    """Return the `cvt` that widens a register by its own sign."""
+    letter = "s" if register.dtype.kind == "signed" else "u"
+    return ("cvt", f"{letter}{bits}", f"{letter}{register.dtype.bits}")

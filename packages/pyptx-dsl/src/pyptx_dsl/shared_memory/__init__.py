@@ -1,0 +1,1 @@
+"""Allocations in shared memory, their layouts and swizzles, barriers, and tensor maps."""

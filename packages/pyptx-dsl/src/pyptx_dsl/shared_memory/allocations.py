@@ -1,0 +1,368 @@
+"""Shared allocations: a symbol, a shape, a swizzle, and the addresses and accesses they give."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, SupportsIndex, cast, overload
+
+from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, RegisterTypeError
+from pyptx_dsl.registers import operators
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.operands import AddressOperand, as_count, as_items
+from pyptx_dsl.shared_memory.swizzle import Swizzle, find_swizzle
+from pyptx_dsl.trace_context import active
+from pyptx_dsl.types import b8, b64, u32
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyptx_dsl.registers.register import Reg
+    from pyptx_dsl.tracing.shared_layout import SharedRegion
+    from pyptx_dsl.tracing.trace import Trace
+    from pyptx_dsl.types import PtxType
+
+
+class SharedAddress:
+    """An address in shared memory: a symbol and a constant offset, or the register that had to be computed."""
+
+    __slots__ = ("byte_offset", "name", "register", "trace")
+
+    def __init__(self, name: str, byte_offset: int, trace: Trace, register: Reg | None = None) -> None:
+        """Point `byte_offset` bytes behind the allocation `name`, or at `register`."""
+        self.name = name
+        self.byte_offset = byte_offset
+        self.trace = trace
+        self.register = register
+
+    def __ptx_operand__(self, trace: Trace) -> tree.Operand:
+        """Return `symbol`, `symbol+offset`, or the register."""
+        if trace is not self.trace:
+            raise ForeignRegisterError(self.name, self.trace.name, trace.name)
+        if self.register is not None:
+            return self.register.__ptx_operand__(trace)
+        symbol = tree.Symbol(self.name)
+        return tree.Binary("+", symbol, tree.Immediate(str(self.byte_offset))) if self.byte_offset else symbol
+
+
+class SharedAlloc:
+    """An allocation of `shape` elements of `dtype`, row-major, with its swizzle.
+
+    `byte_offset` counts from the first allocation of the kernel. `gmma_layout` and `gmma_major` are descriptors that
+    another package attached; they are carried, not read.
+    """
+
+    __slots__ = ("_swizzle", "_trace", "dtype", "gmma_layout", "gmma_major", "region", "shape", "swizzle")
+
+    def __init__(
+        self, region: SharedRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace
+    ) -> None:
+        """Describe a region that is placed already."""
+        self.region = region
+        self.dtype = dtype
+        self.shape = shape
+        self.swizzle = swizzle
+        self.gmma_layout: object | None = None
+        self.gmma_major: str | None = None
+        self._swizzle: Swizzle | None = find_swizzle(swizzle)
+        self._trace = trace
+
+    @property
+    def name(self) -> str:
+        """The symbol of the allocation in the static layout."""
+        return self.region.name
+
+    @property
+    def byte_offset(self) -> int:
+        """The offset from the start of all allocations."""
+        return self.region.offset
+
+    def __repr__(self) -> str:
+        """Return name, type and shape."""
+        return f"SharedAlloc({self.name!r}, {self.dtype}, {self.shape})"
+
+    def __len__(self) -> int:
+        """Return the size of the first dimension."""
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Reg | SharedSlice]:
+        """Iterate over the stages' addresses; of one dimension, over the elements, loading each."""
+        return (self[stage] for stage in range(self.shape[0]))
+
+    def __getitem__(self, index: object) -> Reg | SharedSlice:
+        """Load an element, if there is one index per dimension (`s[i]`, `s[row, col]`); else return an address.
+
+        With fewer indices than dimensions (`s[stage]` of several) that is where the part begins which they select.
+        `s.address(i)` is the address of an element.
+        """
+        indices = _indices(index)
+        if len(indices) < len(self.shape):
+            return SharedSlice(self, indices)
+        element = self.load(*indices)
+        if len(indices) == 1:
+            _elements(self._trace)[element.raw_name] = self.name
+        return element
+
+    def __setitem__(self, index: object, value: object) -> None:
+        """Store a register or number into the element that `index` names, one index per dimension."""
+        self.store(value, *_indices(index))
+
+    def load(self, *indices: object) -> Reg:
+        """Emit the load of one element and return its register."""
+        return load(self.dtype, self.address(*indices))
+
+    def store(self, value: object, *indices: object) -> None:
+        """Emit the store of one element."""
+        if isinstance(value, (SharedSlice, SharedAlloc)):
+            raise OperandError("a shared address is no value to store", hint="load the element first: s.load(i)")
+        store(self.dtype, self.address(*indices), value)
+
+    def address(self, *indices: object) -> SharedAddress:
+        """Return the address of one element, swizzled; emit what its register indices need."""
+        if len(indices) != len(self.shape):
+            raise RegisterIndexError(
+                f"{self.name} has {len(self.shape)} dimensions, not {len(indices)}", hint=f"its shape is {self.shape}"
+            )
+        return self._at(indices)
+
+    def _at(self, indices: Sequence[object]) -> SharedAddress:
+        """Return the address that leading indices select."""
+        constant, terms = 0, list[tuple[Handle, int]]()
+        for dimension, index in enumerate(indices):
+            stride = self._stride(dimension)
+            if isinstance(index, Handle):
+                terms.append((index_register(index), stride))
+            else:
+                constant += self._checked(dimension, index) * stride
+        if not terms:
+            place = constant if self._swizzle is None else self._swizzle.apply(constant)
+            return SharedAddress(self.name, place, self._own())
+        return self._computed(constant, terms)
+
+    def _computed(self, constant: int, terms: list[tuple[Handle, int]]) -> SharedAddress:
+        trace = self._own()
+        address = trace.fresh(u32)
+        if self._swizzle is None or _unswizzled(self._swizzle, constant, terms):
+            trace.emit(("mov", "u32"), (address, SharedAddress(self.name, constant, trace)))
+            for register, stride in terms:
+                trace.emit(("mad", "lo", "u32"), (address, register, stride, address))
+            return SharedAddress(self.name, 0, trace, address)
+        offset: object = constant
+        logical = trace.fresh(u32)
+        for register, stride in terms:
+            trace.emit(("mad", "lo", "u32"), (logical, register, stride, offset))
+            offset = logical
+        swizzled = self._swizzle.emit(trace, logical)
+        trace.emit(("mov", "u32"), (address, tree.Symbol(self.name)))
+        trace.emit(("add", "u32"), (address, address, swizzled))
+        return SharedAddress(self.name, 0, trace, address)
+
+    def _stride(self, dimension: int) -> int:
+        """Return the bytes between neighbours along a dimension."""
+        bits = math.prod(self.shape[dimension + 1 :]) * self.dtype.bits
+        if bits % 8:
+            raise RegisterTypeError(
+                f"elements of {self.dtype} share bytes, so they have no address of their own",
+                hint="allocate packed elements, such as u8",
+            )
+        return bits // 8
+
+    def _checked(self, dimension: int, index: object) -> int:
+        number, size = as_count(index), self.shape[dimension]
+        if number is None:
+            raise OperandError(f"cannot index shared memory with {index!r}", hint="use an int or an integer register")
+        if not -size <= number < size:
+            raise RegisterIndexError(
+                f"index {number} of dimension {dimension} of {self.name}: its size is {size} (shape {self.shape})"
+            )
+        return number % size
+
+    def _own(self) -> Trace:
+        here = active("an access to shared memory")
+        if here is not self._trace:
+            raise ForeignRegisterError(self.name, self._trace.name, here.name)
+        return here
+
+    def __ptx_operand__(self, trace: Trace) -> tree.Operand:
+        """Return the symbol."""
+        return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
+
+
+# What an index of an allocation is, its rank says; the classes tell type checkers, and do nothing when they run.
+class SharedVector(SharedAlloc):
+    """A one-dimensional allocation: an index names an element."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: object) -> Reg: ...
+
+
+class SharedMatrix(SharedAlloc):
+    """A two-dimensional allocation: one index names a row, two an element."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: tuple[object, object]) -> Reg: ...
+        @overload
+        def __getitem__(self, index: SupportsIndex | Reg) -> SharedSlice: ...
+        @overload
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+
+
+class SharedStages(SharedAlloc):
+    """A three-dimensional allocation: one index names a stage, two a row of it, three an element."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: tuple[object, object, object]) -> Reg: ...
+        @overload
+        def __getitem__(self, index: SupportsIndex | Reg | tuple[object, object]) -> SharedSlice: ...
+        @overload
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+        def __getitem__(self, index: object) -> Reg | SharedSlice: ...
+
+
+OF_RANK: dict[int, type[SharedAlloc]] = {1: SharedVector, 2: SharedMatrix, 3: SharedStages}
+"""The class of an allocation by its rank; of any other it is SharedAlloc."""
+
+
+class SharedSlice(SharedAddress):
+    """What leading indices of an allocation select: the address of a stage, a row, an element."""
+
+    __slots__ = ("alloc", "indices")
+
+    def __init__(self, alloc: SharedAlloc, indices: tuple[object, ...]) -> None:
+        """Compute the address; a register index emits two instructions here."""
+        if len(indices) > len(alloc.shape):
+            raise RegisterIndexError(f"{alloc.name} has {len(alloc.shape)} dimensions, not {len(indices)}")
+        self.alloc = alloc
+        self.indices = indices
+        # The swizzle repeats at every stage only if stages are whole periods; then the stage's own start is unswizzled.
+        place = alloc._at(indices)  # noqa: SLF001  the two classes are one thing
+        self.name, self.byte_offset, self.trace, self.register = (
+            place.name,
+            place.byte_offset,
+            place.trace,
+            place.register,
+        )
+
+    @property
+    def stage(self) -> object:
+        """The first index."""
+        return self.indices[0]
+
+    @property
+    def dtype(self) -> PtxType:
+        """The element type of the allocation."""
+        return self.alloc.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions that are left."""
+        return self.alloc.shape[len(self.indices) :]
+
+    @property
+    def swizzle(self) -> str | None:
+        """The swizzle of the allocation."""
+        return self.alloc.swizzle
+
+    def __repr__(self) -> str:
+        """Return the allocation's name and the indices."""
+        return f"SharedSlice({self.alloc.name!r}[{', '.join(map(repr, self.indices))}])"
+
+    def __getitem__(self, index: object) -> Reg | SharedSlice:
+        """Index the remaining dimensions: load when all are given, else the address of a smaller part."""
+        indices = (*self.indices, *_indices(index))
+        if len(indices) == len(self.alloc.shape):
+            return self.alloc.load(*indices)
+        return SharedSlice(self.alloc, indices)
+
+    def __setitem__(self, index: object, value: object) -> None:
+        """Store an element of the remaining dimensions."""
+        self.alloc.store(value, *self.indices, *_indices(index))
+
+
+def refuse_element(value: Handle) -> None:
+    """Raise OperandError for an element, read by one index, where an address belongs."""
+    name = _elements(value.trace).get(value.raw_name)
+    if name is not None and value.dtype.bits <= u32.bits:
+        raise OperandError(
+            f"{value.raw_name} is an element that was read from {name}, and no address of one",
+            hint="write s.address(i) for the address of an element; s.load(i) reads one that is an address itself",
+        )
+
+
+def _elements(trace: Trace) -> dict[str, str]:
+    """Return the registers that were read from shared memory by one index, and where from."""
+    return cast("dict[str, str]", trace.notes.setdefault("allocations.elements", dict[str, str]()))
+
+
+def load(dtype: PtxType, address: object) -> Reg:
+    """Emit `ld.shared` and return the register."""
+    trace = active("smem.load")
+    if dtype.memory is None:
+        raise RegisterTypeError(f"{dtype} cannot be loaded from memory", hint="load a u8 and compare it with 0")
+    result = trace.fresh(dtype)
+    trace.emit(("ld", "shared", dtype.memory), (result, _bracketed(address)))
+    return result
+
+
+def store(dtype: PtxType, address: object, value: object) -> None:
+    """Emit `st.shared` of a register or number."""
+    trace = active("smem.store")
+    if dtype.memory is None:
+        raise RegisterTypeError(f"{dtype} cannot be stored to memory", hint="select a u8 with ptx.selp first")
+    if isinstance(value, Handle):
+        _check_stored(dtype, value)
+        operand: object = value
+    else:
+        operand = operators.immediate(dtype, value)
+    trace.emit(("st", "shared", dtype.memory), (_bracketed(address), operand))
+
+
+def _unswizzled(swizzle: Swizzle, constant: int, terms: list[tuple[Handle, int]]) -> bool:
+    """Tell whether an offset is whole periods, which a swizzle leaves where they are: that of a stage, usually."""
+    return all(step % swizzle.period == 0 for step in (constant, *(stride for _, stride in terms)))
+
+
+def _indices(index: object) -> tuple[object, ...]:
+    items = as_items(index)
+    return (index,) if items is None else tuple(items)
+
+
+def index_register(index: Handle) -> Handle:
+    """Check that a register can index, and copy a special one."""
+    if not index.dtype.is_integer or index.dtype.bits != u32.bits:
+        raise RegisterTypeError(
+            f"a {index.dtype} register cannot index shared memory",
+            hint="shared addresses are 32 bits: convert with ptx.cvt",
+        )
+    return operators.staged(index)
+
+
+def _bracketed(address: object) -> object:
+    if isinstance(address, AddressOperand | tree.Address):
+        return address
+    return AddressOperand(address)
+
+
+def _check_stored(dtype: PtxType, value: Handle) -> None:
+    """Refuse to store a register of another width, or a float as an integer."""
+    wide_enough = dtype.bits < b8.bits * 2 and value.dtype.bits <= b64.bits and value.dtype.is_integer
+    kinds = {dtype.kind, value.dtype.kind}
+    mixed = kinds > {"float"} and kinds & {"signed", "unsigned"}
+    other_float = kinds == {"float"} and dtype is not value.dtype and {dtype.name, value.dtype.name} != {"f32", "tf32"}
+    if (value.dtype.bits != dtype.bits and not wide_enough) or mixed or other_float or value.dtype.kind == "pred":
+        raise RegisterTypeError(
+            f"cannot store a {value.dtype} register as {dtype}",
+            hint="convert it with ptx.cvt, or move the bits with ptx.mov",
+        )

@@ -1,0 +1,90 @@
+"""mbarrier objects in shared memory, and their addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import OperandError, RegisterIndexError
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.operands import as_count
+from pyptx_dsl.shared_memory.allocations import SharedAddress, index_register
+from pyptx_dsl.types import u32
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_dsl.tracing.shared_layout import SharedRegion
+    from pyptx_dsl.tracing.trace import Trace
+
+BARRIER_BYTES = 8
+"""Manual: "mbarrier": an opaque 64-bit object, aligned to 8."""
+
+
+class MbarrierArray:
+    """`count` mbarrier objects of 8 bytes; `[i]` is one of them."""
+
+    __slots__ = ("count", "region", "trace")
+
+    def __init__(self, region: SharedRegion, count: int, trace: Trace) -> None:
+        """Describe barriers that are placed already."""
+        self.region = region
+        self.count = count
+        self.trace = trace
+
+    @property
+    def name(self) -> str:
+        """The symbol in the static layout."""
+        return self.region.name
+
+    @property
+    def byte_offset(self) -> int:
+        """The offset from the start of all allocations."""
+        return self.region.offset
+
+    def __len__(self) -> int:
+        """Return the number of barriers."""
+        return self.count
+
+    def __iter__(self) -> Iterator[MbarrierRef]:
+        """Iterate over the barriers."""
+        return (MbarrierRef(self, index) for index in range(self.count))
+
+    def __getitem__(self, index: object) -> MbarrierRef:
+        """Return one barrier; a register index emits two instructions, a number is checked."""
+        return MbarrierRef(self, index)
+
+    def __repr__(self) -> str:
+        """Return name and count."""
+        return f"MbarrierArray({self.name!r}, {self.count})"
+
+    def __ptx_operand__(self, trace: Trace) -> tree.Operand:
+        """Return the symbol: the first barrier."""
+        return SharedAddress(self.name, 0, self.trace).__ptx_operand__(trace)
+
+
+class MbarrierRef(SharedAddress):
+    """One mbarrier object of an array; `byte_offset` counts from the array's symbol."""
+
+    __slots__ = ("array", "idx")
+
+    def __init__(self, array: MbarrierArray, idx: object) -> None:
+        """Compute the address of one barrier."""
+        self.array = array
+        self.idx = idx
+        if isinstance(idx, Handle):
+            address = array.trace.fresh(u32)
+            array.trace.emit(("mov", "u32"), (address, tree.Symbol(array.name)))
+            array.trace.emit(("mad", "lo", "u32"), (address, index_register(idx), BARRIER_BYTES, address))
+            super().__init__(array.name, 0, array.trace, address)
+            return
+        number = as_count(idx)
+        if number is None:
+            raise OperandError(f"cannot index barriers with {idx!r}", hint="use an int or an integer register")
+        if not -array.count <= number < array.count:
+            raise RegisterIndexError(f"barrier {number} of {array.name}: there are {array.count}")
+        super().__init__(array.name, number % array.count * BARRIER_BYTES, array.trace)
+
+    def __repr__(self) -> str:
+        """Return the array's name and the index."""
+        return f"MbarrierRef({self.array.name!r}[{self.idx!r}])"

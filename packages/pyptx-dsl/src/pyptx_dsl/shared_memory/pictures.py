@@ -1,0 +1,47 @@
+"""Shared tiles as text: where each 16 bytes of a row lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.shared_memory.swizzle import SWIZZLES
+
+if TYPE_CHECKING:
+    from pyptx_dsl.shared_memory.tiles import SharedTile
+
+_CHUNK = 16
+_ROWS = 8
+
+
+def draw(tile: SharedTile) -> str:
+    """Return the picture of a tile: the first 8 rows of its first panel, and how the rest follows.
+
+    A number in the picture is a chunk of 16 bytes of the row, counted from its start; its column is where it lies.
+    """
+    names = ("MN", "K") if tile.major == "K" else ("K", "MN")
+    swizzle = "no swizzle" if tile.swizzle is None else f"swizzle {tile.swizzle}"
+    lines = [
+        f"{tile.dtype} {tile.shape[0]} ({names[0]}) x {tile.shape[1]} ({names[1]}), {swizzle}",
+        "  byte " + "".join(f"{place:>5}" for place in range(0, tile.panel_width, _CHUNK)),
+    ]
+    lines += [f"  row {row} " + "".join(f"{chunk:>4} " for chunk in _row(tile, row)) for row in range(_ROWS)]
+    lines.append(f"  every {_ROWS} rows ({_ROWS * tile.panel_width} bytes) the same; {_extent(tile)}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _row(tile: SharedTile, row: int) -> list[int]:
+    """Return the chunks of a row in the order in which they lie: a swizzle is its own inverse."""
+    chunks = range(tile.panel_width // _CHUNK)
+    if tile.swizzle is None:
+        return list(chunks)
+    swizzle, start = SWIZZLES[tile.swizzle], row * tile.panel_width
+    return [(swizzle.apply(start + chunk * _CHUNK) - start) // _CHUNK for chunk in chunks]
+
+
+def _extent(tile: SharedTile) -> str:
+    width = tile.panel_width
+    whole, rest = divmod(tile.shape[1] * tile.dtype.bits, width * 8)
+    panels = f"{whole} panel{'s' if whole != 1 else ''} of {tile.shape[0]} x {width} bytes"
+    return f"{panels}, {tile.panel_bytes} bytes apart" + (
+        f", and {rest // 8} bytes too many in each row" if rest else ""
+    )

@@ -1,0 +1,307 @@
+"""One value that says how a matrix lies in shared memory: for TMA, for the swizzle, and for descriptors alike.
+
+    A = SharedTile(bf16, (128, 64), swizzle="128B", stages=4)    # M x K, K contiguous
+    A.tma_tile("M", "K")                                         # the Tile whose copies fill it
+    sA = smem.tile(A)                                            # the allocation, aligned to the swizzle
+    ptx.wgmma.mma_async(a=sA[stage], …)                          # the descriptor that reads it
+
+What TMA writes, what `s[row, column]` addresses and what a tensor core reads then cannot disagree. A combination that
+the hardware has not is a SpecError with the rule and a picture of the tile.
+
+Manual: "Asynchronous Warpgroup Level Matrix Instructions: Shared Memory Matrix Layout", "Strides", "Matrix Descriptor
+Format"; "Tensor Swizzle Modes".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.contract.im2col import Im2col
+from pyptx_dsl.contract.specs import Layout, Tile
+from pyptx_dsl.errors import SpecError
+from pyptx_dsl.registers.operands import as_count
+from pyptx_dsl.shared_memory.swizzle import SWIZZLES
+from pyptx_dsl.types import b8
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.contract.specs import Dim
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "SharedTile", "widest_swizzle"]
+
+CHUNK_BYTES = 16
+"""The width of a core matrix, and what a swizzle moves as one."""
+CORE_ROWS = 8
+"""The rows of a core matrix."""
+STEP_BYTES = 32
+"""The bytes of K that one dense product takes of a row, for every type."""
+_BASE_ALIGNMENT = 128  # what TMA asks of shared memory
+_MAX_BOX = 256  # manual: "Tensor Dimension, size and format": the sizes of a box
+_TRANSPOSABLE_BITS = 16
+_MAJORS = ("K", "MN")
+_LAYOUTS = {None: Layout.ROW, "32B": Layout.TMA_32B, "64B": Layout.TMA_64B, "128B": Layout.TMA_128B}
+# The field of a descriptor. Manual: "Matrix Descriptor Format", bits 62-63.
+_CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class SharedTile:
+    """`shape` elements of `dtype` in shared memory, the second dimension contiguous, `stages` times.
+
+    With `major="K"` the shape is (M or N, K), with `major="MN"` it is (K, M or N). Where rows are wider than the
+    swizzle, the tile is made of panels as wide as the swizzle, one behind the other, and TMA fills each by a copy of
+    its own. Without a swizzle a panel is 16 bytes wide. `swizzle` is `"128B"`, `"64B"`, `"32B"`, `None`, or
+    `"widest"`: the widest of which rows are whole multiples.
+    """
+
+    dtype: PtxType
+    shape: tuple[int, int]
+    major: str
+    swizzle: str | None
+    stages: int
+
+    def __init__(
+        self,
+        dtype: PtxType,
+        shape: Sequence[int],
+        *,
+        major: str = "K",
+        swizzle: str | None = "widest",
+        stages: int = 1,
+    ) -> None:
+        """Describe a tile; raise SpecError for one that no descriptor can."""
+        sizes = tuple(number for number in map(as_count, shape) if number is not None and number > 0)
+        if len(sizes) != 2 or len(shape) != 2:
+            raise SpecError(f"a shared tile has two sizes, not {shape!r}", hint="stages are a keyword: stages=4")
+        chosen = swizzle if swizzle != "widest" else widest_swizzle(sizes[1] * dtype.bits // 8)
+        values = {"dtype": dtype, "shape": sizes, "major": str(major), "swizzle": chosen, "stages": stages}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    # --- sizes --------------------------------------------------------------------------------------
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of one row over all panels."""
+        return self.shape[1] * self.dtype.bits // 8
+
+    @property
+    def panel_width(self) -> int:
+        """The bytes of a row inside one panel: the swizzle's, or 16."""
+        return int(self.swizzle[:-1]) if self.swizzle else CHUNK_BYTES
+
+    @property
+    def panel_columns(self) -> int:
+        """The elements of a row inside one panel."""
+        return self.panel_width * 8 // self.dtype.bits
+
+    @property
+    def panels(self) -> int:
+        """The number of panels, which is the number of TMA copies for one stage."""
+        return self.row_bytes // self.panel_width
+
+    @property
+    def panel_bytes(self) -> int:
+        """The bytes of one panel: what one TMA copy brings."""
+        return self.shape[0] * self.panel_width
+
+    @property
+    def stage_bytes(self) -> int:
+        """The bytes of one stage: what its mbarrier has to expect."""
+        return self.panels * self.panel_bytes
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all stages."""
+        return self.stages * self.stage_bytes
+
+    @property
+    def alignment(self) -> int:
+        """The alignment of the first byte: the period of the swizzle, so that its pattern starts there."""
+        return SWIZZLES[self.swizzle].period if self.swizzle else _BASE_ALIGNMENT
+
+    @property
+    def allocation_shape(self) -> tuple[int, ...]:
+        """The dimensions as they lie: stages if several, panels if several, rows, columns of a panel."""
+        outer = ((self.stages,) if self.stages > 1 else ()) + ((self.panels,) if self.panels > 1 else ())
+        return (*outer, self.shape[0], self.panel_columns)
+
+    @property
+    def mn(self) -> int:
+        """The size along M or N."""
+        return self.shape[self.major == "MN"]
+
+    @property
+    def k(self) -> int:
+        """The size along K."""
+        return self.shape[self.major == "K"]
+
+    @property
+    def k_step(self) -> int:
+        """The K of one dense product of this type: 16 for 16-bit types, 32 for bytes, 8 for tf32."""
+        return STEP_BYTES * 8 // self.dtype.bits
+
+    # --- TMA ----------------------------------------------------------------------------------------
+
+    @property
+    def tma_layout(self) -> Layout:
+        """The layout of the Tile that TMA copies from or to."""
+        return _LAYOUTS[self.swizzle]
+
+    @property
+    def tma_box(self) -> tuple[int, int]:
+        """The box of one TMA copy: one panel. Raise SpecError for one with more than 256 rows."""
+        if self.shape[0] > _MAX_BOX:
+            raise self._wrong(
+                f"a TMA box has at most {_MAX_BOX} rows, and this tile has {self.shape[0]}", "make it two tiles"
+            )
+        return self.shape[0], self.panel_columns
+
+    def tma_tile(self, *dims: Dim, promotion: str = "none", fill: str = "zeros") -> Tile:
+        """Return the Tile of an array `[…, rows, columns]` whose TMA copies fill this tile, panel by panel.
+
+        Dimensions in front of the rows count matrices; a copy is of one of them. `promotion` and `fill` are a Tile's
+        `tma_promotion` and `tma_fill`. Raise SpecError for fewer than two dimensions, and for bits, which TMA does not
+        count.
+        """
+        if len(dims) < 2:
+            raise self._wrong(f"an array of tiles has rows and columns, not {dims!r}", 'tma_tile("M", "K")')
+        if self.dtype.bits < b8.bits:
+            raise self._wrong(
+                f"TMA counts bytes, and no {self.dtype}",
+                f"declare the array as b8, with a box of {self.shape[0]} x {self.panel_width} bytes",
+            )
+        box = (*(1 for _ in dims[2:]), *self.tma_box)
+        return Tile(*dims, self.dtype, layout=self.tma_layout, tma_box=box, tma_promotion=promotion, tma_fill=fill)
+
+    def im2col_tile(
+        self,
+        *dims: Dim,
+        filter_size: Sequence[int],
+        padding: int | Sequence[int] = 0,
+        stride: int | Sequence[int] = 1,
+        dilation: int | Sequence[int] = 1,
+    ) -> Tile:
+        """Return the Tile of an array N x (D x H x) W x C whose im2col copies fill this tile, panel by panel.
+
+        The tile is outputs x channels: one copy brings as many outputs of the convolution as the tile has rows, for one
+        element of the filter. Raise SpecError for a tile with K in its rows.
+        """
+        if self.major != "K":
+            raise self._wrong("columns of pixels have channels side by side", 'outputs x channels is major="K"')
+        columns = Im2col.convolution(
+            filter_size, pixels=self.shape[0], channels=self.panel_columns,
+            padding=padding, stride=stride, dilation=dilation,
+        )  # fmt: skip
+        return Tile(*dims, self.dtype, layout=self.tma_layout, im2col=columns)
+
+    # --- descriptors --------------------------------------------------------------------------------
+
+    @property
+    def swizzle_code(self) -> int:
+        """The swizzle as descriptors of wgmma have it: 0 none, 1 128B, 2 64B, 3 32B."""
+        return _CODES[self.swizzle]
+
+    @property
+    def leading_byte_offset(self) -> int:
+        """The leading dimension byte offset of descriptors; 16 where the hardware does not read it.
+
+        K-major: to the next 16 bytes of K, read only without a swizzle. MN-major: to the next panel along M or N, and
+        without a swizzle to the next 8 of K.
+        """
+        if self.major == "K":
+            return CHUNK_BYTES if self.swizzle else self.panel_bytes
+        if self.swizzle is None:
+            return CORE_ROWS * CHUNK_BYTES
+        return self.panel_bytes if self.panels > 1 else CHUNK_BYTES
+
+    @property
+    def stride_byte_offset(self) -> int:
+        """The stride dimension byte offset of descriptors: to the next 8 rows, inside a panel.
+
+        Without a swizzle, MN-major, leading and stride change roles: to the next panel along M or N.
+        """
+        if self.major == "MN" and self.swizzle is None:
+            return self.panel_bytes if self.panels > 1 else CHUNK_BYTES
+        return CORE_ROWS * self.panel_width
+
+    def offset(self, *, mn: int = 0, k: int = 0) -> int:
+        """Return the bytes from the start of a stage to where a product that begins at (mn, k) reads.
+
+        Add them to the address of which a descriptor is made. `k` is a multiple of what one product takes, `mn` one of
+        8 rows or of a panel. Raise SpecError for others.
+        """
+        fast, slow = (k, mn) if self.major == "K" else (mn, k)
+        fast_bytes = fast * self.dtype.bits // 8
+        unit = STEP_BYTES if self.major == "K" else self.panel_width
+        if not (0 <= mn < self.mn and 0 <= k < self.k):
+            raise self._wrong(f"({mn}, {k}) lies outside of {self.mn} x {self.k}", "mn and k count elements")
+        if slow % CORE_ROWS or fast_bytes % unit:
+            raise self._wrong(
+                f"no product can begin at mn={mn}, k={k}: rows come by {CORE_ROWS}, columns by {unit} bytes",
+                f"advance K by {self.k_step}",
+            )
+        panel, inside = divmod(fast_bytes, self.panel_width)
+        return panel * self.panel_bytes + slow * self.panel_width + inside
+
+    # --- pictures and rules -------------------------------------------------------------------------
+
+    def picture(self) -> str:
+        """Draw the tile: which 16 bytes of a row stand where, for the 8 rows after which the pattern repeats."""
+        from pyptx_dsl.shared_memory.pictures import draw
+
+        return draw(self)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this tile."""
+        swizzle = None if self.swizzle is None else f"{self.swizzle}"
+        more = f", stages={self.stages}" if self.stages != 1 else ""
+        return f"SharedTile({self.dtype}, {self.shape}, major={self.major!r}, swizzle={swizzle!r}{more})"
+
+    def _check(self) -> None:
+        """Refuse what no descriptor can describe, the most basic mistake first."""
+        if self.major not in _MAJORS:
+            raise SpecError(f"major={self.major!r}: a matrix is K-major or MN-major", hint="one of K, MN")
+        if self.swizzle not in _CODES:
+            raise SpecError(f"unknown swizzle {self.swizzle!r}", hint="one of 128B, 64B, 32B, None, widest")
+        stages = as_count(self.stages)
+        if stages is None or stages < 1:
+            raise SpecError(f"stages={self.stages!r}: a tile is there once or more often")
+        if self.major == "MN" and self.dtype.bits != _TRANSPOSABLE_BITS:
+            raise self._wrong(
+                f"a matrix of {self.dtype} cannot be MN-major: tensor cores transpose 16-bit types only",
+                "lay it out K-major: transpose it when it is written",
+            )
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        rows, columns = self.shape
+        if columns * self.dtype.bits % (CHUNK_BYTES * 8) or self.row_bytes % self.panel_width:
+            raise self._wrong(
+                f"rows of {columns} x {self.dtype} are {columns * self.dtype.bits / 8:g} bytes, "
+                f"no whole number of panels of {self.panel_width} bytes",
+                f'the widest swizzle that fits is {widest_swizzle(self.row_bytes)!r}: swizzle="widest"',
+            )
+        if rows % CORE_ROWS:
+            raise self._wrong(
+                f"{rows} rows are no whole number of core matrices of {CORE_ROWS} rows",
+                f"use {-(-rows // CORE_ROWS) * CORE_ROWS}",
+            )
+        if self.k % self.k_step:
+            raise self._wrong(
+                f"K = {self.k} is no multiple of the {self.k_step} that one product of {self.dtype} takes",
+                f"use {-(-self.k // self.k_step) * self.k_step}, and let TMA fill the rest with zeros",
+            )
+
+    def _wrong(self, rule: str, advice: str) -> SpecError:
+        """Return the error of a rule, with the picture of the tile below the advice."""
+        return SpecError(f"{self!r}: {rule}", hint=f"{advice}\n{self.picture()}")
+
+
+def widest_swizzle(row_bytes: int) -> str | None:
+    """Return the widest swizzle of which rows of `row_bytes` are whole multiples; None for 16 bytes."""
+    return next((name for name in ("128B", "64B", "32B") if row_bytes % int(name[:-1]) == 0), None)

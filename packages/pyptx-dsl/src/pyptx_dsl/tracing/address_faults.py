@@ -1,0 +1,67 @@
+"""Addresses and operands that PTX's own table passes, or refuses without knowing what a kernel's author meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import InstructionUseError
+from pyptx_dsl.registers.faults import pointer_hint
+from pyptx_ir.isa.scalar_types import WIDTHS
+from pyptx_ir.isa.special_registers import special_registers
+from pyptx_ir.syntax.operands import Address, Register, Symbol
+from pyptx_ir.syntax.spelling import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_ir.isa.check import Verdict
+    from pyptx_ir.syntax.nodes import Instruction
+
+__all__ = ["refuse_address", "remedy"]
+
+_WIDE = frozenset({"ld", "ldu", "st", "atom", "red", "prefetch"})
+"""What reads or writes global memory, or generic addresses, at an address of 64 bits. Asked of ptxas 13.5."""
+
+_NARROW = frozenset(
+    {"shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func"}
+)
+_POINTER_BITS = 64
+
+
+def refuse_address(node: Instruction, declared: Callable[[str], str | None]) -> None:
+    """Raise InstructionUseError for an access of global memory at a shared variable or a 32-bit register."""
+    if node.opcode[0] not in _WIDE or not _NARROW.isdisjoint(node.opcode):
+        return
+    for operand in node.operands:
+        base = operand.base if isinstance(operand, Address) else None
+        if isinstance(base, Register | Symbol):
+            _refuse(node, base.name, declared(base.name) or "", spell(operand))
+
+
+def _refuse(node: Instruction, name: str, kind: str, shown: str) -> None:
+    opcode, *words = node.opcode
+    space = "global" if "global" in words else "generic"
+    shared = f'for shared memory write ptx.{opcode}(…, space="shared") or ptx.inst.{opcode}.shared.…'
+    if kind == ".shared":
+        raise InstructionUseError(
+            f"{'.'.join(node.opcode)}: {shown} is shared memory, and the instruction goes to {space} addresses",
+            hint=shared,
+        )
+    if WIDTHS.get(kind, _POINTER_BITS) < _POINTER_BITS:
+        raise InstructionUseError(
+            f"{'.'.join(node.opcode)}: {name} is a {kind} register, and {space} addresses have 64 bits",
+            hint=f"begin with a pointer: (p,) = ptx.global_ptrs(X), then ptx.addr(p + index * 4); {shared}",
+        )
+
+
+def remedy(node: Instruction, verdict: Verdict, declared: Callable[[str], str | None]) -> str | None:
+    """Return what to write for an operand that is refused: the pointer of an array, a copy of a special register."""
+    operand = None if verdict.operand is None else node.operands[verdict.operand]
+    match operand:
+        case Address(base=Symbol(name=name)) if declared(name) == ".param":
+            return pointer_hint(name)
+        case Register(name=name) if name in special_registers():
+            dtype = special_registers()[name]
+            return f'copy it first, special registers are operands of mov and cvt only: reg.from_("{name}", {dtype})'
+        case _:
+            return None

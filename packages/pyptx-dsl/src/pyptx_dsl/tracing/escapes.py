@@ -1,0 +1,142 @@
+"""Blocks that Python leaves, or never enters, behind the trace's back.
+
+The body of `with ptx.if_(p):` is traced for all threads, so Python's own `return`, `break` and `continue` in it end
+the tracing for all of them: what follows would silently be missing from the PTX. A context manager cannot see how its
+block was left, so the source of the function is looked at, once per trace, when it enters its first block. A function
+without a source (typed into `python -c`) is not looked at.
+
+Refused are, inside such a block: a `return` behind which the function would go on; a `break` of a Python loop that
+stands around the block; a `continue` of such a loop, unless nothing follows in the loop's body.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from pyptx_dsl.errors import ControlFlowError
+from pyptx_dsl.origin import show, user_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import CodeType
+
+    from pyptx_dsl.tracing.trace import Trace
+
+_SEEN = "ptx.escapes.seen"
+_BLOCKS = frozenset({"if_", "elif_", "else_", "loop", "while_"})
+_LEAVES = re.compile(r"\b(return|break|continue)\b")
+_INSTEAD = {"return": "ptx.ret()", "break": "ptx.break_()", "continue": "ptx.continue_()"}
+
+
+def enter_block(trace: Trace, promise: int) -> None:
+    """Keep the promise of a block; raise ControlFlowError if the function that enters it leaves one by a jump."""
+    trace.unopened.pop(promise, None)
+    frame = user_frame()
+    if frame is None:
+        return
+    seen = cast("dict[int, CodeType]", trace.notes.setdefault(_SEEN, dict[int, "CodeType"]()))
+    code = frame.f_code
+    if id(code) in seen:
+        return
+    seen[id(code)] = code
+    escape = next(_escapes_of(code), None)
+    if escape is None:
+        return
+    word = type(escape).__name__.lower()
+    raise ControlFlowError(
+        f"Python's `{word}` inside a block of ptx.if_ or a loop ends the tracing for all threads: what follows would "
+        "be missing from the PTX",
+        where=show(code.co_filename, escape.lineno, code.co_qualname),
+        hint=f"write {_INSTEAD[word]} for the threads that are in the block, and move the Python `{word}` out of it",
+    )
+
+
+def refuse_unopened(trace: Trace) -> None:
+    """Raise ControlFlowError for the first block that no `with` has entered."""
+    for what, site in trace.unopened.values():
+        frames = trace.recorder.frames(site)
+        raise ControlFlowError(
+            f"{what}(…) alone does nothing: its block is the body of a `with`",
+            where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]),
+            hint=f"write `with {what}(…):` and indent what belongs into the block",
+        )
+
+
+def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
+    """Yield the jumps that leave a block of a function; nothing if the source is unknown."""
+    lines = {line for _, _, line in code.co_lines() if line is not None}
+    if not any(_LEAVES.search(linecache.getline(code.co_filename, line)) for line in lines):
+        return
+    source = "".join(linecache.getlines(code.co_filename))
+    try:
+        module = ast.parse(source)
+    except SyntaxError:  # the file has changed since it was imported
+        return
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first == code.co_firstlineno:
+                yield from _escapes(node.body, _Place())
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where statements stand: in a block at all, in one inside the innermost Python loop, and what follows them."""
+
+    in_block: bool = False
+    in_block_of_loop: bool = False
+    followed: bool = False
+    followed_in_loop: bool = False
+
+
+def _escapes(body: Sequence[ast.stmt], place: _Place) -> Iterator[ast.stmt]:
+    for position, node in enumerate(body):
+        here = place
+        if position + 1 < len(body):
+            here = replace(place, followed=True, followed_in_loop=True)
+        match node:
+            case ast.Return() if place.in_block and place.followed:
+                yield node
+            case ast.Break() if place.in_block_of_loop:
+                yield node
+            case ast.Continue() if place.in_block_of_loop and place.followed_in_loop:
+                yield node
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                continue
+            case ast.For() | ast.While():
+                yield from _escapes(
+                    node.body, replace(here, in_block_of_loop=False, followed=True, followed_in_loop=False)
+                )
+                yield from _escapes(node.orelse, here)
+            case ast.With() if any(_is_block(item.context_expr) for item in node.items):
+                yield from _escapes(node.body, replace(here, in_block=True, in_block_of_loop=True))
+            case _:
+                for inner in _bodies(node):
+                    yield from _escapes(inner, here)
+
+
+def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements directly inside a statement, a handler or a case."""
+    for _, value in ast.iter_fields(node):
+        if not isinstance(value, list):
+            continue
+        items = cast("list[object]", value)
+        statements = [item for item in items if isinstance(item, ast.stmt)]
+        if statements:
+            yield statements
+        for item in items:
+            if isinstance(item, ast.ExceptHandler | ast.match_case):
+                yield from _bodies(item)
+
+
+def _is_block(expression: ast.expr) -> bool:
+    """Tell whether a `with` takes `ptx.if_(…)` or one of its kin."""
+    match expression:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in _BLOCKS
+        case _:
+            return False

@@ -1,0 +1,169 @@
+"""From an ended trace to the body of its entry.
+
+Here the slots of offsets are filled, shared variables are declared static or moved into one dynamic symbol, register
+banks are put in front, and every physical line gets the site of the user's Python that wrote it. Nothing is
+reordered, removed or added but declarations and, if asked for, `.loc`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_dsl.errors import UndefinedLabelError
+from pyptx_dsl.origin import show
+from pyptx_dsl.registers.offsets import OffsetSlot
+from pyptx_dsl.tracing.escapes import refuse_unopened
+from pyptx_dsl.tracing.rebase import Places, rebase
+from pyptx_dsl.tracing.trace import Scope
+from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.rows import SharedVariable
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_dsl.origin import Site
+    from pyptx_dsl.tracing.lineinfo import LineTable
+    from pyptx_dsl.tracing.trace import Trace
+
+_DYNAMIC = "dyn_smem"
+
+
+Line: TypeAlias = "tuple[int, int, Site | None]"
+"""One statement (or brace) of the body in the order of the text: the newlines before and in it, and its site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The body of an entry, what must stand before the entry, and the dynamic shared memory to ask for.
+
+    `shared` are the allocations that lie in it.
+    """
+
+    body: nodes.Block
+    globals: tuple[nodes.Statement, ...]
+    shared_bytes: int
+    lines: tuple[Line, ...]
+    statements: int
+    shared: tuple[SharedVariable, ...]
+
+
+def finish(trace: Trace, table: LineTable | None = None) -> Finished:
+    """Close the books of a trace whose body has run; a line table asks for `.loc`."""
+    if trace.faults:
+        raise trace.faults[0]
+    refuse_unopened(trace)
+    for slot in reversed(trace.offsets.values()):
+        slot.settle()
+    _check_labels(trace)
+    shared = _place_shared(trace)
+    head: list[nodes.Statement] = [*trace.banks.declarations("\n\t"), *shared.variables]
+    lines: list[Line] = [(statement.lead.count("\n"), 0, None) for statement in head]
+    body = list(head)
+    for scope in (trace.prologue, trace.root_scope):
+        body += _statements(scope, shared.places, lines, table)
+    if 0 < len(head) < len(body):
+        body[len(head)] = replace(body[len(head)], lead="\n" + body[len(head)].lead)
+        before, within, site = lines[len(head)]
+        lines[len(head)] = (before + 1, within, site)
+    close = trace.root_scope.close_comment + "\n"
+    block = nodes.Block(body=tuple(body), lead="\n", close_lead=close)
+    lines.append((close.count("\n"), 0, None))
+    named = tuple(
+        SharedVariable(region.name, shared.places[region.name][1], region.bytes)
+        for region in trace.shared.regions
+        if region.name in shared.places
+    )
+    head_of_module = (*shared.globals, *trace.globals)
+    return Finished(block, head_of_module, shared.bytes, tuple(lines), trace.statement_count, named)
+
+
+def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTable | None) -> Iterator[nodes.Statement]:
+    """Yield the statements of a scope, and note the lines they take."""
+    for node, site in zip(scope.nodes, scope.sites, strict=True):
+        if isinstance(node, Scope):
+            lines.append((node.lead.count("\n"), 0, site))
+            inner = tuple(_statements(node, places, lines, table))
+            close = node.close_comment + node.lead[node.lead.rindex("\n") :]
+            lines.append((close.count("\n"), 0, site))
+            yield nodes.Block(body=inner, lead=node.lead, close_lead=close)
+            continue
+        if table is not None and isinstance(node, OffsetSlot | nodes.Instruction):
+            for location in table.locations(site, node.lead[node.lead.rindex("\n") :]):
+                lines.append((1, 0, site))
+                yield location
+        for statement in node.instructions() if isinstance(node, OffsetSlot) else (node,):
+            placed = rebase(statement, places) if places and isinstance(statement, nodes.Instruction) else statement
+            lines.append((placed.lead.count("\n"), placed.raw.count("\n") if placed.raw else 0, site))
+            yield placed
+
+
+def _check_labels(trace: Trace) -> None:
+    """Raise UndefinedLabelError for the first branch to a label that its scope does not see."""
+    for scope in (trace.prologue, trace.root_scope):
+        for name, site in _lost_branches(scope, frozenset()):
+            frames = trace.recorder.frames(site)
+            raise UndefinedLabelError(
+                f"kernel {trace.name!r} branches to {name!r}, and defines no such label here",
+                where="\n".join(show(frame.file, frame.line, frame.function) for frame in frames[:1]),
+                hint=f"define it with ptx.label({name!r}); labels inside a scope are not seen outside",
+            )
+
+
+def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, Site]]:
+    """Yield the targets of branches to labels that neither the scope nor one around it defines."""
+    visible = outer.union([node.name for node in scope.nodes if isinstance(node, nodes.Label)])
+    for node, site in zip(scope.nodes, scope.sites, strict=True):
+        if isinstance(node, Scope):
+            yield from _lost_branches(node, visible)
+        elif isinstance(node, nodes.Instruction) and node.opcode[0] == "bra" and node.operands:
+            target = node.operands[-1]
+            if isinstance(target, tree.Symbol) and target.name not in visible:
+                yield target.name, site
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    variables: tuple[nodes.Variable, ...]
+    globals: tuple[nodes.Variable, ...]
+    places: Places
+    bytes: int
+
+
+def _place_shared(trace: Trace) -> _Shared:
+    """Decide between static variables and one dynamic symbol."""
+    layout, target = trace.shared, find_target(trace.target)
+    symbol = layout.base_symbol
+    declared = () if symbol is None else (_extern(symbol, layout.alignment),)
+    if not (layout.regions and (layout.force_dynamic or layout.static_bytes > target.shared_static)):
+        variables = tuple(
+            nodes.Variable(
+                space="shared",
+                type="b8",
+                declarators=(nodes.Declarator(region.name, (tree.Immediate(str(region.bytes)),)),),
+                alignment=region.alignment,
+                lead="\n\t",
+            )
+            for region in layout.regions
+        )
+        return _Shared(variables, declared, {}, layout.dynamic_bytes)
+    if symbol is None:
+        name = _DYNAMIC if not trace.has_symbol(_DYNAMIC) else trace.fresh_symbol(_DYNAMIC)
+        places = {region.name: (name, region.offset) for region in layout.regions}
+        return _Shared((), (_extern(name, layout.alignment),), places, max(layout.dynamic_bytes, layout.static_bytes))
+    start = -(-layout.dynamic_bytes // layout.alignment) * layout.alignment
+    places = {region.name: (symbol, start + region.offset) for region in layout.regions}
+    return _Shared((), declared, places, start + layout.static_bytes)
+
+
+def _extern(name: str, alignment: int) -> nodes.Variable:
+    return nodes.Variable(
+        space="shared",
+        type="b8",
+        declarators=(nodes.Declarator(name, (None,)),),
+        linking="extern",
+        alignment=alignment,
+        lead="\n",
+    )

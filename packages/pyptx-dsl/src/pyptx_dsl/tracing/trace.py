@@ -1,0 +1,382 @@
+"""The recording of one kernel.
+
+A Trace is one visible object: the body of a kernel runs once while its trace is the active one (a context variable,
+so threads and nested builds don't meet), and every call appends to it. All names come from the trace, so the same
+kernel gives the same text in any order, process and thread.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import (
+    DuplicateNameError,
+    NoTraceError,
+    OperandError,
+    RegisterTypeError,
+    TraceError,
+)
+from pyptx_dsl.origin import Recorder, Site
+from pyptx_dsl.registers.handle import Handle
+from pyptx_dsl.registers.offsets import OffsetSlot, Term
+from pyptx_dsl.registers.operands import lower, lower_selected
+from pyptx_dsl.registers.register import Reg, RegArray
+from pyptx_dsl.trace_context import ACTIVE, active, current
+from pyptx_dsl.tracing.banks import Banks
+from pyptx_dsl.tracing.checker import Checker
+from pyptx_dsl.tracing.shared_layout import SharedLayout
+from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax import operands as tree
+from pyptx_ir.syntax.drafts import instruction
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+    from types import FrameType
+
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["Scope", "Trace", "active", "current", "tracing"]
+
+
+class Scope:
+    """The statements of one `{ … }` while it is open; `sites` runs parallel to `nodes`."""
+
+    __slots__ = ("close_comment", "indent", "lead", "nodes", "sites")
+
+    def __init__(self, indent: int, lead: str) -> None:
+        """Open a scope whose statements stand `indent` tabs deep."""
+        self.indent = indent
+        self.lead = lead
+        self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
+        self.sites: list[Site] = []
+        self.close_comment = ""
+
+
+class Trace:
+    """Everything that the body of one kernel emits."""
+
+    def __init__(self, name: str = "kernel", target: str = "sm_90a", version: tuple[int, int] = (8, 5)) -> None:
+        """Start an empty trace for the entry `name`."""
+        self.name = name
+        self.target = target
+        self.version = version
+        self.banks = Banks()
+        self.recorder = Recorder()
+        self.shared = SharedLayout()
+        self.offsets: dict[str, OffsetSlot] = {}
+        self.checker = Checker(target, version)
+        self.globals: list[nodes.Statement] = []
+        self.tensor_maps: dict[str, Reg] = {}
+        self.array_parameters: frozenset[str] = frozenset()
+        self.faults: list[TraceError] = []
+        """What was found where nothing could be raised; the first is raised when the trace ends."""
+        self.tma_slots = "value"
+        self.unopened: dict[int, tuple[str, Site]] = {}
+        """The blocks that were made and not entered yet, `ptx.if_` without its `with`, by the number of the promise."""
+        self.notes: dict[object, object] = {}
+        """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
+        self.label_count = 0
+        self.statement_count = 0
+        self.prologue = Scope(1, "\n")
+        self.root_scope = Scope(1, "\n")
+        self._scopes = [self.root_scope]
+        self._lead = "\n\t"
+        self._comment = ""
+        self._symbols: set[str] = {name}
+        self._labels: set[str] = set()
+        self._hints: dict[str, int] = {}
+        self._closed = False
+        self._promises = 0
+        self._append = self.root_scope.nodes.append
+        self._append_site = self.root_scope.sites.append
+
+    # --- statements ---------------------------------------------------------------------------------
+
+    def emit(self, opcode: tuple[str, ...], operands: Sequence[object] = (), guard: object | None = None) -> None:
+        """Append one instruction; `operands` are user values, `guard` a predicate register or a negated one."""
+        if opcode[0] == "slct":
+            operands = lower_selected(operands, self, opcode)
+        lowered = self.lowered(operands, opcode)
+        node = instruction(opcode, lowered, None if guard is None else self._guard(guard), self._lead)
+        self.checker.check(node)
+        self._record(node, sys._getframe(1))  # noqa: SLF001  the user's stack starts above this call
+        if self.offsets and lowered:
+            self._written(lowered[0])
+
+    def lowered(self, values: Sequence[object], opcode: tuple[str, ...]) -> tuple[tree.Operand, ...]:
+        """Return the operands for values of the user's; numbers are spelt as `opcode` takes them."""
+        # Plain registers and literals are most of them; for those, this is what `lower` does.
+        return tuple(
+            [
+                value.operand
+                if type(value) is Reg and value.trace is self and value.slot is None
+                else value
+                if type(value) is tree.Immediate
+                else lower(value, self, opcode)
+                for value in values
+            ]
+        )
+
+    def append(self, node: nodes.Statement) -> None:
+        """Append any other statement, or a ready instruction; its `lead` becomes this place's unless it was parsed."""
+        match node:
+            case nodes.Instruction(operands=parts):
+                for part in parts:
+                    self.mention(part)
+                self._record(_placed(node, self._lead), sys._getframe(1))  # noqa: SLF001  as above
+                if self.offsets and parts:
+                    self._written(parts[0])
+                return
+            case nodes.Label(name=name):
+                self._define_label(name)
+                node = _placed(node, "\n" + "\t" * (len(self._scopes) - 1))
+            case nodes.Variable(declarators=declarators):
+                for declarator in declarators:
+                    self.claim_symbol(declarator.name, node.space)
+                node = _placed(node, self._lead)
+            case _:
+                node = _placed(node, self._lead)
+        self._record(node, sys._getframe(1))  # noqa: SLF001  as above
+
+    def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
+        """Append the place of an offset and return its register; the instructions are known when the trace ends."""
+        register = self.fresh(dtype)
+        slot = OffsetSlot(operation, register, words, terms, lead=self._lead, labels=self.label_count)
+        register.slot = slot
+        self.offsets[register.raw_name] = slot
+        self._record(slot, sys._getframe(1))  # noqa: SLF001  as above
+        return register
+
+    def promise(self, what: str) -> int:
+        """Note a block that a `with` must enter; return the number by which it says that it was."""
+        self._promises += 1
+        self.unopened[self._promises] = (what, self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
+        return self._promises
+
+    def comment(self, text: str) -> None:
+        """Put a `// text` line in front of what comes next."""
+        self._comment += f"{self._lead}// {text}"
+
+    def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
+        if self._closed:
+            raise NoTraceError(f"an instruction of kernel {self.name!r}, whose trace has ended,")
+        if self._comment:
+            node = self._commented(node)
+        self._append(node)
+        self._append_site(self.recorder.capture(frame))
+        self.statement_count += 1
+
+    def _commented(self, node: nodes.Statement | OffsetSlot) -> nodes.Statement | OffsetSlot:
+        comment, self._comment = self._comment, ""
+        if isinstance(node, OffsetSlot):
+            node.lead = comment + node.lead
+            return node
+        return _placed(node, comment + node.lead)
+
+    def _guard(self, guard: object) -> nodes.Guard:
+        if isinstance(guard, Handle) and guard.dtype.kind != "pred":
+            raise RegisterTypeError(
+                f"{guard.raw_name} is a {guard.dtype} register, and a guard is a pred one",
+                hint="compare it first: pred=(value != 0)",
+            )
+        match lower(guard, self):
+            case tree.Register(name=name) | tree.Symbol(name=name):
+                return nodes.Guard(name)
+            case tree.Negated(operand=tree.Register(name=name) | tree.Symbol(name=name)):
+                return nodes.Guard(name, negated=True)
+            case _:
+                raise OperandError(
+                    f"{guard!r} cannot guard an instruction", hint="pass a predicate register p, or ~p, as pred="
+                )
+
+    # --- offsets ------------------------------------------------------------------------------------
+
+    def mention(self, operand: tree.Operand) -> None:
+        """Note every register that a ready-made operand names, for the offsets among them."""
+        if not self.offsets:
+            return
+        for name in register_names(operand):
+            slot = self.offsets.get(name)
+            if slot is not None:
+                slot.need_narrow()
+
+    def _written(self, destination: tree.Operand) -> None:
+        """Note that an instruction may have written the registers of its first operand."""
+        match destination:
+            case tree.Register(name=name):
+                slot = self.offsets.get(name)
+                if slot is not None:
+                    slot.written()
+            case tree.Vector(elements=parts) | tree.CallList(elements=parts):
+                for part in parts:
+                    self._written(part)
+            case tree.Pair(first=first, second=second):
+                self._written(first)
+                self._written(second)
+            case _:
+                return
+
+    # --- names --------------------------------------------------------------------------------------
+
+    def fresh(self, type: PtxType, name: str | None = None, prefix: str | None = None) -> Reg:  # noqa: A002  the contract
+        """Declare one register: the next of its type's bank, or `name`."""
+        if name is None:
+            name = self.banks.fresh(type, prefix)
+        else:
+            self.banks.named(name, type)
+            if not name.startswith("%"):
+                self.claim_symbol(name)
+        self.checker.declared[name] = type.checked
+        return Reg(name, type, self)
+
+    def array(self, dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+        """Declare `count` registers in a bank of their own."""
+        registers = RegArray(self.banks.array(dtype, count, name), count, dtype, self)
+        if not registers.base.startswith("%"):
+            for register in registers:
+                self.claim_symbol(register.raw_name)
+        self.checker.declared.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
+        return registers
+
+    def new_label(self, hint: str = "L") -> str:
+        """Return a label that nothing else in this trace has; define it with `append(Label(name=…))`."""
+        number = self._hints.get(hint, 0)
+        while True:
+            name = f"$L_{hint}_{number}"
+            number += 1
+            if name not in self._labels and name not in self._symbols:
+                break
+        self._hints[hint] = number
+        return name
+
+    def claim_symbol(self, name: str, space: str = "") -> None:
+        """Take a name for a variable or parameter in `space`; raise DuplicateNameError when it is held."""
+        if name in self._symbols or name in self._labels:
+            raise DuplicateNameError(f"the name {name!r} is taken in kernel {self.name!r}", hint="choose another name")
+        self._symbols.add(name)
+        if space:
+            self.checker.declared[name] = f".{space}"
+
+    def fresh_symbol(self, stem: str, space: str = "") -> str:
+        """Take the next free `stem_N`, for a variable in `space`."""
+        number = self._hints.get(stem, 0)
+        while f"{stem}_{number}" in self._symbols:
+            number += 1
+        self._hints[stem] = number + 1
+        self._symbols.add(f"{stem}_{number}")
+        if space:
+            self.checker.declared[f"{stem}_{number}"] = f".{space}"
+        return f"{stem}_{number}"
+
+    def _define_label(self, name: str) -> None:
+        if name in self._labels or name in self._symbols:
+            raise DuplicateNameError(
+                f"label {name!r} is defined already in kernel {self.name!r}",
+                hint="use another name, or ptx.loop without one",
+            )
+        self._labels.add(name)
+        self.label_count += 1
+
+    def has_symbol(self, name: str) -> bool:
+        """Tell whether a variable or parameter of that name is declared."""
+        return name in self._symbols
+
+    def has_label(self, name: str) -> bool:
+        """Tell whether a label of that name is defined."""
+        return name in self._labels
+
+    # --- scopes -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Open a `{ … }` for the statements of a `with` block; registers stay declared at the head of the body."""
+        inner = Scope(len(self._scopes) + 1, self._lead)
+        inner.lead = self._comment + self._lead
+        self._comment = ""
+        self._append(inner)
+        self._append_site(self.recorder.capture(sys._getframe(2)))  # noqa: SLF001  behind contextlib's frame
+        self._enter(inner)
+        self._scopes.append(inner)
+        try:
+            yield
+        finally:
+            inner.close_comment, self._comment = self._comment, ""
+            self._scopes.pop()
+            self._enter(self._scopes[-1])
+
+    @contextmanager
+    def in_prologue(self) -> Generator[None]:
+        """Put the statements of a `with` block at the head of the body, where everything is dominated by them."""
+        comment, self._comment = self._comment, ""
+        self._scopes.append(self.prologue)
+        self._enter(self.prologue)
+        try:
+            yield
+        finally:
+            self._comment = comment
+            self._scopes.pop()
+            self._enter(self._scopes[-1])
+
+    @property
+    def open_scope(self) -> Scope:
+        """The innermost scope, into which statements go now."""
+        return self._scopes[-1]
+
+    def _enter(self, scope: Scope) -> None:
+        self._append, self._append_site = scope.nodes.append, scope.sites.append
+        self._lead = "\n" + "\t" * scope.indent
+
+    def close(self) -> None:
+        """End the trace: nothing can be appended any more."""
+        self.root_scope.close_comment, self._comment = self._comment, ""
+        self._closed = True
+
+
+def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
+    """Return a node with another lead."""
+    from dataclasses import replace
+
+    return replace(node, lead=lead)
+
+
+def register_names(operand: tree.Operand) -> Iterator[str]:
+    """Yield the names of all registers inside an operand."""
+    match operand:
+        case tree.Register(name=name):
+            yield name
+        case tree.Address(base=base, offset=offset):
+            yield from register_names(base)
+            if offset is not None:
+                yield from register_names(offset)
+        case tree.Vector(elements=parts) | tree.CallList(elements=parts) | tree.TensorAddress(elements=parts):
+            for part in parts:
+                yield from register_names(part)
+        case tree.Pair(first=first, second=second):
+            yield from register_names(first)
+            yield from register_names(second)
+        case (
+            tree.Negated(operand=inner)
+            | tree.Parenthesized(operand=inner)
+            | tree.Unary(operand=inner)
+            | tree.Unified(address=inner)
+        ):
+            yield from register_names(inner)
+        case _:
+            return
+
+
+@contextmanager
+def tracing(trace: Trace) -> Generator[Trace]:
+    """Make `trace` the active one for a `with` block, and close it behind, whatever happens inside."""
+    if trace.statement_count:
+        raise TraceError(f"kernel {trace.name!r} has been traced with this object already")
+    token = ACTIVE.set(trace)
+    trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  who traces is no user frame, nor is anything behind
+    try:
+        yield trace
+    finally:
+        ACTIVE.reset(token)
+        trace.close()
+        trace.recorder.root = None  # a kept frame would keep all its variables
