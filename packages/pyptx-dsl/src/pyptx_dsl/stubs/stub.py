@@ -43,8 +43,8 @@ takes most modifiers in any order, and `ptx.inst["add.sat.rn.f32"]` spells what 
 from collections.abc import Sequence
 from typing import SupportsFloat, SupportsIndex, TypeAlias, overload
 
-from pyptx_dsl.registers.operands import PipeRef, PtxValue
 from pyptx_dsl.instructions.dotted import Inst
+from pyptx_dsl.registers.operands import PipeRef, PtxValue
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_ir.syntax.operands import Operand
 
