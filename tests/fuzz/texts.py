@@ -22,6 +22,7 @@ TOKEN = re.compile(r"\s+|//[^\n]*|[%$\w]+|.", re.ASCII | re.DOTALL)
 MARKS = (*'[]{}(),;:<>+-|!@"=?', "/*", "*/", "//")
 CHARACTERS = "\0\t\r\n\f\x1b \\'#é\u2028\ud800😀"
 REPEATS = (2, 10, 300, 3000)
+MOST = 1_000_000  # characters that one change may make: a repetition of repetitions would weigh more than any program
 
 
 @cache
@@ -54,7 +55,7 @@ def removed(tokens: list[str], at: int, chance: Random) -> None:
 def repeated(tokens: list[str], at: int, chance: Random) -> None:
     """Repeat a few tokens, at times so often that what is not linear shows."""
     few = tokens[at : at + chance.choice((1, 2, 4))]
-    tokens[at:at] = few * chance.choice(REPEATS)
+    tokens[at:at] = few * min(chance.choice(REPEATS), MOST // sum(map(len, few)))
 
 
 def exchanged(tokens: list[str], at: int, chance: Random) -> None:
