@@ -34,7 +34,6 @@ from pyptx_dsl.shared_memory.swizzle import find_swizzle
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type, u32
-from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -219,6 +218,8 @@ def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
 
 def _place(trace: Trace, name: str, size: int, alignment: int, *, named: bool) -> SharedRegion:
     """Place an allocation, unless the target has not so much."""
+    from pyptx_ir.isa.targets import find_target
+
     target = find_target(trace.target)
     total = -(-trace.shared.static_bytes // alignment) * alignment + size
     if trace.shared.base_symbol is not None:
