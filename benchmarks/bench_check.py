@@ -1,4 +1,4 @@
-"""How fast PTX is checked: 1 MB/s is promised, parsing included.
+"""How fast PTX is checked: 5 MB/s is promised of what a process has warmed to, 1 of a first run, parsing included.
 
     python benchmarks/bench_check.py [--repeat N] [FILE ...]
 
@@ -19,7 +19,7 @@ from pyptx_ir.isa.modules import check_text
 from pyptx_ir.syntax import decode, parse_recovering
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
-PROMISED = 1.0
+PROMISED, PROMISED_FIRST = 5.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def main() -> int:
         rates = f"{total.rate(total.parsing):10.1f} {total.rate(total.first):10.2f} {total.rate(total.best):10.2f}"
         print(f"{name:14} {len(costs):7} {total.size / 1e6:6.2f} {rates}")
     total = sum(every, Cost())
-    return int(min(total.rate(total.first), total.rate(total.best)) < PROMISED)
+    return int(total.rate(total.best) < PROMISED or total.rate(total.first) < PROMISED_FIRST)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""How fast PTX is read and written, and what a tree weighs: 10 MB/s, 200 MB/s and 15 bytes per byte are promised.
+"""How fast PTX is read and written, and what a tree weighs: 15 MB/s, 200 MB/s and 15 bytes per byte are promised.
 
     python benchmarks/bench_syntax.py [--repeat N] [--older PYTHON] [FILE ...]
 
 Reads corpus/ by default. Each module's best of N runs counts, in CPU time, summed by producer; the first of them fills
 the tables of operands and opcodes that all parses of a process share. `--older` (or
 PYPTX_OLDER_PYTHON) is the interpreter of another environment with `pyptx==0.1.1`, measured in the same run on the
-modules that it can read; its emitter copies the source that it kept, so only reading compares.
+modules that it can read; its emitter copies the source that it kept, so only reading compares. Where it is measured,
+18 times its speed is what is promised, for machines differ.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
-PROMISED = {"parse": 10.0, "emit": 200.0, "bytes per byte": 15.0}
+PROMISED = {"parse": 15.0, "times older": 18.0, "emit": 200.0, "bytes per byte": 15.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,8 @@ def as_older(paths: list[Path]) -> None:
             continue
 
 
-def compare(python: str, costs: dict[Path, Cost]) -> None:
-    """Print the older parser's speed beside ours, on the modules that it can read."""
+def compare(python: str, costs: dict[Path, Cost]) -> float:
+    """Print the older parser's speed beside ours, on the modules that it can read; return how often ours has it."""
     taken = older(python, list(costs))
     size = sum(costs[Path(path)].size for path in taken)
     ours = sum(costs[Path(path)].parsing for path in taken)
@@ -118,6 +119,7 @@ def compare(python: str, costs: dict[Path, Cost]) -> None:
         f"older: reads {len(taken)} of {len(costs)} modules; on these {size / theirs / 1e6:.2f} MB/s,"
         f" ours {size / ours / 1e6:.1f} MB/s: {theirs / ours:.1f} times as fast"
     )
+    return theirs / ours
 
 
 def main() -> int:
@@ -142,11 +144,12 @@ def main() -> int:
         parsing, emitting, weight = sum(members, Cost()).rates()
         size = sum(member.size for member in members) / 1e6
         print(f"{name:14} {len(members):7} {size:6.2f} {parsing:10.1f} {emitting:10.0f} {weight:14.1f}")
-    if options.older:
-        compare(options.older, costs)
     parsing, emitting, weight = total.rates()
-    kept = parsing >= PROMISED["parse"] and emitting >= PROMISED["emit"] and weight <= PROMISED["bytes per byte"]
-    return int(not kept)
+    if options.older:
+        fast = compare(options.older, costs) >= PROMISED["times older"]
+    else:
+        fast = parsing >= PROMISED["parse"]
+    return int(not (fast and emitting >= PROMISED["emit"] and weight <= PROMISED["bytes per byte"]))
 
 
 if __name__ == "__main__":
