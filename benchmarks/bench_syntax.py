@@ -145,10 +145,7 @@ def main() -> int:
         size = sum(member.size for member in members) / 1e6
         print(f"{name:14} {len(members):7} {size:6.2f} {parsing:10.1f} {emitting:10.0f} {weight:14.1f}")
     parsing, emitting, weight = total.rates()
-    if options.older:
-        fast = compare(options.older, costs) >= PROMISED["times older"]
-    else:
-        fast = parsing >= PROMISED["parse"]
+    fast = compare(options.older, costs) >= PROMISED["times older"] if options.older else parsing >= PROMISED["parse"]
     return int(not (fast and emitting >= PROMISED["emit"] and weight <= PROMISED["bytes per byte"]))
 
 
