@@ -299,11 +299,12 @@ def build(session: nox.Session) -> None:
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Judge 100,000 made and mutated texts, then run the property tests with fifty times the examples: half an hour."""
-    install_for_tests(session)
+    install_for_tests(session, frameworks=True)
     # Half of the texts are mutants of the corpus, half are drawn by hypothesis.
     session.run("pytest", *PARALLEL, "tests/fuzz", env={"PYPTX_FUZZ": "50000"})
-    apart = ("-m", "hypothesis", "--ignore=tests/fuzz")
-    session.run("pytest", "--hypothesis-profile=long", *apart, *session.posargs)
+    session.run(
+        *("pytest", *PARALLEL, "--hypothesis-profile=long", "-m", "hypothesis", "--ignore=tests/fuzz"), *session.posargs
+    )
 
 
 @nox.session
