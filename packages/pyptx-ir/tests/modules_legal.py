@@ -66,6 +66,9 @@ LEGAL: dict[str, str] = {
     "a call with literals": entry(f"{ARGUMENTS}\tcall (z), pair, (1, 2);", above=PAIR),
     "a call with registers": entry(f"{ARGUMENTS}\tcall (%r1), pair, (%f2, %rd2);", above=PAIR),
     "a call whose result is dropped": entry(f"{ARGUMENTS}\tcall (_), pair, (x, y);", above=PAIR),
+    "a call with an array for one of nothing": entry(
+        "{ .param .align 4 .b8 a[8]; call f, (a); }", above=".func f(.param .align 4 .b8 p[0]) { ret; }\n"
+    ),
     "a call with an empty list": entry("call f, ();", above=".func f() { ret; }\n"),
     "a call through a pointer": entry(
         f"p: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\n{ARGUMENTS}\tcall (z), %rd1, (x, y), p;"

@@ -193,9 +193,10 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter) -> str:
 
 
 def _memory_fault(name: str, storage: Storage, wanted: Storage) -> str:
+    """Say what is wrong with a variable as an argument; a parameter that is an array of nothing takes any."""
     if storage.header:
         return f"'{name}' is a parameter of this function, which can't be handed on as it is"
-    if storage.is_array != wanted.is_array or (wanted.size is not None and storage.size != wanted.size):
+    if storage.is_array != wanted.is_array or (wanted.size and storage.size != wanted.size):
         return f"'{name}' {_described(storage)}, and the parameter {_described(wanted)}"
     if storage.alignment != wanted.alignment:
         return f"'{name}' is aligned to {storage.alignment} bytes, and the parameter to {wanted.alignment}"
