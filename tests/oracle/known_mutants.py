@@ -18,6 +18,10 @@ MISSED: dict[str, str] = {
         "the operands of an unknown instruction are not judged"
     ),
     r"is allowed only within function scope": "which pragmas belong inside functions is not listed",
+    r"\| \.\w+ \.func .*Parsing error near '\{'": (
+        "ptxas has pragmas in the headers of entries alone, the manual in both"
+    ),
+    r"used in function_name attribute": "ptxas knows only one of the labels that stand at one place",
     r"specified for \.pragma": "what stands behind the name of a pragma is not judged",
 }
 STRICTER: dict[str, str] = {
@@ -35,5 +39,6 @@ STRICTER: dict[str, str] = {
     ),
     r"\| operand-type: operand 2 of mov\.f(32|64), .* is a symbol": "ptxas takes an address for the bits of a float",
     r"^state space \| \.\w+ .*\| operand-kind: .*a vector of \d": "ptxas takes addresses for the parts of a number",
+    r"\| missing-modifier: testp\.f\d\d lacks": "ptxas takes testp without the property that it tests",
     r"\| syntax: ": "ptxas takes a prototype without its ';', and reads on where a statement lacks its end",
 }

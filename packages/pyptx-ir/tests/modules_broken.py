@@ -527,6 +527,18 @@ BROKEN: tuple[Broken, ...] = (
     Broken("no sampler", "operand-kind", with_textures("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, «[tex0, %r1]»;")),
     Broken("a texture asked for a sampler's mode", "operand-kind", with_textures("txq.filter_mode.b32 %r1, «[tex0]»;")),
     Broken("a vector of two for four", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
+    Broken(
+        "16 bits of an integer handed to a function",
+        "call-argument",
+        entry("{ .param .u16 a; call.uni f, «(a)»; }", above=".func f(.param .u16 p) { ret; }\n"),
+    ),
+    Broken(
+        "an attribute of an entry", "directive-argument", f"{HEAD}.entry .attribute(«.unified»(1, 2)) k() {{ ret; }}\n"
+    ),
+    Broken("a line beyond 32 bits", "directive-argument", entry(".loc 1 «4294967296» 5", above='.file 1 "a"\n')),
+    Broken("a file beyond 32 bits", "directive-argument", entry("", above='.file «4294967296» "a"\n')),
+    Broken("a number beyond .f64", "operand-kind", entry(".reg .f64 %d;\n\tmov.f64 %d, «1e400»;")),
+    Broken("a number below .f64", "operand-kind", entry(".reg .f64 %d;\n\tmov.f64 %d, «-1.0e-400»;")),
     Broken("a bit field from bit 300", "immediate-range", entry("bfe.u32 %r1, %r2, «300», 1;")),
     Broken(
         "a parameter for shared memory", "address-space", entry("ld.shared.u32 %r1, «[n]»;", parameters=".param .u32 n")

@@ -69,6 +69,9 @@ LEGAL: dict[str, str] = {
     "a call with an array for one of nothing": entry(
         "{ .param .align 4 .b8 a[8]; call f, (a); }", above=".func f(.param .align 4 .b8 p[0]) { ret; }\n"
     ),
+    "a call with untyped small numbers": entry(
+        "{ .param .b8 a; .param .f16 b; call f, (a, b); }", above=".func f(.param .b8 p, .param .f16 q) { ret; }\n"
+    ),
     "a call with an empty list": entry("call f, ();", above=".func f() { ret; }\n"),
     "a call through a pointer": entry(
         f"p: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\n{ARGUMENTS}\tcall (z), %rd1, (x, y), p;"

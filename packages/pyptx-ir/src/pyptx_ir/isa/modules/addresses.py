@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.limits import constant_value
-from pyptx_ir.isa.modules.constants import FLOAT, of_value
+from pyptx_ir.isa.modules.constants import FLOAT, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.operand_names import names_of
 from pyptx_ir.isa.modules.places import operand_in, without_comments
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 _CONSTANTS = (Binary, Ternary, Unary, Parenthesized)
 _FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
+_DECIMAL = re.compile(r"-?[0-9.]+[eE][+-]?[0-9]+")
 _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 
 def is_suspect(operand: Operand) -> bool:
     """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
     if not isinstance(operand, Address):
-        return isinstance(operand, (*_CONSTANTS, Index))
+        return isinstance(operand, (*_CONSTANTS, Index)) or _is_decimal(operand)
     offset = operand.offset
     if _is_no_base(operand.base):
         return True
@@ -58,6 +59,9 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
         if kind == FLOAT and constant is not operand:
             fault = "the index of an element is an integer"
         return Finding("operand-kind", fault, "correct the constant expression", operand=index) if fault else None
+    if isinstance(operand, Immediate):
+        _, fault = of_literal(operand.text)
+        return Finding("operand-kind", fault, "write what the type can hold", operand=index) if fault else None
     if not isinstance(operand, Address):
         return None
     offset = operand.offset
@@ -73,6 +77,11 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
 
 def _is_no_base(base: Operand) -> bool:
     return isinstance(base, Sink | Index) or (isinstance(base, Register | Symbol) and "." in base.name)
+
+
+def _is_decimal(operand: Operand) -> bool:
+    """Tell whether an operand is a floating-point number in decimal notation, whose exponent may be too large."""
+    return isinstance(operand, Immediate) and _DECIMAL.fullmatch(operand.text) is not None
 
 
 def _is_negative(offset: Operand) -> bool:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # A pointer to a function is a number of the module's address size.
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
-_UNPASSED = frozenset({"pred", "b8", "u8", "s8"})
+# Untyped ones and halves of floats pass, integers of these sizes do not.
+_UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})
 _DIRECT = "call{.uni} (returns), function, (arguments)"
 _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototype or .calltargets"
 
@@ -150,7 +151,7 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
 
 
 def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: str, at: int) -> None:
-    """Remember a call that hands over a predicate or 8 bits: where a kernel gets there, ptxas can not pass them."""
+    """Remember a call that hands over a predicate or a small integer: a kernel that gets there is refused."""
     small = next((one for one in expected if one.type in _UNPASSED and not one.dimensions), None)
     if small is None or walk.routine is None:
         return
@@ -160,7 +161,7 @@ def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: s
 
 
 def narrow(walk: Walk) -> None:
-    """Report the calls with predicates and 8 bits that entries reach."""
+    """Report the calls with predicates and small integers that entries reach."""
     reached = {id(one): one for entry in walk.entries() for one in walk.called_by(entry)}
     for routine in reached.values():
         for finding in routine.narrow_calls:

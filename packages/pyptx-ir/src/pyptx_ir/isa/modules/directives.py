@@ -44,6 +44,7 @@ _KINDS: dict[type[Statement], str] = {
     Section: "section",
     Pragma: "pragma",
 }
+_MOST_OF_PLACE = (1 << 32) - 1
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
 _ATTRIBUTES = {"managed": 0, "unified": 2}  # and how many numbers each takes
 # Pairs that can't stand together, and directives that stand in need of others: ptxas 13.5.
@@ -118,6 +119,8 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
             message, hint = f"there is no attribute .{attribute.name}", "the attributes are .managed and .unified"
         elif attribute.name == "managed" and not is_global:
             message, hint = ".managed goes with .global variables", "remove it"
+        elif isinstance(node, Function) and node.kind == "entry":
+            message, hint = "an entry has no attributes", f"remove .{attribute.name}"
         elif [plain_number(value) is None for value in attribute.arguments] != [False] * _ATTRIBUTES[attribute.name]:
             count = _ATTRIBUTES[attribute.name]
             message = f".{attribute.name} takes {counted(count, 'number') if count else 'nothing'} in parentheses"
@@ -125,6 +128,17 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
         else:
             continue
         walk.report(Finding("directive-argument", message, hint, word=f".{attribute.name}"))
+
+
+def positions(walk: Walk, node: Loc | File) -> None:
+    """Check that the numbers of a place in a source have 32 bits, as ptxas has them."""
+    places = (node,) if isinstance(node, File) or node.inlined_at is None else (node, node.inlined_at)
+    for place in places:
+        numbers = (place.index,) if isinstance(place, File) else (place.file, place.line, place.column)
+        for number in numbers:
+            if number > _MOST_OF_PLACE:
+                message = f"{number} is no number of a file, a line or a column: these have 32 bits"
+                walk.report(Finding("directive-argument", message, "correct it", word=str(number)))
 
 
 def _arguments(walk: Walk, found: HeaderDirective) -> None:

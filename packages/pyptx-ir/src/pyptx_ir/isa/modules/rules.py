@@ -111,6 +111,7 @@ RULES: tuple[Rule, ...] = (
         "misplaced-directive directive-argument directive-conflict ignored-directive", (Function,), directives.header
     ),
     _rule("directive-argument", (Function, Variable), directives.attributes),
+    _rule("directive-argument", (Loc, File), directives.positions),
     _rule("redefined-function redefined-variable parameter-space", (Function,), functions.function),
     _rule("undefined-function redefined-function", (Alias,), functions.alias),
     _rule("initializer undefined-variable", (Variable,), initializers.initializer),
