@@ -45,6 +45,8 @@ MODULES: dict[str, str] = {
     "func-return": f"{_HEAD}.func (@) f() {{ ret; }}\n{_ENTRY}",
     "func-directive": f"{_HEAD}.func f() @ {{ exit; }}\n{_ENTRY}",
     "func-directive-with-return": f"{_HEAD}.func (.param .b32 r) f() @ {{ exit; }}\n{_ENTRY}",
+    "prototype-parameter": f"{_HEAD}.visible .entry k() {{ p: .callprototype _ (@);\n ret; }}\n",
+    "prototype-return": f"{_HEAD}.visible .entry k() {{ p: .callprototype (@) _ ();\n ret; }}\n",
     "section": f"{_HEAD}{_ABOVE}{_ENTRY}.section .debug_info {{\nlab:\n@\n}}\n.section .debug_abbrev {{ .b8 0 }}\n",
 }
 

@@ -21,6 +21,7 @@ MISSED: dict[str, str] = {
     r"\| \.\w+ \.func .*Parsing error near '\{'": (
         "ptxas has pragmas in the headers of entries alone, the manual in both"
     ),
+    r"^type \| .*In ABI compilation": "asked for linkable code, ptxas compiles what no kernel calls, too",
     r"used in function_name attribute": "ptxas knows only one of the labels that stand at one place",
     r"specified for \.pragma": "what stands behind the name of a pragma is not judged",
 }

@@ -527,6 +527,14 @@ BROKEN: tuple[Broken, ...] = (
     Broken("no sampler", "operand-kind", with_textures("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, «[tex0, %r1]»;")),
     Broken("a texture asked for a sampler's mode", "operand-kind", with_textures("txq.filter_mode.b32 %r1, «[tex0]»;")),
     Broken("a vector of two for four", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
+    Broken("a prototype's local parameter", "declaration", entry("p: .callprototype _ (.local «.b32» _);")),
+    Broken("a prototype's vector of bytes of fp8", "declaration", entry("p: .callprototype _ (.param .v2 «.e4m3» _);")),
+    Broken("a prototype's size that is a sum", "declaration", entry("p: .callprototype (.param «.b8» _[4+4]) _ ();")),
+    Broken(
+        "a call through a part of a register",
+        "operand-kind",
+        entry("p: .callprototype _ ();\n\tcall «%rd1.b0», p;"),
+    ),
     Broken(
         "16 bits of an integer handed to a function",
         "call-argument",

@@ -60,7 +60,7 @@ def _misspelt(node: Instruction, parts: _Call) -> Finding | None:
         return Finding("operand-count", "call names no function", hint)
     if parts.surplus:
         return Finding("operand-count", "the parts of this call are not those of any call", hint)
-    if not isinstance(parts.callee, Register | Symbol):
+    if not isinstance(parts.callee, Register | Symbol) or "." in parts.callee.name:
         return Finding(
             "operand-kind", "what is called is a function, or a pointer to one", hint, operand=parts.callee_at
         )
