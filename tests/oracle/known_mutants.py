@@ -32,7 +32,7 @@ STRICTER: dict[str, str] = {
     r"\| undefined-function: '(vprintf|malloc|free|__assertfail)' ": (
         "ptxas brings some functions of the system itself, and they need no .extern"
     ),
-    r"^register component .*\| operand-kind: .*(a list in brackets|a vector of)": (
+    r"^register component .*\| operand-(kind|type): .*(a list in brackets|a vector of)": (
         "ptxas overlooks parts of registers that stand in braces"
     ),
     r"\| operand-kind: .* is a symbol; it must be a \.b32 or \.u32": (
@@ -41,5 +41,9 @@ STRICTER: dict[str, str] = {
     r"\| operand-type: operand 2 of mov\.f(32|64), .* is a symbol": "ptxas takes an address for the bits of a float",
     r"^state space \| \.\w+ .*\| operand-kind: .*a vector of \d": "ptxas takes addresses for the parts of a number",
     r"\| missing-modifier: testp\.f\d\d lacks": "ptxas takes testp without the property that it tests",
+    r"\| operand-type: .* a list in brackets; it must be a vector of \d coordinates": (
+        "ptxas takes any literal for the coordinate of a tensor"
+    ),
+    r"\| operand-type: operand 2 of tex\.a\w+\.": "behind the layer of an array, ptxas looks at no type of coordinates",
     r"\| syntax: ": "ptxas takes a prototype without its ';', and reads on where a statement lacks its end",
 }

@@ -527,6 +527,11 @@ BROKEN: tuple[Broken, ...] = (
     Broken("no sampler", "operand-kind", with_textures("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, «[tex0, %r1]»;")),
     Broken("a texture asked for a sampler's mode", "operand-kind", with_textures("txq.filter_mode.b32 %r1, «[tex0]»;")),
     Broken("a vector of two for four", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
+    Broken(
+        "another name of a weak function",
+        "redefined-function",
+        f"{HEAD}.func a();\n.weak .func b() {{ ret; }}\n.alias «a», b;\n{entry('').removeprefix(HEAD)}",
+    ),
     Broken("a prototype's local parameter", "declaration", entry("p: .callprototype _ (.local «.b32» _);")),
     Broken("a prototype's vector of bytes of fp8", "declaration", entry("p: .callprototype _ (.param .v2 «.e4m3» _);")),
     Broken("a prototype's size that is a sum", "declaration", entry("p: .callprototype (.param «.b8» _[4+4]) _ ();")),

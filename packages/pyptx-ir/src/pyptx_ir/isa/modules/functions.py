@@ -146,6 +146,8 @@ def alias(walk: Walk, node: Alias) -> None:
     differing = _difference(alias, aliasee)
     if alias.body is not None:
         message, hint = f"'{node.name}' is defined at line {{line}}, and can't be another name", "remove one of the two"
+    elif aliasee.linking == "weak":
+        message, hint = f"'{node.aliasee}' is .weak, and can have no other name", "make it .visible"
     elif differing is not None:
         message = f"'{node.name}' and '{node.aliasee}' differ: {differing}".replace("there", f"in '{node.aliasee}'")
         hint = "declare both with the same parameters"
