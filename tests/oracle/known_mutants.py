@@ -26,13 +26,13 @@ MISSED: dict[str, str] = {
     r"specified for \.pragma": "what stands behind the name of a pragma is not judged",
 }
 STRICTER: dict[str, str] = {
-    r"\| immediate-range: .* it must be -\d+ to (255|65535|4294967295|1844\d+) ": (
-        "ptxas truncates a constant that the type can't hold, in silence"
+    r"\| immediate-range: .* it must be (-\d+ to (255|65535|4294967295|1844\d+)|0 to 15|0 to 1024 in steps of 32) ": (
+        "ptxas truncates a constant that the type, or the field of the instruction, can't hold, in silence"
     ),
     r"\| undefined-function: '(vprintf|malloc|free|__assertfail)' ": (
         "ptxas brings some functions of the system itself, and they need no .extern"
     ),
-    r"^register component .*\| operand-(kind|type): .*(a list in brackets|a vector of)": (
+    r"^register component .*\| operand-(kind|type): .*(a list in brackets|a vector of|not a pair)": (
         "ptxas overlooks parts of registers that stand in braces"
     ),
     r"\| operand-kind: .* is a symbol; it must be a \.b32 or \.u32": (
@@ -45,5 +45,7 @@ STRICTER: dict[str, str] = {
         "ptxas takes any literal for the coordinate of a tensor"
     ),
     r"\| operand-type: operand 2 of tex\.a\w+\.": "behind the layer of an array, ptxas looks at no type of coordinates",
+    r"\| missing-modifier: wgmma\S* lacks a modifier: \.aligned": "ptxas takes wgmma without it",
+    r"^line moved \| .*redefined-function": "ptxas takes a declaration of a function inside the function",
     r"\| syntax: ": "ptxas takes a prototype without its ';', and reads on where a statement lacks its end",
 }

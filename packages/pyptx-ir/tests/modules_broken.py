@@ -532,6 +532,18 @@ BROKEN: tuple[Broken, ...] = (
         "redefined-function",
         f"{HEAD}.func a();\n.weak .func b() {{ ret; }}\n.alias «a», b;\n{entry('').removeprefix(HEAD)}",
     ),
+    Broken(
+        "inlined nowhere",
+        "directive-argument",
+        f'{HEAD}.file 1 "a"\n.entry k() {{\n.loc 1 2 3\n.loc 1 9 9, function_name L, «inlined_at» 1 2 4\nret; }}\n'
+        ".section .debug_str {\nL: .b8 0\n}\n",
+    ),
+    Broken("a quotient of zero in a vector", "operand-kind", entry("mov.b64 %rd1, «{1/0, 1}»;")),
+    Broken(
+        "an index that is a part of a register",
+        "operand-type",
+        entry("t: .branchtargets L;\n\tbrx.idx «%r1.h1», t;\nL:"),
+    ),
     Broken("a prototype's local parameter", "declaration", entry("p: .callprototype _ (.local «.b32» _);")),
     Broken("a prototype's vector of bytes of fp8", "declaration", entry("p: .callprototype _ (.param .v2 «.e4m3» _);")),
     Broken("a prototype's size that is a sum", "declaration", entry("p: .callprototype (.param «.b8» _[4+4]) _ ();")),

@@ -24,6 +24,7 @@ from pyptx_ir.syntax.operands import (
     Symbol,
     Ternary,
     Unary,
+    Vector,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 def is_suspect(operand: Operand) -> bool:
     """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
+    if isinstance(operand, Vector):
+        return any(isinstance(one, _CONSTANTS) for one in operand.elements)
     if not isinstance(operand, Address):
         return isinstance(operand, (*_CONSTANTS, Index)) or _is_decimal(operand)
     offset = operand.offset
@@ -51,6 +54,9 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
 
     It depends on how the statement is spelt, too: the same operand may be right in another.
     """
+    if isinstance(operand, Vector):
+        found = (fault_in(node, index, one) for one in operand.elements if isinstance(one, _CONSTANTS))
+        return next((fault for fault in found if fault is not None), None)
     constant = operand.index if isinstance(operand, Index) else operand
     if isinstance(constant, _CONSTANTS) or (constant is not operand and isinstance(constant, Immediate)):
         if names_of(constant):

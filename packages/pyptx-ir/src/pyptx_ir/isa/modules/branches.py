@@ -36,7 +36,8 @@ def _fault(walk: Walk, node: Instruction) -> Finding | None:
     if not _is_list(walk, targets):
         return Finding("operand-kind", "operand 2 of brx.idx is no label of a .branchtargets", _FORM, operand=1)
     if isinstance(index, Register | Symbol):
-        if walk.scope[index.name] not in _INDICES:
+        kind = walk.scope[index.name]
+        if kind not in _INDICES or (not kind and "." in index.name):  # a part of a register
             return Finding("operand-type", f"'{index.name}' is no integer register of 32 bits", _FORM, operand=0)
     elif constant_value(index) is None:
         return Finding("operand-kind", "operand 1 of brx.idx is neither register nor integer", _FORM, operand=0)

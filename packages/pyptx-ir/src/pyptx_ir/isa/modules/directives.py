@@ -131,14 +131,28 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
 
 
 def positions(walk: Walk, node: Loc | File) -> None:
-    """Check that the numbers of a place in a source have 32 bits, as ptxas has them."""
-    places = (node,) if isinstance(node, File) or node.inlined_at is None else (node, node.inlined_at)
-    for place in places:
-        numbers = (place.index,) if isinstance(place, File) else (place.file, place.line, place.column)
-        for number in numbers:
-            if number > _MOST_OF_PLACE:
-                message = f"{number} is no number of a file, a line or a column: these have 32 bits"
-                walk.report(Finding("directive-argument", message, "correct it", word=str(number)))
+    """Check that the numbers of a place in a source have 32 bits, and that what was inlined has a place."""
+    if isinstance(node, File):
+        _of_32_bits(walk, node.index)
+        return
+    inlined = node.inlined_at
+    if inlined is not None:
+        around = (inlined.file, inlined.line, inlined.column)
+        _of_32_bits(walk, *around)
+        if around not in walk.places:
+            place = " ".join(map(str, around))
+            message, hint = f"no .loc above is at {place}", f"write .loc {place} above"
+            walk.report(Finding("directive-argument", message, hint, word="inlined_at"))
+    place_here = (node.file, node.line, node.column)
+    _of_32_bits(walk, *place_here)
+    walk.places.add(place_here)
+
+
+def _of_32_bits(walk: Walk, *numbers: int) -> None:
+    for number in numbers:
+        if number > _MOST_OF_PLACE:
+            message = f"{number} is no number of a file, a line or a column: these have 32 bits"
+            walk.report(Finding("directive-argument", message, "correct it", word=str(number)))
 
 
 def _arguments(walk: Walk, found: HeaderDirective) -> None:

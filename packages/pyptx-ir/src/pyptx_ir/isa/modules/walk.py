@@ -73,6 +73,7 @@ class Walk:
         self.constant = 0  # bytes of .const variables so far
         self.constant_at = 0
         self.files: dict[int, int] = {}
+        self.places: set[tuple[int, int, int]] = set()  # of every .loc so far: file, line, column
         self.last_label = ""
         self.unreadable = False  # a brace or a header may be missing: what stands where is guesswork from here on
         self.header_end = 0
