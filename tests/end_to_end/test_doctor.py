@@ -14,6 +14,7 @@ import pytest
 
 from pyptx_ir.commands import main
 from pyptx_ir.doctor import installation
+from pyptx_ir.plugins.homes import Home
 from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.toolchain import jitlink
 
@@ -208,7 +209,7 @@ def test_a_tool_that_does_not_work_is_broken(tmp_path: Path, script: str) -> Non
 
 
 def test_a_framework_without_its_runtime_and_a_missing_simulator_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "FRAMEWORKS", (("numpy", "pyptx_numpy", "pyptx[numpy]"),))
+    monkeypatch.setattr(installation, "HOMES", (Home("pyptx-numpy", extra="numpy", frameworks=("numpy",)),))
     monkeypatch.setattr(installation, "SIMULATOR", "pyptx_simulator")
     simulator, line = installation.frameworks()
     assert (simulator.subject, simulator.state) == ("simulator", "missing")

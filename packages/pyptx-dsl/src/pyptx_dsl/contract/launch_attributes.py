@@ -28,14 +28,6 @@ ROWS: Final = (
     ),
 )
 
-# Where an attribute lives when no installed plugin has it.
-_HOMES: Final = {
-    "programmatic_stream_serialization": "pyptx-arch-hopper",
-    "cluster_scheduling_policy": "pyptx-arch-hopper",
-    "memory_synchronization_domain": "pyptx-arch-hopper",
-    "preferred_cluster": "pyptx-arch-blackwell",
-}
-
 
 def encode_attributes(launch: object, target: TargetRow) -> tuple[tuple[int, bytes], ...]:
     """Return the number and the bytes of each attribute; raise LaunchError for one that is unknown or out of place."""
@@ -57,7 +49,9 @@ def _known() -> dict[str, LaunchAttribute]:
 def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], target: TargetRow) -> tuple[int, bytes]:
     row = known.get(name)
     if row is None:
-        home = _HOMES.get(name)
+        from pyptx_ir.plugins.homes import home_of_launch_attribute
+
+        home = home_of_launch_attribute(name)
         hint = f"pip install {home}" if home else close(name, tuple(known))
         raise LaunchError(f"there is no launch attribute {name!r}", hint=hint)
     _check_capability(row, target)

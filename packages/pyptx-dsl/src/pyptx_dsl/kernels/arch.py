@@ -23,9 +23,11 @@ def detect_arch() -> str:
 
     asked = [runtime.capability for runtime in manager().runtimes() if runtime.capability is not None]
     if not asked:
+        from pyptx_ir.plugins.homes import gpu_remedy
+
         raise ArchError(
             "cannot detect the GPU's target: no runtime that launches on GPUs is installed",
-            hint=f"pip install 'pyptx[torch]' or 'pyptx[jax]', or name the target: {_NAME_IT}",
+            hint=f"{gpu_remedy()}, or name the target: {_NAME_IT}",
         )
     reasons: list[str] = []
     for capability in asked:

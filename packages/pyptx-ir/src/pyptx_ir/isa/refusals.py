@@ -46,11 +46,11 @@ class Refusal:
 
 def unknown(opcode: tuple[str, ...]) -> Refusal:
     """Word the warning for an instruction that no row describes."""
-    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
+    from pyptx_ir.plugins.homes import home_of_instruction
 
     message = f"{'.'.join(opcode)} is not in the instruction table"
-    home = HOMES_OF_INSTRUCTIONS.get(_key_of_home(opcode), "")
-    if home:
+    home = home_of_instruction(opcode)
+    if home is not None:
         hint = f"its rows are in {home}: pip install {home}"
         return Refusal(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
     close = close_names(opcode[0], _known_opcodes(), most=1)
@@ -82,25 +82,13 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
     """Tell whether the forms of this name belong to a package that is not here: of its rows, `patterns` has none."""
-    key = _key_of_home(opcode)
+    from pyptx_ir.plugins.homes import words_of_home
+
+    key = words_of_home(opcode)
     _, _, word = key.partition(" .")
     if word:
         return not any(word in item.words for pattern in patterns for item in pattern.items)
     return bool(key) and not any(pattern.row.syntax.startswith(key) for pattern in patterns)
-
-
-def _key_of_home(opcode: tuple[str, ...]) -> str:
-    """Return the first words of an opcode by which its home is known, or its name and another word, or nothing."""
-    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
-
-    longest = 1 + max(key.count(".") for key in HOMES_OF_INSTRUCTIONS)
-    keys = (*_prefixes(opcode, longest), *(f"{opcode[0]} .{word}" for word in opcode[1:]))
-    return next((key for key in keys if key in HOMES_OF_INSTRUCTIONS), "")
-
-
-def _prefixes(opcode: tuple[str, ...], longest: int) -> list[str]:
-    """Return the beginnings of an opcode of at most so many words, the longest first."""
-    return [".".join(opcode[:count]) for count in range(min(len(opcode), longest), 0, -1)]
 
 
 def unavailable(row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:

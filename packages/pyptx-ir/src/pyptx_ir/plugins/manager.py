@@ -25,51 +25,6 @@ Row = TypeVar("Row")
 
 INSTRUCTIONS = "pyptx_instructions"
 
-# Where a namespace lives when no installed plugin has it.
-HOMES: dict[str, str] = {
-    "wgmma": "pyptx-arch-hopper",
-    "tma": "pyptx-arch-hopper",
-    "tcgen05": "pyptx-arch-blackwell",
-}
-
-# Where an instruction's rows live when no installed plugin has them, by the first words of its opcode; or by its name
-# and a word that stands further behind.
-HOMES_OF_INSTRUCTIONS: dict[str, str] = {
-    "wgmma": "pyptx-arch-hopper",
-    "stmatrix": "pyptx-arch-hopper",
-    "tensormap": "pyptx-arch-hopper",
-    "multimem": "pyptx-arch-hopper",
-    "cp.async.bulk": "pyptx-arch-hopper",
-    "cp.reduce": "pyptx-arch-hopper",
-    "applypriority.async": "pyptx-arch-hopper",
-    "st.async": "pyptx-arch-hopper",
-    "red.async": "pyptx-arch-hopper",
-    "barrier.cluster": "pyptx-arch-hopper",
-    "mapa": "pyptx-arch-hopper",
-    "getctarank": "pyptx-arch-hopper",
-    "elect": "pyptx-arch-hopper",
-    "griddepcontrol": "pyptx-arch-hopper",
-    "setmaxnreg": "pyptx-arch-hopper",
-    "fence.mbarrier_init": "pyptx-arch-hopper",
-    "fence.proxy.async": "pyptx-arch-hopper",
-    "fence.proxy.async::generic": "pyptx-arch-hopper",
-    "fence.proxy.tensormap::generic": "pyptx-arch-hopper",
-    "membar.proxy.async": "pyptx-arch-hopper",
-    "tcgen05": "pyptx-arch-blackwell",
-    "st.bulk": "pyptx-arch-blackwell",
-    "mma .kind::f8f6f4": "pyptx-arch-blackwell",
-    "mma .kind::mxf8f6f4": "pyptx-arch-blackwell",
-    "mma .kind::mxf4": "pyptx-arch-blackwell",
-    "mma .kind::mxf4nvf4": "pyptx-arch-blackwell",
-    "clusterlaunchcontrol": "pyptx-arch-blackwell",
-    "fabric": "pyptx-arch-blackwell",
-    "fence.proxy.generic::fabric": "pyptx-arch-blackwell",
-    "fence.proxy.fabric::generic": "pyptx-arch-blackwell",
-    "fence.proxy.fabric::fabric": "pyptx-arch-blackwell",
-    "spcompress": "pyptx-arch-blackwell",
-    "spdecompress": "pyptx-arch-blackwell",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Owned:
@@ -139,8 +94,10 @@ class Plugins:
         if owned is not None:
             return owned.value
         self._require_all(f"ptx.{name}")
-        home = HOMES.get(name)
-        if home:
+        from pyptx_ir.plugins.homes import home_of_namespace
+
+        home = home_of_namespace(name)
+        if home is not None:
             raise MissingPluginError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
         raise MissingPluginError(
             f"no installed plugin provides ptx.{name}",
