@@ -30,7 +30,7 @@ def manifest(distribution: str) -> dict[str, Any]:
     return project
 
 
-def named(home: Home, hook: str) -> Iterable[str]:
+def named(home: Home, hook: str) -> set[str]:
     """Return the names of what a distribution's plugin hands in."""
     hand_in = getattr(import_module(f"{home.module}.plugin"), hook, tuple)
     return {row if isinstance(row, str) else row.name for row in hand_in()}

@@ -117,6 +117,12 @@ def test_every_package_is_complete(package: Path) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=NAMES)
+def test_every_package_marks_its_frames_as_machinery(package: Path) -> None:
+    door = package / "src" / package.name.replace("-", "_") / "__init__.py"
+    assert "\n__tracebackhide__ = True\n" in door.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=NAMES)
 def test_pins_between_packages_admit_the_versions_beside_them_and_no_breaking_release(package: Path) -> None:
     versions = {path.name: project(path)["version"] for path in PACKAGES}
     table = project(package)
@@ -147,7 +153,7 @@ def is_front_door(node: ast.stmt) -> bool:
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
             return True
-        case ast.Assign(targets=[ast.Name(id="__all__" | "__version__")]):
+        case ast.Assign(targets=[ast.Name(id="__all__" | "__version__" | "__tracebackhide__")]):
             return True
         case ast.AnnAssign(target=ast.Name(id="__all__" | "__version__")):
             return True

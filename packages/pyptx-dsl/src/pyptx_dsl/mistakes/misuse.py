@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import CallError, OperandError
-from pyptx_dsl.origin import at_instruction, is_machinery
+from pyptx_dsl.origin import at_instruction
 from pyptx_dsl.python_habits import BLOCKS, CALLS, OPERATORS, RUNS_EARLY
 from pyptx_dsl.registers.faults import pointer_hint
 from pyptx_dsl.registers.operands import TypeOperandError
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.machinery import is_machinery
 
 if TYPE_CHECKING:
     from collections.abc import Generator
