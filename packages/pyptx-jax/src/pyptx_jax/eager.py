@@ -12,7 +12,7 @@ from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import bind, specialized
 from pyptx_jax.failures import answer, failure_of
 from pyptx_jax.framework import compiled, concrete_type, is_device, is_plain, is_traced, on_device
-from pyptx_jax.keywords import constants, known_to
+from pyptx_jax.keywords import constants
 from pyptx_jax.wrappers import Wrappers
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _without_arrays(
     kernel: Kernel, wrappers: Wrappers, miss: Callable[..., object]
 ) -> Callable[[Mapping[str, object]], object]:
     """Return what answers calls without arrays, by their keywords, `device=` among them."""
-    told = "device" not in known_to(kernel)
+    told = "device" not in kernel.declaration.keywords
 
     def launch(keywords: Mapping[str, object]) -> object:
         own = dict(keywords)
@@ -95,7 +95,7 @@ def _sorted(
     kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]
 ) -> tuple[dict[str, object], object]:
     """Return the kernel's own keywords, and the device that a call without arrays runs on."""
-    own, known = dict(keywords), known_to(kernel)
+    own, known = dict(keywords), kernel.declaration.keywords
     if "out" in own and "out" not in known:
         raise KeywordError(
             f"{kernel.name}: jax arrays cannot be written to", hint="leave out=… away; use what is returned"

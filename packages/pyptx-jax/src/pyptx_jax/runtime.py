@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.kernels.differentiable import Backward
+    from pyptx_dsl.kernels.kernel import Kernel
 
 PRIORITY: Final = 100  # ahead of the simulator
 
@@ -51,7 +52,7 @@ def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., o
     return launcher_of(kernel, miss)
 
 
-def differentiable(forward: Launchable, backward: Backward, **keywords: object) -> Callable[..., object]:
+def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> Callable[..., object]:
     """Join a kernel and the kernel of its gradients."""
     from pyptx_jax.autodiff import join
 

@@ -8,7 +8,7 @@ differentiable  ──▶ differentiable.py
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_ir.plugins.rows import Launchable, Runtime
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from pyptx_dsl.kernels.differentiable import Backward
+    from pyptx_dsl.kernels.kernel import Kernel
 
 PRIORITY: Final = 100  # ahead of the simulator, which claims CPU tensors too
 
@@ -55,11 +56,11 @@ def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., o
     return launcher_of(kernel, miss)
 
 
-def differentiable(forward: Launchable, backward: Backward, **keywords: Any) -> Callable[..., object]:  # noqa: ANN401  join's
+def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> Callable[..., object]:
     """Join a kernel and the kernel of its gradients."""
     from pyptx_torch.differentiable import join
 
-    return join(forward, backward, **keywords)
+    return join(forward, backward, keywords)
 
 
 def capability() -> tuple[int, int]:

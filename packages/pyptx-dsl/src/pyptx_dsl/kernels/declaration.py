@@ -86,6 +86,11 @@ class Declaration:
         """The names of the tiles' dimensions, in order of appearance."""
         return _dimensions(self.tiles)
 
+    @property
+    def keywords(self) -> frozenset[str]:
+        """The keywords that a call may have: dimensions, template values, raw parameters."""
+        return frozenset([*self.dimensions, *self.templates, *(row.name for row in self.raw)])
+
 
 def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
