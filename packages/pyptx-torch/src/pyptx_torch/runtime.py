@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
 
@@ -35,21 +36,21 @@ def claims(arguments: Sequence[object]) -> bool:
     return all(isinstance(argument, framework.Tensor) for argument in arguments)
 
 
-def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
+def call(kernel: Launchable[Declaration], arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Run a kernel through its operator and return the output, a tuple of several, or None."""
     from pyptx_torch.operators import operator_of
 
     return operator_of(kernel)(*cast("Sequence[torch.Tensor]", arguments), **keywords)
 
 
-def operator(kernel: Launchable) -> Callable[..., object]:
+def operator(kernel: Launchable[Declaration]) -> Callable[..., object]:
     """Return the function of tensors that torch.compile and torch.export trace."""
     from pyptx_torch.operators import operator_of
 
     return operator_of(kernel).traceable
 
 
-def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
     """Return what a call goes to once torch tensors have been seen."""
     from pyptx_torch.eager import launcher_of
 
