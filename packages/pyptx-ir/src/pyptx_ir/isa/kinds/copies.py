@@ -121,15 +121,11 @@ def _words(argument: str, use: Use) -> str:
 
 
 def _unfit_words(argument: str, shape: Shape, use: Use) -> Misfit | None:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    return KINDS["*"].unfit(_words(argument, use), shape, use)
+    return use.unfit(_words(argument, use), shape)
 
 
 def _examples_of_words(argument: str, use: Use, index: int) -> tuple[str, ...]:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    return KINDS["*"].examples(_words(argument, use), use, index)
+    return use.examples(_words(argument, use), index)
 
 
 _STEMS: dict[str, str] = {"sizes": "b8", "upper": "b16", "lower": "b32", "coordinates": "s32", "endpoint": "u32"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use, split_kind
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
 from pyptx_ir.isa.scalar_types import SIZES, is_float, is_integer
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _unfit_vec(argument: str, shape: Shape, use: Use) -> Misfit | None:
     length = _length(use)
     if length > 1 or (shape[0] == "vector" and len(shape) == 2):  # where a vector could stand, ptxas takes {x} for x
         return _unfit_elements(length, argument, shape, use)
-    return Misfit("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else _unfit(argument, shape, use)
+    return Misfit("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else use.unfit(argument, shape)
 
 
 def _unfit_times(argument: str, shape: Shape, use: Use) -> Misfit | None:
@@ -75,35 +75,21 @@ def _are_mixed(elements: list[Shape]) -> bool:
 
 def _unfit_element(inner: str, element: Shape, use: Use) -> Misfit | None:
     """Judge one element: as a scalar, but ptxas lets a floating-point vector lie in integer registers of its size."""
-    misfit = _unfit(inner, element, use)
+    misfit = use.unfit(inner, element)
     type_name = use.word(inner.removeprefix("relaxed(").removesuffix(")"))
     if misfit and element[0] == "register" and is_float(type_name) and is_integer(str(element[1])):
         return None if SIZES[str(element[1])] == SIZES[type_name] else misfit
     return misfit
 
 
-def _unfit(kind: str, shape: Shape, use: Use) -> Misfit | None:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    name, argument = split_kind(kind)
-    return KINDS[name].unfit(argument, shape, use)
-
-
-def _example(kind: str, use: Use, index: int) -> str:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    name, argument = split_kind(kind)
-    return KINDS[name].examples(argument, use, index)[0]
-
-
 def _braced(count: int, inner: str, use: Use, index: int) -> tuple[str, ...]:
     # Beyond 20 registers of a type, the same ones serve again.
-    return (f"{{{', '.join(_example(inner, use, (index + offset) % 20) for offset in range(count))}}}",)
+    return (f"{{{', '.join(use.examples(inner, (index + offset) % 20)[0] for offset in range(count))}}}",)
 
 
 def _examples_of_vec(argument: str, use: Use, index: int) -> tuple[str, ...]:
     length = _length(use)
-    return (_example(argument, use, index),) if length == 1 else _braced(length, argument, use, index)
+    return use.examples(argument, index)[:1] if length == 1 else _braced(length, argument, use, index)
 
 
 def _examples_of_times(argument: str, use: Use, index: int) -> tuple[str, ...]:
