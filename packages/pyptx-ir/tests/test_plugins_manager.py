@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyptx_ir.isa.rows import row
-from pyptx_ir.isa.targets import TargetError, TargetRow
+from pyptx_ir.isa.target_rows import TargetError, TargetRow
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
 from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError

@@ -18,7 +18,7 @@ from pyptx_ir.plugins.rows import LaunchAttribute
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
 
 ROWS: Final = (
     LaunchAttribute("cooperative", 2, "flag", "all blocks run at the same time, and may wait for each other"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
 
 hookspec = pluggy.HookspecMarker("pyptx")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
     from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
 
@@ -56,7 +56,7 @@ class Plugins:
         if owned is not None:
             return cast("TargetRow", owned.value)
         self._require_all(f"the target {name}")
-        from pyptx_ir.isa.targets import unknown_target
+        from pyptx_ir.isa.target_rows import unknown_target
 
         raise unknown_target(name, tuple(known))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pluggy
 
 from pyptx_ir.isa.rows import InstructionRow
-from pyptx_ir.isa.targets import TargetRow
+from pyptx_ir.isa.target_rows import TargetRow
 from pyptx_ir.plugins.errors import PluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.marker import MARK
