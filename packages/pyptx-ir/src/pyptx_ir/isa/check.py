@@ -6,7 +6,6 @@ computed once for each. `pyptx_ir.isa.modules` checks whole files.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from pyptx_ir.isa.refusals import (
     unready_word,
 )
 from pyptx_ir.isa.shapes import Shape, shape_of
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.syntax.operands import Register, Vector
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
     return Verdict(refusal.code, message, refusal.hint, refusal.operand, refusal.severity, refusal.in_file)
 
 
-@functools.lru_cache(maxsize=1 << 16)
+@until_plugins_change(maxsize=1 << 16)
 def judge(
     opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int], address_size: int = 64
 ) -> Judgement:
@@ -196,7 +196,7 @@ def judge(
     return Judgement(misused(opcode, pattern, fault))
 
 
-@functools.lru_cache(maxsize=1 << 12)
+@until_plugins_change(maxsize=1 << 12)
 def _matches(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
     """Return the rows that have this opcode among their forms, and the word of each of their slots."""
     words = opcode[1:]
@@ -211,18 +211,18 @@ def _may_hold(row: InstructionRow, words: tuple[str, ...]) -> bool:
     return all(word in syntax or any(word in choices for _, choices in slots) for word in words)
 
 
-@functools.lru_cache(maxsize=1 << 12)
+@until_plugins_change(maxsize=1 << 12)
 def _misspelt(opcode: tuple[str, ...]) -> Refusal:
     return misspelt(opcode, patterns_of(opcode[0]))
 
 
-@functools.cache
+@until_plugins_change()
 def patterns_of(opcode: str) -> tuple[Pattern, ...]:
     """Return the rows of an instruction, taken apart."""
     return tuple(compile_row(row) for row in _rows_of(opcode))
 
 
-@functools.cache
+@until_plugins_change()
 def _rows_of(opcode: str) -> tuple[InstructionRow, ...]:
     from pyptx_ir.plugins.manager import manager
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.isa.table.words import WORDS
 from pyptx_ir.isa.target_rows import TARGETS
 from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def unknown(opcode: tuple[str, ...]) -> Refusal:
     )
 
 
-@functools.cache
+@until_plugins_change()
 def _known_opcodes() -> tuple[str, ...]:
     from pyptx_ir.plugins.manager import manager
 

@@ -10,6 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 
@@ -125,6 +126,21 @@ class Plugins:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
         found = self._collect("pyptx_examinations").values()
         return tuple(cast("Examination", owned.value) for owned in found)
+
+    def register(self, plugin: object, name: str) -> None:
+        """Add a plugin that is at hand, such as a module of a notebook's, to those that were found.
+
+        What was computed without it is forgotten. Raise PluginError, and add nothing, if it breaks the contract of
+        plugins or hands in what another one has. Not while other threads trace or check.
+        """
+        candidate = Candidate(name, "registered by the program", lambda: plugin)
+        with self._lock:
+            registry = self._registry().extended(candidate)
+            _, hooks = registry.plugins[-1]
+            for hook in hooks.keys() - {"pyptx_api_version"}:
+                _unique(hook, registry.contributions(hook))
+            self._registry_or_none, self._collected, self._opcodes = registry, {}, None
+        forget_answers()
 
     def loaded(self) -> tuple[str, ...]:
         """Return the names of the plugins that loaded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -75,6 +75,14 @@ class Registry:
             except PluginError as error:
                 broken.append(error)
         return Registry(tuple(plugins), tuple(broken))
+
+    def extended(self, candidate: Candidate) -> Registry:
+        """Return a registry with one plugin more; raise its PluginError if it can't be registered."""
+        if any(known.name == candidate.name for known, _ in self.plugins):
+            raise PluginError(f"{candidate.label} is registered twice")
+        pluggy_manager = _Manager("pyptx")
+        pluggy_manager.add_hookspecs(HookSpecs)
+        return replace(self, plugins=(*self.plugins, (candidate, register(pluggy_manager, candidate))))
 
     def contributions(self, hook: str) -> Iterable[tuple[Candidate, str, object]]:
         """Call `hook` of every plugin; yield owner, name and value of all that they return."""

@@ -10,6 +10,7 @@ import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.isa.scalar_types import TYPES
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
@@ -49,7 +50,7 @@ def addresses() -> dict[str | None, int]:
     return {name: shape_number(("address", name)) for name in sorted(TYPES)}
 
 
-@functools.lru_cache(maxsize=64)
+@until_plugins_change(maxsize=64)
 def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: ARG001 - a table for each of these
     return {}
 
