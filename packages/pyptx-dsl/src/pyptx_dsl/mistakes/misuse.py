@@ -90,9 +90,9 @@ def _of_type(text: str, place: Place | None, where: str | None) -> DslError | No
     if "context manager" in text:
         return _block(place, where)
     if place is not None and isinstance(place.node, ast.Call):
-        from pyptx_dsl.mistakes.calling import misfit
+        from pyptx_dsl.mistakes.calling import mismatched_call
 
-        told = misfit(place.node, place, where)
+        told = mismatched_call(place.node, place, where)
         if told is not None:
             return told
     if _NAMED.search(text) is None and _UFUNC not in text:

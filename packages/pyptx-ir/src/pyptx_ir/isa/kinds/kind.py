@@ -22,7 +22,7 @@ ADDRESS_SPACE = "address-space"
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class Mismatch:
     """What an operand should have been, and the class of the fault."""
 
     wanted: str
@@ -52,10 +52,10 @@ class Use:
             return int(name)
         return dict(self.row.lengths)[name][dict(self.row.slots)[name].index(self.filled[name])]
 
-    def unfit(self, kind: str, shape: Shape) -> Misfit | None:
+    def mismatch(self, kind: str, shape: Shape) -> Mismatch | None:
         """Return what is wrong with an operand that should be of a kind."""
         name, argument = self.kinds.split(kind)
-        return self.kinds[name].unfit(argument, shape, self)
+        return self.kinds[name].mismatch(argument, shape, self)
 
     def examples(self, kind: str, index: int) -> tuple[str, ...]:
         """Return spellings of operands of a kind; `index` keeps their registers apart."""
@@ -73,8 +73,8 @@ def no_limits(_argument: str, _use: Use) -> Limits | None:
     return None
 
 
-Unfit: TypeAlias = "Callable[[str, Shape, Use], Misfit | None]"
-Examples: TypeAlias = "Callable[[str, Use, int], tuple[str, ...]]"
+MismatchOf: TypeAlias = "Callable[[str, Shape, Use], Mismatch | None]"
+ExamplesOf: TypeAlias = "Callable[[str, Use, int], tuple[str, ...]]"
 LimitsOf: TypeAlias = "Callable[[str, Use], Limits | None]"
 
 
@@ -83,15 +83,15 @@ class Kind:
     """One kind of operand.
 
     `name` is its word in the table's rows, behind which an argument may stand in parentheses. `words` says what it is,
-    for reference pages; `{}` in it stands for the argument. The three functions get that argument and the use: `unfit`
-    and the operand's shape returns what is wrong with it, `examples` and an index that keeps registers apart returns
-    spellings that fit, and `limits` which values a constant may have by its kind alone.
+    for reference pages; `{}` in it stands for the argument. The three functions get that argument and the use:
+    `mismatch` and the operand's shape returns what is wrong with it, `examples` and an index that keeps registers apart
+    returns spellings that fit, and `limits` which values a constant may have by its kind alone.
     """
 
     name: str
     words: str
-    unfit: Unfit
-    examples: Examples
+    mismatch: MismatchOf
+    examples: ExamplesOf
     limits: LimitsOf = no_limits
 
 
