@@ -121,9 +121,9 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
     [
         ("1 / 0", "plugin", "plugin 'sick' (PYPTX_PLUGINS) failed to import: ZeroDivisionError"),
         ("", "plugin", "does not say which version of the hooks"),
-        (VERSION + "def pyptx_examinations(): raise OSError('no')", "plugins", "pyptx_examinations of plugin 'sick'"),
+        (VERSION + "def pyptx_doctor_checks(): raise OSError('no')", "plugins", "pyptx_doctor_checks of plugin 'sick'"),
         (
-            VERSION + "def pyptx_examinations(): return [Examination('sickness', lambda: 1 / 0)]",
+            VERSION + "def pyptx_doctor_checks(): return [DoctorCheck('sickness', lambda: 1 / 0)]",
             "sickness",
             "ZeroDivisionError: division by zero",
         ),
@@ -133,7 +133,7 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
             "'sim' is provided by both",
         ),
     ],
-    ids=["import", "version", "hook", "examination", "clash"],
+    ids=["import", "version", "hook", "check", "clash"],
 )
 def test_a_broken_plugin_is_named_and_the_rest_is_told_all_the_same(
     tmp_path: Path, body: str, subject: str, said: str
@@ -146,7 +146,9 @@ def test_a_broken_plugin_is_named_and_the_rest_is_told_all_the_same(
 
 
 def test_a_plugin_adds_lines(tmp_path: Path) -> None:
-    body = VERSION + "def pyptx_examinations(): return [Examination('acme', lambda: [Diagnosis('acme', 'ok', 'fine')])]"
+    body = (
+        VERSION + "def pyptx_doctor_checks(): return [DoctorCheck('acme', lambda: [Diagnosis('acme', 'ok', 'fine')])]"
+    )
     status, lines = report(tmp_path, plugin(tmp_path / "site", "healthy", body))
     assert (status, lines["acme"]["found"]) == (0, "fine")
 

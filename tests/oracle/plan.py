@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.table.chapters import CHAPTERS as BLACKWELL
 from pyptx_arch_hopper.table.chapters import CHAPTERS as HOPPER
-from pyptx_ir.isa.refusals import unavailable
+from pyptx_ir.isa.form_diagnostics import unavailable
 from pyptx_ir.isa.table.chapters import CHAPTERS
 from pyptx_ir.isa.target_rows import TARGETS
 from pyptx_ir.isa.targets import find_target, includes

@@ -12,8 +12,8 @@ import pytest
 
 import pyptx_ir.plugins.manager as managers
 from pyptx_ir.isa.check import verdict_on
+from pyptx_ir.isa.form_diagnostics import unknown
 from pyptx_ir.isa.modules import check_module
-from pyptx_ir.isa.refusals import unknown
 from pyptx_ir.isa.rows import row
 from pyptx_ir.isa.target_rows import TargetError, TargetRow
 from pyptx_ir.isa.targets import find_target, includes

@@ -81,9 +81,9 @@ class Checker:
         """Return the limits of the constants of an instruction that is right but for them."""
         refuse_address(node, self.declared.get)
         judgement = judgement_on(node, self.declared.get, self.target, self.version)
-        if judgement.refusal is None:
+        if judgement.diagnostic is None:
             return judgement.limits
-        verdict = worded(judgement.refusal, node)
+        verdict = worded(judgement.diagnostic, node)
         if verdict.severity == "error":
             raise InstructionUseError(verdict.message, hint=remedy(node, verdict, self.declared.get) or verdict.hint)
         _warn(verdict)

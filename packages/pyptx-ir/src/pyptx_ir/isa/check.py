@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.errors import InstructionError
 from pyptx_ir.isa.fitting import fault_in, limits_in
-from pyptx_ir.isa.limits import Limits, constant_value
-from pyptx_ir.isa.matching import match_modifiers
-from pyptx_ir.isa.patterns import Pattern, compile_row
-from pyptx_ir.isa.refusals import (
-    Refusal,
+from pyptx_ir.isa.form_diagnostics import (
+    FormDiagnostic,
     lives_elsewhere,
     misspelt,
     misused,
@@ -25,6 +22,9 @@ from pyptx_ir.isa.refusals import (
     unready_unified,
     unready_word,
 )
+from pyptx_ir.isa.limits import Limits, constant_value
+from pyptx_ir.isa.matching import match_modifiers
+from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.shapes import Shape, shape_of
 from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.syntax.operands import Register, Vector
@@ -62,13 +62,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What opcode and operand shapes say: a refusal, or the limits of those operands that are constants.
+    """What opcode and operand shapes say: a diagnostic, or the limits of those operands that are constants.
 
     There is one set of limits for each form that opcode and operands fit: the constants must keep to one of them. None
     if one of those forms takes any constants.
     """
 
-    refusal: Refusal | None
+    diagnostic: FormDiagnostic | None
     limits: tuple[tuple[tuple[int, Limits], ...], ...] = ()
 
 
@@ -100,8 +100,8 @@ def verdict_on(
 
 def verdict_by(judgement: Judgement, instruction: Instruction) -> Verdict | None:
     """Return what a judgement means for the instruction, whose constants it has not seen."""
-    if judgement.refusal is not None:
-        return worded(judgement.refusal, instruction)
+    if judgement.diagnostic is not None:
+        return worded(judgement.diagnostic, instruction)
     return out_of_range(instruction, judgement.limits) if judgement.limits else None
 
 
@@ -115,7 +115,7 @@ def judgement_on(
     """Judge everything about `instruction` but the values of its constants; `declared` is as in `shape_of`."""
     shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
     judgement = judge(instruction.opcode, shapes, target, version, address_size)
-    if judgement.refusal is not None:
+    if judgement.diagnostic is not None:
         return judgement
     for index, (operand, shape) in enumerate(zip(instruction.operands, shapes, strict=True)):
         if shape[0] == "special" and isinstance(operand, Register):
@@ -153,14 +153,16 @@ def _fault(operand: Operand, limit: Limits) -> tuple[Limits, int] | None:
     return None if value is None or limit.allow(value) else (limit, value)
 
 
-def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
+def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
     """Return the verdict on one instruction that is refused."""
-    message = refusal.message
-    if refusal.operand is not None:
+    message = diagnostic.message
+    if diagnostic.operand is not None:
         from pyptx_ir.syntax.spelling import spell
 
-        message = message.replace("{operand}", spell(instruction.operands[refusal.operand]))
-    return Verdict(refusal.code, message, refusal.hint, refusal.operand, refusal.severity, refusal.in_file)
+        message = message.replace("{operand}", spell(instruction.operands[diagnostic.operand]))
+    return Verdict(
+        diagnostic.code, message, diagnostic.hint, diagnostic.operand, diagnostic.severity, diagnostic.in_file
+    )
 
 
 @until_plugins_change(maxsize=1 << 16)
@@ -212,7 +214,7 @@ def _may_hold(row: InstructionRow, words: tuple[str, ...]) -> bool:
 
 
 @until_plugins_change(maxsize=1 << 12)
-def _misspelt(opcode: tuple[str, ...]) -> Refusal:
+def _misspelt(opcode: tuple[str, ...]) -> FormDiagnostic:
     return misspelt(opcode, patterns_of(opcode[0]))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
-    from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics
 
 Row = TypeVar("Row")
 
@@ -122,10 +122,10 @@ class Plugins:
         """Return the subcommands of `pyptx`."""
         return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
 
-    def examinations(self) -> tuple[Examination, ...]:
+    def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
-        found = self._collect("pyptx_examinations").values()
-        return tuple(cast("Examination", owned.value) for owned in found)
+        found = self._collect("pyptx_doctor_checks").values()
+        return tuple(cast("DoctorCheck", owned.value) for owned in found)
 
     def register(self, plugin: object, name: str) -> None:
         """Add a plugin that is at hand, such as a module of a notebook's, to those that were found.

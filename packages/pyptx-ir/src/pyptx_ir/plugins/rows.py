@@ -330,8 +330,8 @@ class Diagnosis(Value):
 
 
 @value
-class Examination(Value):
-    """Something that `pyptx doctor` looks at: `examine()` returns a line or several, and may import what it needs."""
+class DoctorCheck(Value):
+    """Something that `pyptx doctor` looks at: `run()` returns a line or several, and may import what it needs."""
 
     name: str
-    examine: Callable[[], Sequence[Diagnosis]]
+    run: Callable[[], Sequence[Diagnosis]]

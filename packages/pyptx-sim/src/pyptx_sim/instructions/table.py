@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from pyptx_ir.isa.refusals import unknown_hint
+from pyptx_ir.isa.form_diagnostics import unknown_hint
 from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.instructions import (

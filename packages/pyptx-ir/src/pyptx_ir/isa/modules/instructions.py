@@ -66,7 +66,7 @@ def _is_right(walk: Walk, node: Instruction, key: Form) -> bool:
     if walk.target is None or node.opcode[0] in BY_NAME:
         return True
     judgement = judgement_on(node, walk.scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
-    if judgement.refusal is None and _BY_ITSELF not in key:
+    if judgement.diagnostic is None and _BY_ITSELF not in key:
         walk.right[key] = judgement.limits
     return _obeys(walk, node, verdict_by(judgement, node))
 
