@@ -53,11 +53,11 @@ class Recorder:
                     site += code, here.f_lasti
                 here = here.f_back
         except KeyError:
-            self._meet(here)
+            self._learn(here)
             return self.capture(frame)
         return site
 
-    def _meet(self, frame: FrameType | None) -> None:
+    def _learn(self, frame: FrameType | None) -> None:
         """Keep the code of a frame and of all outwards, and whether it is the user's."""
         while frame is not None and frame is not self.root:
             code = frame.f_code

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments import Fragment as Layout
-    from pyptx_ir.fragments.products import Operand
+    from pyptx_ir.fragments.mma import Operand
 
 __all__ = ["Fragment", "Mma", "SparseMma", "mma"]
 

@@ -1,7 +1,7 @@
 """A thread's share of a matrix: a vector of registers. Manual: "Matrix Fragments for …", "Block Scaling for mma.sync".
 
 The manual draws a figure for each shape and type, but the number of registers is always the same sum: the bits of the
-matrix, dealt out evenly to the threads.
+matrix, distributed evenly over the threads.
 """
 
 from __future__ import annotations
