@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.isa.shapes import Shape
 
-Form: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
+FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
 # By form, what its constants must keep to, one way of reading it after the other; nothing if they may be any.
-RightForms: TypeAlias = "dict[Form, tuple[tuple[tuple[int, Limits], ...], ...]]"
+RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 # Whatever texts a process reads, what is kept is small: longer shapes have no number, and a full set begins anew.
 _LONGEST = 20
