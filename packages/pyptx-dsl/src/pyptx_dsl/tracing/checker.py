@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Choices: TypeAlias = "tuple[tuple[tuple[int, Limits], ...], ...]"
 
 
-class Form:
+class AcceptedForm:
     """An accepted form: the limits of its constants, and the numbers, in decimal, that were found inside of them."""
 
     __slots__ = ("inside", "limits")
@@ -47,7 +47,7 @@ class Checker:
         self.target = target
         self.version = version
         self.declared: dict[str, str] = {}
-        self._forms: dict[tuple[object, ...], Form] = {}
+        self._forms: dict[tuple[object, ...], AcceptedForm] = {}
 
     def check(self, node: Instruction) -> None:
         """Raise InstructionUseError at the user's line for an instruction that is wrong; warn of an unknown one."""
@@ -69,7 +69,7 @@ class Checker:
         shape = tuple(key)
         form = self._forms.get(shape)
         if form is None:
-            form = self._forms[shape] = Form(self._judge(node))
+            form = self._forms[shape] = AcceptedForm(self._judge(node))
         if form.limits and not (whole and numbers in form.inside):
             verdict = out_of_range(node, form.limits)
             if verdict is not None:
