@@ -32,6 +32,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 # `__init__.py` files that hold more than docstring, imports and `__all__`, each with its reason.
 FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
+    "packages/pyptx-ir/src/pyptx_ir/isa/__init__.py": "importing pyptx must not load the table of targets",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
     "packages/pyptx-ir/src/pyptx_ir/isa/__init__.py": "importing pyptx must not load rows and targets",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
@@ -118,6 +119,12 @@ def test_every_package_is_complete(package: Path) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=NAMES)
+def test_every_package_marks_its_frames_as_machinery(package: Path) -> None:
+    door = package / "src" / package.name.replace("-", "_") / "__init__.py"
+    assert "\n__tracebackhide__ = True\n" in door.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=NAMES)
 def test_pins_between_packages_admit_the_versions_beside_them_and_no_breaking_release(package: Path) -> None:
     versions = {path.name: project(path)["version"] for path in PACKAGES}
     table = project(package)
@@ -148,7 +155,7 @@ def is_front_door(node: ast.stmt) -> bool:
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
             return True
-        case ast.Assign(targets=[ast.Name(id="__all__" | "__version__")]):
+        case ast.Assign(targets=[ast.Name(id="__all__" | "__version__" | "__tracebackhide__")]):
             return True
         case ast.AnnAssign(target=ast.Name(id="__all__" | "__version__")):
             return True

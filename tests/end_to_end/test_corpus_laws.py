@@ -84,7 +84,7 @@ def bare(node: Statement) -> Statement:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_careful_parser_alone_makes_the_same_tree(folder: str) -> None:
     for name, data, tree in some(folder, 3, 8) if folder != BY_HAND else trees(folder)[:: 1 if EVERYTHING else 3]:
-        careful, errors = _parse(Source(decode(data)), swift=False)
+        careful, errors = _parse(Source(decode(data)), fast=False)
         assert not errors, name
         assert careful == tree, name
         owned = [(node.lead, node.raw) for node in walk(tree)]

@@ -14,6 +14,7 @@ import pytest
 
 from pyptx_ir.commands import main
 from pyptx_ir.doctor import installation
+from pyptx_ir.plugins.homes import Home
 from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.toolchain import jitlink
 
@@ -120,9 +121,9 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
     [
         ("1 / 0", "plugin", "plugin 'sick' (PYPTX_PLUGINS) failed to import: ZeroDivisionError"),
         ("", "plugin", "does not say which version of the hooks"),
-        (VERSION + "def pyptx_examinations(): raise OSError('no')", "plugins", "pyptx_examinations of plugin 'sick'"),
+        (VERSION + "def pyptx_doctor_checks(): raise OSError('no')", "plugins", "pyptx_doctor_checks of plugin 'sick'"),
         (
-            VERSION + "def pyptx_examinations(): return [Examination('sickness', lambda: 1 / 0)]",
+            VERSION + "def pyptx_doctor_checks(): return [DoctorCheck('sickness', lambda: 1 / 0)]",
             "sickness",
             "ZeroDivisionError: division by zero",
         ),
@@ -132,7 +133,7 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
             "'sim' is provided by both",
         ),
     ],
-    ids=["import", "version", "hook", "examination", "clash"],
+    ids=["import", "version", "hook", "check", "clash"],
 )
 def test_a_broken_plugin_is_named_and_the_rest_is_told_all_the_same(
     tmp_path: Path, body: str, subject: str, said: str
@@ -145,7 +146,9 @@ def test_a_broken_plugin_is_named_and_the_rest_is_told_all_the_same(
 
 
 def test_a_plugin_adds_lines(tmp_path: Path) -> None:
-    body = VERSION + "def pyptx_examinations(): return [Examination('acme', lambda: [Diagnosis('acme', 'ok', 'fine')])]"
+    body = (
+        VERSION + "def pyptx_doctor_checks(): return [DoctorCheck('acme', lambda: [Diagnosis('acme', 'ok', 'fine')])]"
+    )
     status, lines = report(tmp_path, plugin(tmp_path / "site", "healthy", body))
     assert (status, lines["acme"]["found"]) == (0, "fine")
 
@@ -208,7 +211,7 @@ def test_a_tool_that_does_not_work_is_broken(tmp_path: Path, script: str) -> Non
 
 
 def test_a_framework_without_its_runtime_and_a_missing_simulator_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "FRAMEWORKS", (("numpy", "pyptx_numpy", "pyptx[numpy]"),))
+    monkeypatch.setattr(installation, "HOMES", (Home("pyptx-numpy", extra="numpy", frameworks=("numpy",)),))
     monkeypatch.setattr(installation, "SIMULATOR", "pyptx_simulator")
     simulator, line = installation.frameworks()
     assert (simulator.subject, simulator.state) == ("simulator", "missing")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.forms import forms
-from pyptx_ir.isa.kinds.kind import Use, split_kind
+from pyptx_ir.isa.kinds.kind import Use
 from pyptx_ir.isa.kinds.table import KINDS as KINDS_OF_OPERANDS
 from pyptx_ir.isa.limits import limits_of_type
 from pyptx_ir.isa.matching import match_modifiers
@@ -177,8 +177,7 @@ def _immediates(form: Form) -> Iterator[str]:
         for value in _outside(place, filled):
             if place.limits or isinstance(operand, Immediate) or not place.written:
                 yield _text(form.node, [*operands[:i], str(value), *operands[i + 1 :]])
-        name, argument = split_kind(place.kind)
-        limits = KINDS_OF_OPERANDS[name].limits(argument, Use(form.row, filled, place))
+        limits = Use(form.row, filled, place, KINDS_OF_OPERANDS).limits()
         if limits and isinstance(operand, Vector):
             for vector in _outside_vectors(operand, limits):
                 yield _text(form.node, [*operands[:i], vector, *operands[i + 1 :]])
@@ -194,7 +193,7 @@ def _outside_vectors(operand: Vector, limits: Limits) -> Iterator[str]:
 def _outside(place: Place, filled: dict[str, str]) -> tuple[int, ...]:
     if place.limits:
         return place.limits.outside()
-    name, argument = split_kind(place.kind)
+    name, argument = KINDS_OF_OPERANDS.split(place.kind)
     type_name = "b32" if name == "int32" else filled.get(argument, argument)
     limits = limits_of_type(type_name) if type_name in TYPES else None
     return limits.outside() if limits else ()

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.table.chapters import CHAPTERS as BLACKWELL
 from pyptx_arch_hopper.table.chapters import CHAPTERS as HOPPER
-from pyptx_ir.isa.refusals import unavailable
+from pyptx_ir.isa.form_diagnostics import unavailable
 from pyptx_ir.isa.table.chapters import CHAPTERS
-from pyptx_ir.isa.targets import TARGETS, find_target, includes
+from pyptx_ir.isa.target_rows import TARGETS
+from pyptx_ir.isa.targets import find_target, includes
 from pyptx_ir.plugins.manager import manager
 
 from .cases import Case, cases_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.toolchain.finder import Tool
 
 OLDEST = 75  # the oldest device that ptxas 13 compiles for

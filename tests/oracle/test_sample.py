@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pyptx_ir.isa.targets import TARGETS, default_version
+from pyptx_ir.isa.target_rows import TARGETS
+from pyptx_ir.isa.targets import default_version
 from pyptx_ir.toolchain.finder import find_tool
 from pyptx_ir.toolchain.runner import run
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pyptx_ir.isa.check import check_instruction
 from pyptx_ir.isa.errors import InstructionError
+from pyptx_ir.isa.form_diagnostics import unavailable
 from pyptx_ir.isa.forms import forms, register_type, some_forms
-from pyptx_ir.isa.refusals import unavailable
 from pyptx_ir.isa.scalar_types import SIZES
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.plugins.rows import Im2col, TensorMap

@@ -14,7 +14,7 @@ from pyptx_dsl.instructions.bits import _LOP3
 from pyptx_dsl.instructions.compare import COMPARISONS
 from pyptx_dsl.instructions.mma import _forms
 from pyptx_dsl.instructions.special_registers import _types
-from pyptx_dsl.instructions.wrapper import Binary, Form, Quaternary, Ternary, Unary, Wrapper
+from pyptx_dsl.instructions.wrapper import Binary, Quaternary, SyntaxForm, Ternary, Unary, Wrapper
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.trace_context import active
@@ -78,7 +78,7 @@ def assembled(body: Callable[[], object], arch: str = "sm_90a", version: tuple[i
 # --- the wrappers that are rows -----------------------------------------------------------------------
 
 
-def modifiers(form: Form) -> Iterator[dict[str, str | bool]]:
+def modifiers(form: SyntaxForm) -> Iterator[dict[str, str | bool]]:
     """Yield every combination of a form's modifiers."""
     flags = [part.keyword for part in form.parts if part.optional and not part.values]
     slots = [

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from pyptx_ir.commands import main
-from pyptx_ir.doctor import examined
+from pyptx_ir.doctor import diagnose
 
 if TYPE_CHECKING:
     import pytest
@@ -24,4 +24,4 @@ def test_it_reads_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
     main(["doctor"])
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].startswith("ok       python           ")
-    assert len(shown) > len(examined())
+    assert len(shown) > len(diagnose())

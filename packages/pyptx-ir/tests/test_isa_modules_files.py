@@ -17,7 +17,7 @@ import pytest
 from pyptx_ir.commands import INTERRUPTED, READER_GONE, main
 from pyptx_ir.isa.modules import FileReport, check_files, check_text
 from pyptx_ir.isa.modules.files import IN_FLIGHT
-from pyptx_ir.isa.targets import TargetError
+from pyptx_ir.isa.target_rows import TargetError
 
 from .modules_broken import entry
 

@@ -9,7 +9,7 @@ import pytest
 from pyptx_ir.isa.modules import check_module, check_text
 from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.rules import RULES
-from pyptx_ir.isa.targets import TargetError
+from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.syntax import emit, parse, walk
 from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement
 from pyptx_ir.syntax.operands import Address, Immediate, Register

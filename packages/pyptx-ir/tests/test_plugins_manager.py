@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyptx_ir.isa.rows import row
-from pyptx_ir.isa.targets import TargetError, TargetRow
+from pyptx_ir.isa.target_rows import TargetError, TargetRow
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
 from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.manager import Plugins, manager
-from pyptx_ir.plugins.rows import Command, Examination, Runtime, Semantics
+from pyptx_ir.plugins.rows import Command, DoctorCheck, Runtime, Semantics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def test_every_hook_has_its_accessor() -> None:
         ("pyptx_semantics", lambda: [Semantics("acme.frob", lambda _: None)], Plugins.semantics),
         ("pyptx_runtimes", lambda: [runtime("acme", 1)], Plugins.runtimes),
         ("pyptx_commands", lambda: [Command("acme", "", lambda _: 0)], Plugins.commands),
-        ("pyptx_examinations", lambda: [Examination("acme", tuple)], Plugins.examinations),
+        ("pyptx_doctor_checks", lambda: [DoctorCheck("acme", tuple)], Plugins.doctor_checks),
     ],
 )
 def test_a_clash_names_the_row_and_both_plugins(hook: str, value: Any, accessor: Any) -> None:

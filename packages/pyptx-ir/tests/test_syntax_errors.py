@@ -108,9 +108,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.text[:40])
-@pytest.mark.parametrize("swift", [True, False])
-def test_a_wrong_statement_is_one_error_at_its_place_and_the_rest_is_read(*, wrong: Wrong, swift: bool) -> None:
-    tree, errors = _parse(Source(wrong.text), swift=swift)
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_wrong_statement_is_one_error_at_its_place_and_the_rest_is_read(*, wrong: Wrong, fast: bool) -> None:
+    tree, errors = _parse(Source(wrong.text), fast=fast)
     assert emit(tree) == wrong.text
     (error,) = errors
     assert (error.line, error.column) == (wrong.line, wrong.column)

@@ -170,9 +170,9 @@ def test_canonical_text_reads_as_the_same_tree(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_swift_reader_and_the_careful_one_make_the_same_tree(name: str) -> None:
-    (swift, _), (careful, _) = _parse(Source(TEXTS[name])), _parse(Source(TEXTS[name]), swift=False)
-    same(swift, careful)
+def test_the_fast_path_and_the_careful_one_make_the_same_tree(name: str) -> None:
+    (fast, _), (careful, _) = _parse(Source(TEXTS[name])), _parse(Source(TEXTS[name]), fast=False)
+    same(fast, careful)
 
 
 def headers() -> list[str]:
@@ -231,10 +231,10 @@ def headers() -> list[str]:
     ]
 
 
-def test_the_swift_reader_and_the_careful_one_agree_on_every_header() -> None:
+def test_the_fast_path_and_the_careful_one_agree_on_every_header() -> None:
     for text in headers():
-        (swift, refused), (careful, wrong) = _parse(Source(text)), _parse(Source(text), swift=False)
-        same(swift, careful)
+        (fast, refused), (careful, wrong) = _parse(Source(text)), _parse(Source(text), fast=False)
+        same(fast, careful)
         assert [str(error) for error in refused] == [str(error) for error in wrong]
 
 

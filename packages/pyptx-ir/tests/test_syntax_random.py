@@ -72,7 +72,7 @@ def test_trivia_between_tokens_changes_no_meaning_and_no_byte(form: str, data: s
     tree = parse(text)
     assert emit(tree) == text
     assert tree == expected
-    careful, _ = _parse(Source(text), swift=False)
+    careful, _ = _parse(Source(text), fast=False)
     assert careful == tree
     assert parse(spell(tree)) == tree
 
@@ -298,7 +298,7 @@ def test_every_operand_reads_back_from_its_canonical_text(operand: o.Operand) ->
 def test_every_statement_reads_back_from_its_canonical_text(node: n.Statement) -> None:
     text = spell(node)
     assert parse_statements(text) == (node,)
-    careful, errors = _parse(Source(text), swift=False)
+    careful, errors = _parse(Source(text), fast=False)
     assert not errors
     assert careful.body == (node,)
 
@@ -316,6 +316,6 @@ def test_every_module_built_by_hand_is_text_that_reads_back(body: tuple[n.Statem
 def test_any_text_at_all_comes_back_byte_for_byte(text: str) -> None:
     tree, errors = parse_recovering(text)
     assert emit(tree) == text
-    careful, refused = _parse(Source(text), swift=False)
+    careful, refused = _parse(Source(text), fast=False)
     assert careful == tree
     assert [str(error) for error in errors] == [str(error) for error in refused]

@@ -299,12 +299,10 @@ def test_an_operand_means_what_the_manual_says_and_its_canonical_text_means_the_
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
-@pytest.mark.parametrize("swift", [True, False])
-def test_a_statement_means_what_the_manual_says_and_its_canonical_text_means_the_same(
-    *, text: str, swift: bool
-) -> None:
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_statement_means_what_the_manual_says_and_its_canonical_text_means_the_same(*, text: str, fast: bool) -> None:
     def read(source: str) -> tuple[Statement, ...]:
-        module, errors = _parse(Source(source), swift=swift)
+        module, errors = _parse(Source(source), fast=fast)
         assert not errors
         assert emit(module) == source
         return module.body
@@ -314,10 +312,10 @@ def test_a_statement_means_what_the_manual_says_and_its_canonical_text_means_the
 
 
 @pytest.mark.parametrize("text", OPERANDS)
-@pytest.mark.parametrize("swift", [True, False])
-def test_an_operand_reads_the_same_inside_an_instruction(*, text: str, swift: bool) -> None:
+@pytest.mark.parametrize("fast", [True, False])
+def test_an_operand_reads_the_same_inside_an_instruction(*, text: str, fast: bool) -> None:
     for statement in (f"\tmov.b32 \t%r1, {text}, %r2;", f"foo %r3,{text},%r2;"):
-        module, errors = _parse(Source(statement), swift=swift)
+        module, errors = _parse(Source(statement), fast=fast)
         assert not errors
         (instruction,) = module.body
         assert isinstance(instruction, Instruction)

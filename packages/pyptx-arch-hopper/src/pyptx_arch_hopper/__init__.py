@@ -1,1 +1,3 @@
 """Hopper's part of pyptx, a plugin: rows of the instruction table."""
+
+__tracebackhide__ = True

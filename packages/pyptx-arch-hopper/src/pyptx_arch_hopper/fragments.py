@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from pyptx_ir.fragments.dealing import dealt
+from pyptx_ir.fragments.distribution import distributed
 from pyptx_ir.isa.kinds.fragments import BITS
 
 if TYPE_CHECKING:
@@ -36,4 +36,4 @@ def wgmma_fragment(operand: Operand, columns: int, element: str) -> Fragment:
     bits = BITS[element]
     whole = 1 << (columns - 1).bit_length()
     beside = _REGISTER_BITS // bits if operand == "a" else _PAIR
-    return dealt(f"m64 {operand} .{element}, {columns} columns", _ROWS, whole, bits, beside, warps=_WARPS)
+    return distributed(f"m64 {operand} .{element}, {columns} columns", _ROWS, whole, bits, beside, warps=_WARPS)

@@ -1,1 +1,3 @@
 """Write PTX kernels as Python functions: one call, one instruction."""
+
+__tracebackhide__ = True

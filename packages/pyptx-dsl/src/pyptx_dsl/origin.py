@@ -1,7 +1,7 @@
 """Where in the user's Python an instruction was written.
 
 Every emitted instruction remembers the stack of user frames behind it: those between the call and the body of the
-kernel that lie outside this project's packages. Capturing must cost next to nothing, so it keeps `(code, instruction
+kernel that are not machinery. Capturing must cost next to nothing, so it keeps `(code, instruction
 offset)` pairs; `f_lineno` walks a table whose length is the function's, which would make long functions quadratic.
 Lines are looked up later, once per code object.
 """
@@ -14,6 +14,8 @@ from bisect import bisect_right
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pyptx_ir.machinery import is_machinery
+
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
@@ -21,44 +23,6 @@ if TYPE_CHECKING:
 
 Site = tuple[int, ...]
 """Frames, innermost first: of each the id of its code object, which a recorder keeps, and its instruction offset."""
-
-# contextlib stands between a `with ptx.if_(…):` and the code behind it.
-_OTHERS = frozenset({"torch", "jax", "jaxlib", "functools"})
-_PACKAGES = _OTHERS | {
-    "pyptx",
-    "pyptx_dsl",
-    "pyptx_ir",
-    "pyptx_transpile",
-    "pyptx_sim",
-    "pyptx_torch",
-    "pyptx_launch",
-    "pyptx_jax",
-    "contextlib",
-}
-
-
-def is_machinery(frame: FrameType) -> bool:
-    """Tell whether a frame is this project's, or of a plugin's module that says `__tracebackhide__ = True`."""
-    names = frame.f_globals
-    return _is_ours(names.get("__name__")) or names.get("__tracebackhide__") is True
-
-
-def is_internal(frame: FrameType) -> bool:
-    """Tell whether a frame tells a user nothing: this project's, a hidden one, or contextlib's between them."""
-    names = frame.f_globals
-    module = names.get("__name__")
-    others = isinstance(module, str) and module.partition(".")[0] in _OTHERS
-    return names.get("__tracebackhide__") is True or (_is_ours(module) and not others)
-
-
-def _is_ours(module: object) -> bool:
-    """Tell whether a frame of this module is machinery; the examples inside the façade are user code."""
-    if not isinstance(module, str):
-        return False
-    root, _, rest = module.partition(".")
-    if root.startswith("pyptx_arch_"):
-        return True
-    return root in _PACKAGES and not rest.startswith("examples")
 
 
 class Recorder:
@@ -89,11 +53,11 @@ class Recorder:
                     site += code, here.f_lasti
                 here = here.f_back
         except KeyError:
-            self._meet(here)
+            self._learn(here)
             return self.capture(frame)
         return site
 
-    def _meet(self, frame: FrameType | None) -> None:
+    def _learn(self, frame: FrameType | None) -> None:
         """Keep the code of a frame and of all outwards, and whether it is the user's."""
         while frame is not None and frame is not self.root:
             code = frame.f_code

@@ -11,8 +11,8 @@ import os
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from pyptx_dsl.origin import is_internal
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.machinery import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

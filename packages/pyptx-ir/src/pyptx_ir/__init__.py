@@ -1,1 +1,3 @@
 """The core of pyptx: syntax tree, targets and instruction rows, plugins, toolchain."""
+
+__tracebackhide__ = True

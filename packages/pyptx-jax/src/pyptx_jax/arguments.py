@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import jax
 
-    from pyptx_dsl.kernels.kernel import Kernel
-    from pyptx_ir.plugins.rows import Input, Output
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_ir.plugins.rows import Input, Launchable, Output
 
 NAMES: Final = {name: row.name for name, row in BY_ARRAY.items() if has_dtype(name)}
 """The PTX names of jax's element types; those that are missing have none."""
@@ -28,7 +28,7 @@ DTYPES: Final = {name: row.array for name, row in BY_NAME.items() if has_dtype(r
 """The element types of outputs by their PTX names."""
 
 
-def arguments_of(kernel: Kernel, arrays: Sequence[object]) -> list[Argument]:
+def arguments_of(kernel: Launchable[Declaration], arrays: Sequence[object]) -> list[Argument]:
     """Return what a kernel must know of its inputs, laid out as its Tiles say: XLA stores them so for the call.
 
     Raise DtypeError and ShapeError for what no kernel takes.
@@ -71,7 +71,7 @@ def _size(kernel: str, name: str, size: object) -> int:
 _WIDE: Final = 'jax makes 64-bit arrays only after jax.config.update("jax_enable_x64", True)'
 
 
-def _check_wide_types(kernel: Kernel) -> None:
+def _check_wide_types(kernel: Launchable[Declaration]) -> None:
     """Raise DtypeError for a kernel of 64-bit arrays while jax makes none."""
     declaration = kernel.declaration
     if wide_types():

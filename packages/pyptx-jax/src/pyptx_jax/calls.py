@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from pyptx_dsl.kernels.kernel import Kernel
-    from pyptx_ir.plugins.rows import Argument, Specialization
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_ir.plugins.rows import Argument, Launchable, Specialization
 
     Call: TypeAlias = Callable[..., Sequence[jax.Array]]
 
 hide_frames("pyptx_dsl", "pyptx_jax")
 
 
-def specialized(kernel: Kernel, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+def specialized(
+    kernel: Launchable[Declaration], arguments: Sequence[Argument], keywords: Mapping[str, object]
+) -> Specialization:
     """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays as they come."""
     special = kernel.specialize(arguments, keywords)
     if special.inputs or not arguments:

@@ -36,6 +36,10 @@ class Restored:
         """The name of the entry."""
         return self.special.entry
 
+    @property
+    def declaration(self) -> None:
+        """Nothing: what was declared has been answered."""
+
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Return the specialisation."""
         del arguments, keywords

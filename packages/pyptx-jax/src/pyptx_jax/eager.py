@@ -12,7 +12,7 @@ from pyptx_jax.arguments import arguments_of
 from pyptx_jax.calls import bind, specialized
 from pyptx_jax.failures import answer, failure_of
 from pyptx_jax.framework import compiled, concrete_type, is_device, is_plain, is_traced, on_device
-from pyptx_jax.keywords import constants, known_to
+from pyptx_jax.keywords import constants
 from pyptx_jax.wrappers import Wrappers
 
 if TYPE_CHECKING:
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 
     import jax
 
-    from pyptx_dsl.kernels.kernel import Kernel
+    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
 
 
-def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
+def call(kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Check a call in full, at the user's line; then run it, or add it to the program being traced."""
-    kernel = cast("Kernel", launchable)
     own, device = _sorted(kernel, arrays, keywords)
     special = specialized(kernel, arguments_of(kernel, arrays), own)
     given = cast("Sequence[jax.Array]", arrays)
@@ -36,9 +35,8 @@ def call(launchable: Launchable, arrays: Sequence[object], keywords: Mapping[str
         return answer(_wrappers(kernel).get(own), given)
 
 
-def launcher(launchable: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
     """Return what answers calls with concrete jax arrays, or with none, at once; everything else goes to `miss`."""
-    kernel = cast("Kernel", launchable)
     wrappers = _wrappers(kernel)
     alone = _without_arrays(kernel, wrappers, miss)
     return straight_to(wrappers, lambda *arrays, **keywords: miss(*arrays, **keywords) if arrays else alone(keywords))
@@ -74,10 +72,10 @@ def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[...
 
 
 def _without_arrays(
-    kernel: Kernel, wrappers: Wrappers, miss: Callable[..., object]
+    kernel: Launchable[Declaration], wrappers: Wrappers, miss: Callable[..., object]
 ) -> Callable[[Mapping[str, object]], object]:
     """Return what answers calls without arrays, by their keywords, `device=` among them."""
-    told = "device" not in known_to(kernel)
+    told = "device" not in kernel.declaration.keywords
 
     def launch(keywords: Mapping[str, object]) -> object:
         own = dict(keywords)
@@ -92,10 +90,10 @@ def _without_arrays(
 
 
 def _sorted(
-    kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]
+    kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Mapping[str, object]
 ) -> tuple[dict[str, object], object]:
     """Return the kernel's own keywords, and the device that a call without arrays runs on."""
-    own, known = dict(keywords), known_to(kernel)
+    own, known = dict(keywords), kernel.declaration.keywords
     if "out" in own and "out" not in known:
         raise KeywordError(
             f"{kernel.name}: jax arrays cannot be written to", hint="leave out=… away; use what is returned"
@@ -112,15 +110,15 @@ def _sorted(
 
 # --- functions that jax compiles --------------------------------------------------------------------------------------
 
-_WRAPPERS: Final[weakref.WeakKeyDictionary[Kernel, Wrappers]] = weakref.WeakKeyDictionary()
+_WRAPPERS: Final[weakref.WeakKeyDictionary[Launchable[Declaration], Wrappers]] = weakref.WeakKeyDictionary()
 
 
-def _wrappers(kernel: Kernel) -> Wrappers:
+def _wrappers(kernel: Launchable[Declaration]) -> Wrappers:
     known = _WRAPPERS.get(kernel)
     return known if known is not None else _WRAPPERS.setdefault(kernel, _made(kernel))
 
 
-def _made(kernel: Kernel) -> Wrappers:
+def _made(kernel: Launchable[Declaration]) -> Wrappers:
     """Return the compiled functions of a kernel, which do not keep it alive: whoever calls them has it in hand."""
     reference, name = weakref.ref(kernel), kernel.name
 

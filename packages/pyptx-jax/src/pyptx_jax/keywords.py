@@ -10,14 +10,6 @@ from pyptx_jax.framework import is_array, is_traced
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyptx_dsl.kernels.kernel import Kernel
-
-
-def known_to(kernel: Kernel) -> frozenset[str]:
-    """Return the keywords that a kernel takes: dimensions, template values, raw parameters."""
-    declaration = kernel.declaration
-    return frozenset([*declaration.dimensions, *declaration.templates, *(row.name for row in declaration.raw)])
-
 
 def constants(kernel: str, keywords: Mapping[str, object]) -> dict[str, object]:
     """Return keywords as a kernel takes them, numbers for jax's scalars; raise KeywordError for one that is traced."""

@@ -9,7 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Diagnosis, Examination, Runtime
+    from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck, Runtime
 
 
 @hookimpl
@@ -27,14 +27,14 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 
 @hookimpl
-def pyptx_examinations() -> Sequence[Examination]:
+def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
     """Return what `pyptx doctor` says of jax."""
-    from pyptx_ir.plugins.rows import Examination
+    from pyptx_ir.plugins.rows import DoctorCheck
 
-    return (Examination("jax", _examine),)
+    return (DoctorCheck("jax", _check),)
 
 
-def _examine() -> Sequence[Diagnosis]:
-    from pyptx_jax.examination import examine
+def _check() -> Sequence[Diagnosis]:
+    from pyptx_jax.doctor_check import check
 
-    return examine()
+    return check()

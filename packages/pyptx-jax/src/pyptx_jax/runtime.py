@@ -15,7 +15,9 @@ from pyptx_ir.plugins.rows import Launchable, Runtime, Simulation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.differentiable import Backward
+    from pyptx_dsl.kernels.kernel import Kernel
 
 PRIORITY: Final = 100  # ahead of the simulator
 
@@ -30,28 +32,30 @@ def claims(arguments: Sequence[object]) -> bool:
     return any(isinstance(argument, jax.Array) for argument in arguments)
 
 
-def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
+def call(kernel: Launchable[Declaration], arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Run a kernel, or add it to the program being traced; return its outputs and what it mutates."""
     from pyptx_jax.eager import call as call_eagerly
 
     return call_eagerly(kernel, arguments, keywords)
 
 
-def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
+def simulate(
+    kernel: Launchable[Declaration], arguments: Sequence[object], keywords: Mapping[str, object]
+) -> Simulation:
     """Run a kernel on the simulator, with checks."""
     from pyptx_jax.cpu import simulate as simulate_arrays
 
     return simulate_arrays(kernel, arguments, keywords)
 
 
-def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
     """Return what a call goes to once jax arrays have been seen."""
     from pyptx_jax.eager import launcher as launcher_of
 
     return launcher_of(kernel, miss)
 
 
-def differentiable(forward: Launchable, backward: Backward, **keywords: object) -> Callable[..., object]:
+def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> Callable[..., object]:
     """Join a kernel and the kernel of its gradients."""
     from pyptx_jax.autodiff import join
 

@@ -9,6 +9,8 @@ from pyptx_launch.plans import Plan, plan_for
 from pyptx_launch.tensor_map_rules import Im2col
 from pyptx_launch.tensor_maps import TensorMap
 
+__tracebackhide__ = True
+
 __all__ = [
     "Attributes",
     "CompileError",

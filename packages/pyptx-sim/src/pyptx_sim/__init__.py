@@ -28,4 +28,6 @@ else:
         },
     )
 
+__tracebackhide__ = True
+
 __all__ = ["Finding", "Mapped", "Result", "SimulationResult", "Statistics", "Uninitialised", "run"]

@@ -9,7 +9,7 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Diagnosis, Examination, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck, Runtime, Semantics
 
 
 @hookimpl
@@ -35,14 +35,14 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 
 @hookimpl
-def pyptx_examinations() -> Sequence[Examination]:
+def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
     """Return what `pyptx doctor` says of the simulator."""
-    from pyptx_ir.plugins.rows import Examination
+    from pyptx_ir.plugins.rows import DoctorCheck
 
-    return (Examination("simulator", _examine),)
+    return (DoctorCheck("simulator", _check),)
 
 
-def _examine() -> Sequence[Diagnosis]:
+def _check() -> Sequence[Diagnosis]:
     import numpy as np
 
     from pyptx_ir.plugins.rows import Diagnosis

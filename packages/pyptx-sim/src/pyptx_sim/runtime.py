@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
+from pyptx_ir.machinery import is_machinery
 from pyptx_ir.plugins.rows import ALLOCATED, Launchable, Runtime
 from pyptx_sim import call_checks
 from pyptx_sim.arguments import Mapped, Uninitialised
@@ -212,16 +213,11 @@ def _announce(name: str) -> None:
 
 
 def _callers_level() -> int:
-    """Return the level, for whoever calls this, of the innermost frame outside this project and torch."""
+    """Return the level, for whoever calls this, of the innermost frame of the user's."""
     frame, level = sys._getframe(1), 1  # noqa: SLF001 - the documented way to look at the caller's stack
-    while frame.f_back is not None and _is_machinery(frame.f_globals.get("__name__")):
+    while frame.f_back is not None and is_machinery(frame):
         frame, level = frame.f_back, level + 1
     return level
-
-
-def _is_machinery(module: object) -> bool:
-    root = str(module).partition(".")[0]
-    return root == "torch" or root.startswith("pyptx")
 
 
 RUNTIME: Final = Runtime("sim", PRIORITY, claims, call, simulate)

@@ -12,4 +12,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = late_names(__name__, {"register": "operators"})
 
+__tracebackhide__ = True
+
 __all__ = ["register"]

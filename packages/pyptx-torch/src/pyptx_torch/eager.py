@@ -16,11 +16,14 @@ from pyptx_torch.places import CUDA
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
     from pyptx_torch.places import Place
 
 
-def launcher_of(kernel: Launchable, miss: Callable[..., object], place: Place = CUDA) -> Callable[..., object]:
+def launcher_of(
+    kernel: Launchable[Declaration], miss: Callable[..., object], place: Place = CUDA
+) -> Callable[..., object]:
     """Return what `Kernel.__call__` goes to; `miss` itself where nothing can be launched directly."""
     operator = operator_of(kernel)
     if not operator.signature.inputs:

@@ -27,7 +27,7 @@ from pyptx_torch.signature import signature_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.kernels.kernel import Kernel
+    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
     from pyptx_torch.internals import Library
     from pyptx_torch.places import Place
@@ -40,7 +40,7 @@ _NAMES: Final = set[str]()  # of the operators that are alive
 _KEPT: Final = set["Operator"]()  # by `register`
 
 
-def operator_of(kernel: Launchable) -> Operator:
+def operator_of(kernel: Launchable[Declaration]) -> Operator:
     """Return the operator of a kernel, made once."""
     known = vars(kernel).get(_ATTRIBUTE)
     if isinstance(known, Operator):
@@ -48,12 +48,12 @@ def operator_of(kernel: Launchable) -> Operator:
     with _LOCK:
         known = vars(kernel).get(_ATTRIBUTE)
         if not isinstance(known, Operator):
-            known = Operator(cast("Kernel", kernel))
+            known = Operator(kernel)
             setattr(kernel, _ATTRIBUTE, known)
         return known
 
 
-def register(kernel: Launchable) -> str:
+def register(kernel: Launchable[Declaration]) -> str:
     """Define a kernel's operator for as long as the process runs, and return its name.
 
     For programs that name it instead of calling the kernel: what `torch.export.load` reads, or C++. The name is the
@@ -67,7 +67,7 @@ def register(kernel: Launchable) -> str:
 class Operator:
     """A kernel as torch knows it; call it like the kernel."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Launchable[Declaration]) -> None:
         """Define the operator and all that torch's dispatcher needs of it."""
         self.kernel = kernel
         self.signature = signature_of(kernel.declaration)
@@ -192,7 +192,7 @@ class Operator:
         return device
 
 
-def _claim(kernel: Kernel) -> str:
+def _claim(kernel: Launchable[Declaration]) -> str:
     """Return a name that no living operator has: the kernel's, and a digest of what tells it from others of that name.
 
     A process that decorates the same functions in the same order gives them the same names.
@@ -207,7 +207,7 @@ def _claim(kernel: Kernel) -> str:
     return name
 
 
-def _digest(kernel: Kernel) -> str:
+def _digest(kernel: Launchable[Declaration]) -> str:
     """Return eight characters that tell where a kernel is written, what it declares, and the constants around it."""
     declaration = kernel.declaration
     function = declaration.function

@@ -8,7 +8,7 @@ differentiable  ──▶ differentiable.py
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_ir.plugins.rows import Launchable, Runtime
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.differentiable import Backward
+    from pyptx_dsl.kernels.kernel import Kernel
 
 PRIORITY: Final = 100  # ahead of the simulator, which claims CPU tensors too
 
@@ -34,32 +36,32 @@ def claims(arguments: Sequence[object]) -> bool:
     return all(isinstance(argument, framework.Tensor) for argument in arguments)
 
 
-def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
+def call(kernel: Launchable[Declaration], arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Run a kernel through its operator and return the output, a tuple of several, or None."""
     from pyptx_torch.operators import operator_of
 
     return operator_of(kernel)(*cast("Sequence[torch.Tensor]", arguments), **keywords)
 
 
-def operator(kernel: Launchable) -> Callable[..., object]:
+def operator(kernel: Launchable[Declaration]) -> Callable[..., object]:
     """Return the function of tensors that torch.compile and torch.export trace."""
     from pyptx_torch.operators import operator_of
 
     return operator_of(kernel).traceable
 
 
-def launcher(kernel: Launchable, miss: Callable[..., object]) -> Callable[..., object]:
+def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
     """Return what a call goes to once torch tensors have been seen."""
     from pyptx_torch.eager import launcher_of
 
     return launcher_of(kernel, miss)
 
 
-def differentiable(forward: Launchable, backward: Backward, **keywords: Any) -> Callable[..., object]:  # noqa: ANN401  join's
+def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> Callable[..., object]:
     """Join a kernel and the kernel of its gradients."""
     from pyptx_torch.differentiable import join
 
-    return join(forward, backward, **keywords)
+    return join(forward, backward, keywords)
 
 
 def capability() -> tuple[int, int]:

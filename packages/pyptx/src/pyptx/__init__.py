@@ -22,6 +22,7 @@ else:
         __name__, {"bundles": "bundles", "emitter": "emitter", "load": "bundles", "parser": "parser"}
     )
 
+__tracebackhide__ = True
 __version__ = "0.2.0"
 
 __all__ = [

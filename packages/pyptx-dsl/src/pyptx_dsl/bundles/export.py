@@ -18,7 +18,8 @@ from pyptx_dsl.contract.launch_attributes import check_attributes
 from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
 from pyptx_dsl.kernels.binding import Keywords, bind, grid_of, scalar_of, sort_keywords
 from pyptx_dsl.kernels.specialize import specialization, trace_kernel
-from pyptx_ir.isa.targets import TargetError, default_version, find_target
+from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.isa.targets import default_version, find_target
 
 if TYPE_CHECKING:
     import os

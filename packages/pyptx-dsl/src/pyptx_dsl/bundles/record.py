@@ -17,7 +17,8 @@ from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_gr
 from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import LaunchError
 from pyptx_dsl.types import TYPES, from_name
-from pyptx_ir.isa.targets import TargetError, find_target
+from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.isa.targets import find_target
 from pyptx_ir.plugins.rows import (
     FILLS,
     INTERLEAVES,
@@ -35,7 +36,7 @@ from pyptx_ir.syntax import PtxSyntaxError, parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.syntax.nodes import Module
 
 _MEMBERS: Final = (

@@ -11,7 +11,7 @@ from pyptx_dsl.registers.operands import as_count, as_items
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
 
 Dims: TypeAlias = tuple[int, int, int]
 # CUDA programming guide, "Compute Capabilities", technical specifications.

@@ -18,7 +18,7 @@ from pyptx_ir.plugins.rows import LaunchAttribute
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
 
 ROWS: Final = (
     LaunchAttribute("cooperative", 2, "flag", "all blocks run at the same time, and may wait for each other"),
@@ -27,14 +27,6 @@ ROWS: Final = (
         "preferred_shared_memory_carveout", 14, "int", "how much of the L1 cache is shared memory, in percent"
     ),
 )
-
-# Where an attribute lives when no installed plugin has it.
-_HOMES: Final = {
-    "programmatic_stream_serialization": "pyptx-arch-hopper",
-    "cluster_scheduling_policy": "pyptx-arch-hopper",
-    "memory_synchronization_domain": "pyptx-arch-hopper",
-    "preferred_cluster": "pyptx-arch-blackwell",
-}
 
 
 def encode_attributes(launch: object, target: TargetRow) -> tuple[tuple[int, bytes], ...]:
@@ -57,7 +49,9 @@ def _known() -> dict[str, LaunchAttribute]:
 def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], target: TargetRow) -> tuple[int, bytes]:
     row = known.get(name)
     if row is None:
-        home = _HOMES.get(name)
+        from pyptx_ir.plugins.homes import home_of_launch_attribute
+
+        home = home_of_launch_attribute(name)
         hint = f"pip install {home}" if home else close(name, tuple(known))
         raise LaunchError(f"there is no launch attribute {name!r}", hint=hint)
     _check_capability(row, target)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.naming import to_python
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_dsl.instructions.automaton import State
@@ -22,7 +22,7 @@ def following(words: tuple[str, ...]) -> list[str]:
     return list(_following(words))
 
 
-@lru_cache(maxsize=1024)
+@until_plugins_change(maxsize=1024)
 def _following(words: tuple[str, ...]) -> tuple[str, ...]:
     from pyptx_dsl.instructions.automaton import spellings
     from pyptx_ir.isa.check import patterns_of

@@ -12,29 +12,7 @@ from pyptx_dsl.python_habits import FOREIGN_NAMES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["HOMES", "extension", "namespace"]
-
-_HOPPER = "pyptx-arch-hopper"
-_BLACKWELL = "pyptx-arch-blackwell"
-
-HOMES: dict[str, str] = {
-    **dict.fromkeys(
-        ("wgmma", "tma", "cluster", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec", "elect_sync"), _HOPPER
-    ),
-    **dict.fromkeys(
-        ("griddepcontrol", "multimem", "tensormap", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"), _HOPPER
-    ),
-    **dict.fromkeys(("fence.proxy_async", "fence.proxy_async_shared_cta", "fence.mbarrier_init"), _HOPPER),
-    **dict.fromkeys(("fence.proxy_async_global", "fence.proxy_async_shared_cluster"), _HOPPER),
-    **dict.fromkeys(("fence.proxy_async_generic_acquire_shared_cluster",), _HOPPER),
-    **dict.fromkeys(
-        ("fence.proxy_async_generic_release_shared_cta", "fence.proxy_async_generic_release_read"), _HOPPER
-    ),
-    **dict.fromkeys(("fence.proxy_tensormap_acquire", "fence.proxy_tensormap_release"), _HOPPER),
-    **dict.fromkeys(("cp.async_.bulk", "cp.async_bulk", "cp.reduce"), _HOPPER),
-    **dict.fromkeys(("tcgen05", "clusterlaunchcontrol"), _BLACKWELL),
-}
-"""Which distribution has the names that no installed plugin provides."""
+__all__ = ["extension", "namespace"]
 
 
 def namespace(name: str, known: Sequence[str]) -> object:
@@ -48,9 +26,7 @@ def namespace(name: str, known: Sequence[str]) -> object:
     found = _provided(name)
     if found is not None:
         return found
-    home = HOMES.get(name)
-    if home is not None:
-        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
+    _refuse_missing(name)
     raise UnknownNameError(f"ptx has no {name!r}", hint=FOREIGN_NAMES.get(name) or _nearest(name, known))
 
 
@@ -73,9 +49,7 @@ def extension(parent: str, name: str) -> object:
     found = _provided(full)
     if found is not None:
         return found
-    home = HOMES.get(full)
-    if home is not None:
-        raise MissingNamespaceError(f"ptx.{full} needs {home}", hint=f"pip install {home}")
+    _refuse_missing(full)
     raise UnknownNameError(
         f"ptx.{parent} has no {name!r}", hint=f"any instruction can be written as ptx.inst.{full}.…(…)"
     )
@@ -90,3 +64,12 @@ def _provided(name: str) -> object | None:
         return manager().namespace(name)
     except MissingPluginError:
         return None
+
+
+def _refuse_missing(name: str) -> None:
+    """Raise MissingNamespaceError for a name of a package that is not installed."""
+    from pyptx_ir.plugins.homes import home_of_namespace
+
+    home = home_of_namespace(name)
+    if home is not None:
+        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=f"pip install {home}")

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments import Fragment as Layout
-    from pyptx_ir.fragments.products import Operand
+    from pyptx_ir.fragments.mma import Operand
 
 __all__ = ["Fragment", "Mma", "SparseMma", "mma"]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MmaForm:
     """One shape of mma.sync with its types, and the registers that a thread holds of d, a, b and c."""
 
     shape: str
@@ -44,21 +44,21 @@ class Form:
     selectors: int = 0
 
 
-Forms: TypeAlias = "Mapping[tuple[str, tuple[str, ...]], Form]"
+MmaForms: TypeAlias = "Mapping[tuple[str, tuple[str, ...]], MmaForm]"
 """The forms of an instruction by shape and types."""
 
 
 @lru_cache(maxsize=1)
-def _forms() -> Forms:
+def _forms() -> MmaForms:
     return {(form.shape, form.types): form for form in _all_forms()}
 
 
-def _all_forms() -> Iterator[Form]:
+def _all_forms() -> Iterator[MmaForm]:
     """Yield the forms of the instruction table."""
     for entry in PRODUCTS:
         for shape in entry.shapes:
             for types in entry.types():
-                yield Form(
+                yield MmaForm(
                     shape,
                     types,
                     entry.registers(shape, types),
@@ -70,11 +70,11 @@ def _all_forms() -> Iterator[Form]:
 
 
 @lru_cache(maxsize=1)
-def _sparse_forms() -> Forms:
+def _sparse_forms() -> MmaForms:
     return {(form.shape, form.types): form for form in _all_sparse_forms()}
 
 
-def _all_sparse_forms() -> Iterator[Form]:
+def _all_sparse_forms() -> Iterator[MmaForm]:
     for entry in SPARSE:
         for a, b in product(entry.a, entry.a):
             parts = (
@@ -84,7 +84,7 @@ def _all_sparse_forms() -> Iterator[Form]:
             )
             d, a_count, b_count = (part.registers for part in parts)
             types, counts = (entry.d, a, b, entry.d), (d, a_count, b_count, d)
-            yield Form(entry.shape, types, counts, entry.saturates, selectors=entry.selector + 1)
+            yield MmaForm(entry.shape, types, counts, entry.saturates, selectors=entry.selector + 1)
 
 
 class SparseMma:
@@ -230,13 +230,13 @@ class Mma:
 _OPERANDS: tuple[Operand, ...] = ("d", "a", "b", "c")
 
 
-def _layout(form: Form, operand: Operand, element: str, layouts: tuple[str, str]) -> Layout:
+def _layout(form: MmaForm, operand: Operand, element: str, layouts: tuple[str, str]) -> Layout:
     """Return the layout of an operand; that of a and b depends on their order in memory where any will do."""
     order = dict(zip("ab", layouts, strict=True)).get(operand, "") if form.any_layout else ""
     return mma_fragment(form.shape, operand, element, order)
 
 
-def _find(what: str, shape: Sequence[int], types: tuple[str, ...], forms: Forms) -> Form:
+def _find(what: str, shape: Sequence[int], types: tuple[str, ...], forms: MmaForms) -> MmaForm:
     name = shape_name(shape)
     found = forms.get((name, types))
     if found is not None:
@@ -252,7 +252,7 @@ def _find(what: str, shape: Sequence[int], types: tuple[str, ...], forms: Forms)
     raise OperandError(f"{what} has neither the shape {name} nor the types {'.'.join(types)} (d, a, b, c)")
 
 
-def _rounding(form: Form, rounding: str | None) -> tuple[str, ...]:
+def _rounding(form: MmaForm, rounding: str | None) -> tuple[str, ...]:
     if rounding is None:
         return ()
     if not form.rounds:
@@ -260,7 +260,7 @@ def _rounding(form: Form, rounding: str | None) -> tuple[str, ...]:
     return (choice("rounding", rounding, ROUNDINGS),)
 
 
-def _bit_words(form: Form, bit_op: str | None) -> tuple[str, ...]:
+def _bit_words(form: MmaForm, bit_op: str | None) -> tuple[str, ...]:
     if form.bitwise:
         return (choice("bit_op", bit_op, ("xor", "and")), "popc")
     if bit_op is not None:

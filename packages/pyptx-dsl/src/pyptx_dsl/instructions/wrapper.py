@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Binary",
     "Flags",
-    "Form",
     "Modifiers",
     "Quaternary",
+    "SyntaxForm",
     "Ternary",
     "Unary",
     "choice",
@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SyntaxForm:
     """One line of an instruction's syntax, for some types. With `bits`, the type word is `b` and the width."""
 
     syntax: str
@@ -89,13 +89,13 @@ class Form:
         return SPELLINGS.get(part.keyword, (part.keyword,))
 
 
-def form(syntax: str, types: str, *, bits: bool = False, **values: str) -> Form:
+def form(syntax: str, types: str, *, bits: bool = False, **values: str) -> SyntaxForm:
     """Make a form; `types` and the keywords are lists of words with blanks between them."""
     parts = tuple(
         Part(optional or fixed, tuple(values.get(optional or fixed, "").split()), bool(optional))
         for optional, fixed in _WORD.findall(syntax)
     )
-    return Form(syntax, tuple(types.split()), parts, bits)
+    return SyntaxForm(syntax, tuple(types.split()), parts, bits)
 
 
 def choice(keyword: str, value: object, values: Sequence[str]) -> str:
@@ -144,7 +144,7 @@ class Wrapper:
     are an InstructionUseError, and a type that it has not is an OperandError.
     """
 
-    def __init__(self, name: str, summary: str, operands: str, manual: str, *forms: Form) -> None:
+    def __init__(self, name: str, summary: str, operands: str, manual: str, *forms: SyntaxForm) -> None:
         """Describe `ptx.<name>`."""
         self.__name__ = name
         self.forms = forms
@@ -257,7 +257,7 @@ def keywords_of(wrapper: Wrapper, dtype: str, words: Sequence[str]) -> dict[str,
     return None
 
 
-def _document(summary: str, operands: str, manual: str, forms: tuple[Form, ...]) -> str:
+def _document(summary: str, operands: str, manual: str, forms: tuple[SyntaxForm, ...]) -> str:
     """Compose a docstring: what happens, the one instruction that is emitted, the forms, the section."""
     lines = [summary, "", "Emits one instruction:", ""]
     for row in forms:

@@ -23,9 +23,11 @@ def detect_arch() -> str:
 
     asked = [runtime.capability for runtime in manager().runtimes() if runtime.capability is not None]
     if not asked:
+        from pyptx_ir.plugins.homes import gpu_remedy
+
         raise ArchError(
             "cannot detect the GPU's target: no runtime that launches on GPUs is installed",
-            hint=f"pip install 'pyptx[torch]' or 'pyptx[jax]', or name the target: {_NAME_IT}",
+            hint=f"{gpu_remedy()}, or name the target: {_NAME_IT}",
         )
     reasons: list[str] = []
     for capability in asked:
@@ -45,7 +47,7 @@ def target_of(major: int, minor: int) -> str:
 def product_hint(name: str) -> str | None:
     """Return the target of a product or architecture (`"H100"`, `"RTX 4090"`, `"hopper"`) or of its other names."""
     from pyptx_dsl.python_habits import ARCHES
-    from pyptx_ir.isa.targets import TARGETS
+    from pyptx_ir.isa.target_rows import TARGETS
 
     words = re.sub(r"[\s_-]|nvidia|geforce|tesla", "", name.lower())
     product = re.sub(r"(?<=[a-z\d])(pcie|sxm\d?|nvl|\d+gb|ti|super|ultra).*", "", words)

@@ -12,14 +12,15 @@ from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
 from pyptx_dsl.kernels.arch import detect_arch, product_hint
 from pyptx_dsl.registers.operands import as_integer, as_items
-from pyptx_ir.isa.targets import TargetError, default_version, find_target
+from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.isa.targets import default_version, find_target
 from pyptx_ir.syntax.nodes import HeaderDirective
 from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
 
 EXTERN_SYMBOL = "global_smem"
 _UNSET_BLOCK = (1, 1, 1)
@@ -85,6 +86,11 @@ class Declaration:
     def dimensions(self) -> tuple[str, ...]:
         """The names of the tiles' dimensions, in order of appearance."""
         return _dimensions(self.tiles)
+
+    @property
+    def keywords(self) -> frozenset[str]:
+        """The keywords that a call may have: dimensions, template values, raw parameters."""
+        return frozenset([*self.dimensions, *self.templates, *(row.name for row in self.raw)])
 
 
 def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Gradients that take more than one kernel come from a function of arrays that cal
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Generic, cast, overload
+from typing import TYPE_CHECKING, Generic, overload
 
 from pyptx_dsl.errors import point_at_call
 from pyptx_dsl.kernels import runtimes
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
-    from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_dsl.kernels.results import Array, Kind, NoOutput, OneOutput, SeveralOutputs, Specs
     from pyptx_ir.plugins.rows import Runtime
@@ -94,24 +93,6 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
 def name_of(backward: Backward) -> str:
     """Return the name of a backward kernel or function, for messages."""
     return str(getattr(backward, "__name__", backward))
-
-
-def declaration_of(backward: Backward) -> Declaration | None:
-    """Return what a backward kernel declares, and None for a function."""
-    from pyptx_dsl.kernels.kernel import Kernel
-
-    return cast("Kernel", backward).declaration if isinstance(backward, Kernel) else None
-
-
-def keywords_of(backward: Backward) -> frozenset[str]:
-    """Return the keywords that a backward kernel takes; of a function, the names of its keyword-only parameters."""
-    declaration = declaration_of(backward)
-    if declaration is not None:
-        return frozenset([*declaration.dimensions, *declaration.templates, *(row.name for row in declaration.raw)])
-    from inspect import Parameter, signature
-
-    rows = signature(cast("Callable[..., object]", backward)).parameters.values()
-    return frozenset(row.name for row in rows if row.kind is Parameter.KEYWORD_ONLY)
 
 
 def differentiable_kernel(

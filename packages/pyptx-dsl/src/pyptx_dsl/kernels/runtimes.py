@@ -20,14 +20,6 @@ Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Sim
 # The runtimes that come with this project: each takes arrays of one framework. What others take is theirs to say.
 _FRAMEWORKS = frozenset({"sim", "torch", "jax"})
 
-# What to install for arrays of a framework, by the first word of their type's module.
-_HOMES = {
-    "numpy": "pip install pyptx-sim",
-    "torch": "pip install 'pyptx[torch]', or pyptx-sim for CPU tensors",
-    "jax": "pip install 'pyptx[jax]'",
-    "jaxlib": "pip install 'pyptx[jax]'",
-}
-
 
 def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> tuple[Runtime, object]:
     """Run a kernel on the runtime of its arrays; return that and what the kernel returns.
@@ -185,9 +177,12 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
 
 def _remedy(arrays: Sequence[object]) -> str:
     """Return what to install, where that helps, or what to pass instead."""
+    from pyptx_ir.plugins.homes import remedy
+
     roots = ["" if _is_scalar(array) else type(array).__module__.partition(".")[0] for array in arrays]
-    if arrays and all(root in _HOMES for root in roots):
-        return "; ".join(dict.fromkeys(_HOMES[root] for root in roots))
+    remedies = list(dict.fromkeys(map(remedy, roots)))
+    if arrays and None not in remedies:
+        return "; ".join(filter(None, remedies))
     usual = "pass NumPy arrays, torch tensors or jax arrays, one for each input"
     if any(hasattr(array, mark) for array in arrays for mark in ("__dlpack__", "__cuda_array_interface__")):
         return f"{usual}: torch.from_dlpack and jax.numpy.from_dlpack make them of other libraries' arrays"

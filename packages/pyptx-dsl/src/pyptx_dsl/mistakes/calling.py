@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pyptx_dsl.mistakes.source_expressions import Place
     from pyptx_dsl.registers.operands import TypeOperandError
 
-__all__ = ["dotted", "misfit", "type_as_operand"]
+__all__ = ["dotted", "mismatched_call", "type_as_operand"]
 
 _TYPE_FIRST = frozenset({"dtype", "dst_type", "atype", "convert_type"})
 
 
-def misfit(call: ast.Call, place: Place, where: str | None) -> CallError | None:
+def mismatched_call(call: ast.Call, place: Place, where: str | None) -> CallError | None:
     """Return the error of a call whose arguments its function, which is ours, does not take; None if it does."""
     function = place.value(call.func)
     if not callable(function) or not _is_ours(function):

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import CallError, OperandError
-from pyptx_dsl.origin import at_instruction, is_machinery
+from pyptx_dsl.origin import at_instruction
 from pyptx_dsl.python_habits import BLOCKS, CALLS, OPERATORS, RUNS_EARLY
 from pyptx_dsl.registers.faults import pointer_hint
 from pyptx_dsl.registers.operands import TypeOperandError
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.machinery import is_machinery
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -89,9 +90,9 @@ def _of_type(text: str, place: Place | None, where: str | None) -> DslError | No
     if "context manager" in text:
         return _block(place, where)
     if place is not None and isinstance(place.node, ast.Call):
-        from pyptx_dsl.mistakes.calling import misfit
+        from pyptx_dsl.mistakes.calling import mismatched_call
 
-        told = misfit(place.node, place, where)
+        told = mismatched_call(place.node, place, where)
         if told is not None:
             return told
     if _NAMED.search(text) is None and _UFUNC not in text:

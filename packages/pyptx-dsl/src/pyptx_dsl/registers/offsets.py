@@ -57,7 +57,7 @@ class Part(NamedTuple):
     extend: bool = False
 
 
-class Form:
+class OffsetForm:
     """An offset in one width: its register, where it is read last, and, once asked for, what it is made of."""
 
     __slots__ = ("labels", "parts", "register", "widening")
@@ -97,7 +97,7 @@ class OffsetSlot:
         self.lead = lead
         self.labels = labels
         self.stale = False
-        self._forms = {self.bits: Form(narrow)}
+        self._forms = {self.bits: OffsetForm(narrow)}
         self._read = set[int]()
 
     # --- what is asked ------------------------------------------------------------------------------
@@ -114,11 +114,11 @@ class OffsetSlot:
         _ask(self, bits, self.narrow.trace.label_count)
         return self._forms[bits].register
 
-    def form(self, bits: int) -> Form:
+    def form(self, bits: int) -> OffsetForm:
         """Return a form, declaring its register at the first call."""
         found = self._forms.get(bits)
         if found is None:
-            found = self._forms[bits] = Form(self.narrow.trace.fresh(_TYPES[bits]))
+            found = self._forms[bits] = OffsetForm(self.narrow.trace.fresh(_TYPES[bits]))
         return found
 
     def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
@@ -151,7 +151,7 @@ class OffsetSlot:
         """Tell whether the wider forms of a term hold its value at this place."""
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
-    def _staging(self, form: Form, before: list[Part | None], bits: int) -> Handle:
+    def _staging(self, form: OffsetForm, before: list[Part | None], bits: int) -> Handle:
         """Return where to extend an operand: the form's own register, unless an operand waits there already."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
@@ -159,15 +159,15 @@ class OffsetSlot:
     # --- what is written ----------------------------------------------------------------------------
 
     @property
-    def looped(self) -> Mapping[int, Form]:
+    def looped(self) -> Mapping[int, OffsetForm]:
         """The wider forms that a loop may read again without passing this place."""
         return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
 
-    def detach(self, forms: Mapping[int, Form]) -> None:
+    def detach(self, forms: Mapping[int, OffsetForm]) -> None:
         """Take forms away, for a write that refreshes them."""
         self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
 
-    def attach(self, forms: Mapping[int, Form]) -> None:
+    def attach(self, forms: Mapping[int, OffsetForm]) -> None:
         """Put forms back, refreshed."""
         self._forms |= forms
 
@@ -227,7 +227,7 @@ class OffsetSlot:
             operands = (self._forms[bits].register.operand, self._forms[widest].register.operand)
             yield instruction(("cvt", f"u{bits}", f"u{widest}"), operands, None, self.lead)
 
-    def _form_instructions(self, bits: int, form: Form, parts: tuple[Part | None, ...]) -> Iterator[Instruction]:
+    def _form_instructions(self, bits: int, form: OffsetForm, parts: tuple[Part | None, ...]) -> Iterator[Instruction]:
         sources: list[Operand] = []
         for term, part in zip(self.terms, parts, strict=True):
             register = term.register if part is None else part.register

@@ -26,7 +26,7 @@ from pyptx_ir.syntax.operands import Immediate, Operand
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyptx_dsl.registers.offsets import Form
+    from pyptx_dsl.registers.offsets import OffsetForm
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
@@ -54,7 +54,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
             f"{left.raw_name} is read-only", hint=f'copy it first: value = reg.from_("{left.raw_name}", {left.dtype})'
         )
     slot = left.slot
-    behind: Mapping[int, Form] = {} if slot is None else slot.looped
+    behind: Mapping[int, OffsetForm] = {} if slot is None else slot.looped
     if slot is not None:
         # The write below would leave wider forms behind that a loop may read again: keep all in step.
         slot.detach(behind)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.automaton import VECTOR_KINDS, VECTORS
 from pyptx_dsl.naming import to_python
-from pyptx_ir.isa.kinds.kind import split_kind
+from pyptx_ir.isa.kinds.table import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -111,11 +111,11 @@ def _distinct(parameters: Iterable[Parameter]) -> Signature:
 
 
 def _type(place: Place, filled: Mapping[str, str]) -> str:
-    kind, argument = split_kind(place.kind)
+    kind, argument = KINDS.split(place.kind)
     if kind in VECTOR_KINDS:
         if VECTORS.intersection(filled.values()):
             return "Values"
-        kind, _ = split_kind(argument)
+        kind, _ = KINDS.split(argument)
     if not place.written or kind not in SCALARS:
         return READ.get(kind, "object")
     if place.second:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Choices: TypeAlias = "tuple[tuple[tuple[int, Limits], ...], ...]"
 
 
-class Form:
+class AcceptedForm:
     """An accepted form: the limits of its constants, and the numbers, in decimal, that were found inside of them."""
 
     __slots__ = ("inside", "limits")
@@ -47,7 +47,7 @@ class Checker:
         self.target = target
         self.version = version
         self.declared: dict[str, str] = {}
-        self._forms: dict[tuple[object, ...], Form] = {}
+        self._forms: dict[tuple[object, ...], AcceptedForm] = {}
 
     def check(self, node: Instruction) -> None:
         """Raise InstructionUseError at the user's line for an instruction that is wrong; warn of an unknown one."""
@@ -69,7 +69,7 @@ class Checker:
         shape = tuple(key)
         form = self._forms.get(shape)
         if form is None:
-            form = self._forms[shape] = Form(self._judge(node))
+            form = self._forms[shape] = AcceptedForm(self._judge(node))
         if form.limits and not (whole and numbers in form.inside):
             verdict = out_of_range(node, form.limits)
             if verdict is not None:
@@ -81,9 +81,9 @@ class Checker:
         """Return the limits of the constants of an instruction that is right but for them."""
         refuse_address(node, self.declared.get)
         judgement = judgement_on(node, self.declared.get, self.target, self.version)
-        if judgement.refusal is None:
+        if judgement.diagnostic is None:
             return judgement.limits
-        verdict = worded(judgement.refusal, node)
+        verdict = worded(judgement.diagnostic, node)
         if verdict.severity == "error":
             raise InstructionUseError(verdict.message, hint=remedy(node, verdict, self.declared.get) or verdict.hint)
         _warn(verdict)

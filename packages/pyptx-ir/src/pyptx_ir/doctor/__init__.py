@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pyptx_ir.doctor.command import doctor, examined
+from pyptx_ir.doctor.command import diagnose, doctor
 
-__all__ = ["doctor", "examined"]
+__all__ = ["diagnose", "doctor"]

@@ -1,4 +1,4 @@
-"""The command: runs every examination, the core's and those of plugins, and prints a line for each thing found."""
+"""The command: runs every check, the core's and those of plugins, and prints a line for each thing found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx_ir.doctor.devices import devices
 from pyptx_ir.doctor.installation import distributions, frameworks, plugins, python
 from pyptx_ir.doctor.tools import cubin_cache, tools
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.plugins.rows import Diagnosis, Examination
+from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 USAGE_ERROR: Final = 2
 STATES: Final = ("ok", "missing", "warning", "broken")
 _OWN: Final = (
-    Examination("python", python),
-    Examination("distributions", distributions),
-    Examination("plugins", plugins),
-    Examination("tools", tools),
-    Examination("cubin cache", cubin_cache),
-    Examination("devices", devices),
-    Examination("frameworks", frameworks),
+    DoctorCheck("python", python),
+    DoctorCheck("distributions", distributions),
+    DoctorCheck("plugins", plugins),
+    DoctorCheck("tools", tools),
+    DoctorCheck("cubin cache", cubin_cache),
+    DoctorCheck("devices", devices),
+    DoctorCheck("frameworks", frameworks),
 )
 _WIDTH: Final = 16
 
@@ -37,7 +37,7 @@ def doctor(argv: Sequence[str]) -> int:
         options = _parser().parse_args(argv)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
-    found = examined()
+    found = diagnose()
     sys.stdout.write(_as_json(found) if options.json else _as_text(found))
     return 1 if any(one.state == "broken" for one in found) else 0
 
@@ -52,29 +52,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def examined() -> tuple[Diagnosis, ...]:
-    """Return what all examinations find; one that fails is a fault by itself, and the others go on."""
-    return tuple(line for examination in (*_OWN, *_of_plugins()) for line in _run(examination))
+def diagnose() -> tuple[Diagnosis, ...]:
+    """Return what all checks find; one that fails is a fault by itself, and the others go on."""
+    return tuple(line for check in (*_OWN, *_of_plugins()) for line in _run(check))
 
 
-def _of_plugins() -> tuple[Examination, ...]:
+def _of_plugins() -> tuple[DoctorCheck, ...]:
     from pyptx_ir.plugins.manager import manager
 
     try:
-        return manager().examinations()
-    except PyptxError as error:  # its hook failed, or two plugins have examinations of one name
+        return manager().doctor_checks()
+    except PyptxError as error:  # its hook failed, or two plugins have checks of one name
         fault = Diagnosis("plugins", "broken", error.message, error.hint)
-        return (Examination("plugins", lambda: (fault,)),)
+        return (DoctorCheck("plugins", lambda: (fault,)),)
 
 
-def _run(examination: Examination) -> Sequence[Diagnosis]:
+def _run(check: DoctorCheck) -> Sequence[Diagnosis]:
     try:
-        return examination.examine()
+        return check.run()
     except PyptxError as error:
-        return (Diagnosis(examination.name, "broken", error.message, error.hint),)
+        return (Diagnosis(check.name, "broken", error.message, error.hint),)
     except Exception as error:  # noqa: BLE001  whatever is installed may fail in any way, and that is what is asked
         said = f"{type(error).__name__}: {error}"
-        return (Diagnosis(examination.name, "broken", said, "reinstall it, or report this"),)
+        return (Diagnosis(check.name, "broken", said, "reinstall it, or report this"),)
 
 
 def _as_text(found: Sequence[Diagnosis]) -> str:

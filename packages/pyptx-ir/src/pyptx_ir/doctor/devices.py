@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Final, Protocol, cast
 
 from pyptx_ir.isa.targets import find_target
+from pyptx_ir.plugins.homes import gpu_remedy
 from pyptx_ir.plugins.rows import Diagnosis
 
 LAUNCHER: Final = "pyptx_launch"
@@ -65,8 +66,8 @@ class Driver(Protocol):
 def devices() -> tuple[Diagnosis, ...]:
     """Tell of the driver, and of each device that it sees."""
     if find_spec(LAUNCHER) is None:
-        hint = "pip install 'pyptx[torch]' or 'pyptx[jax]'"
-        return (Diagnosis("driver", "missing", "pyptx-launch is not installed: nothing is launched on GPUs", hint),)
+        said = "pyptx-launch is not installed: nothing is launched on GPUs"
+        return (Diagnosis("driver", "missing", said, gpu_remedy()),)
     driver = cast("Driver", import_module(f"{LAUNCHER}.driver"))
     reason = driver.reason()
     if reason is not None:

@@ -9,15 +9,11 @@ from importlib.util import find_spec
 from typing import Final
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.plugins.homes import HOMES
 from pyptx_ir.plugins.rows import Diagnosis
 
-OWN: Final = (
-    *("pyptx", "pyptx-ir", "pyptx-dsl", "pyptx-transpile", "pyptx-sim", "pyptx-launch", "pyptx-torch", "pyptx-jax"),
-    *("pyptx-arch-hopper", "pyptx-arch-blackwell"),
-)
+OWN: Final = tuple(home.distribution for home in HOMES)
 OLDEST_PYTHON: Final = (3, 11)
-# The framework, the module that runs kernels on its arrays, and how to install that.
-FRAMEWORKS: Final = (("torch", "pyptx_torch", "pyptx[torch]"), ("jax", "pyptx_jax", "pyptx[jax]"))
 SIMULATOR: Final = "pyptx_sim"
 
 
@@ -87,13 +83,13 @@ def frameworks() -> tuple[Diagnosis, ...]:
     """Tell of a simulator that is not here, and of frameworks on whose arrays nothing runs kernels."""
     missing = [
         Diagnosis(
-            framework,
+            home.frameworks[0],
             "missing",
-            f"{framework} is installed; {module.replace('_', '-')}, which runs kernels on its arrays, is not",
-            f"pip install '{extra}'",
+            f"{home.frameworks[0]} is installed; {home.distribution}, which runs kernels on its arrays, is not",
+            f"pip install {home.requirement}",
         )
-        for framework, module, extra in FRAMEWORKS
-        if find_spec(framework) is not None and find_spec(module) is None
+        for home in HOMES
+        if home.extra and find_spec(home.frameworks[0]) is not None and find_spec(home.module) is None
     ]
     if find_spec(SIMULATOR) is None:
         said = "pyptx-sim is not installed: kernels don't run on the CPU"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.fragments.dealing import dealt, transposed
+from pyptx_ir.fragments.distribution import distributed, transposed
 
 if TYPE_CHECKING:
     from pyptx_ir.fragments.layout import Fragment
@@ -32,14 +32,14 @@ class Move:
 
 
 def _plain(shape: str, rows: int, columns: int, bits: int) -> Fragment:
-    return dealt(f"ldmatrix {shape} .b{bits}", rows, columns, bits, 32 // bits)
+    return distributed(f"ldmatrix {shape} .b{bits}", rows, columns, bits, 32 // bits)
 
 
 _M8N8: Final = _plain("m8n8", 8, 8, 16)
 _M8N16: Final = _plain("m8n16", 8, 16, 8)
 _M16N16: Final = _plain("m16n16", 16, 16, 8)
 # A thread stores what it holds of a sum of 16 by 8, narrowed to bytes: a pair of columns of row g, and of row g + 8.
-_M16N8: Final = dealt("stmatrix m16n8 .b8", 16, 8, 8, 2)
+_M16N8: Final = distributed("stmatrix m16n8 .b8", 16, 8, 8, 2)
 
 
 def _flipped(fragment: Fragment) -> Fragment:

@@ -1,7 +1,7 @@
 """The fragments of products with a sparse a. Manual: "Sparse matrix storage", "… fragments … with sparse matrix A".
 
 Of a only the elements that are not zero are stored, half of them. The metadata says where they stand, in fields of two
-bits, and is itself dealt out to some of the four lanes of a group; a selector names which.
+bits, and is itself distributed to some of the four lanes of a group; a selector names which.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from pyptx_ir.fragments.dealing import dealt
+from pyptx_ir.fragments.distribution import distributed
 from pyptx_ir.fragments.layout import Fragment, Step
-from pyptx_ir.fragments.products import sizes
+from pyptx_ir.fragments.mma import sizes
 from pyptx_ir.isa.kinds.fragments import BITS
 
 _FIELD = 2  # bits
@@ -48,7 +48,7 @@ def sparse_fragment(shape: str, element: str) -> Fragment:
     """Return the layout of the stored elements of a: `k / 2` in each row."""
     m, _, k = sizes(shape)
     bits = BITS[element]
-    return dealt(f"{shape} sparse a .{element}", m, k // 2, bits, _WORD // bits)
+    return distributed(f"{shape} sparse a .{element}", m, k // 2, bits, _WORD // bits)
 
 
 @cache

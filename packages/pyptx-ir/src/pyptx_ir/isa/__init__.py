@@ -1,6 +1,7 @@
-"""The instruction set: targets, the instruction table, checks."""
+"""The instruction set: targets, the instruction table, checks.
 
-from __future__ import annotations
+The names are imported when they are first used: whoever writes PTX needs the types, and only a kernel the targets.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -8,15 +9,21 @@ from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow, ptx, row
-    from pyptx_ir.isa.targets import TARGETS, TargetError, TargetRow, default_version, find_target, includes
+    from pyptx_ir.isa.target_rows import TARGETS, TargetError, TargetRow
+    from pyptx_ir.isa.targets import default_version, find_target, includes
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            **dict.fromkeys(("InstructionRow", "ptx", "row"), "rows"),
-            **dict.fromkeys(
-                ("TARGETS", "TargetError", "TargetRow", "default_version", "find_target", "includes"), "targets"
-            ),
+            "TARGETS": "target_rows",
+            "InstructionRow": "rows",
+            "TargetError": "target_rows",
+            "TargetRow": "target_rows",
+            "default_version": "targets",
+            "find_target": "targets",
+            "includes": "targets",
+            "ptx": "rows",
+            "row": "rows",
         },
     )
 

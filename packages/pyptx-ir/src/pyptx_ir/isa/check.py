@@ -6,17 +6,13 @@ computed once for each. `pyptx_ir.isa.modules` checks whole files.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.errors import InstructionError
 from pyptx_ir.isa.fitting import fault_in, limits_in
-from pyptx_ir.isa.limits import Limits, constant_value
-from pyptx_ir.isa.matching import match_modifiers
-from pyptx_ir.isa.patterns import Pattern, compile_row
-from pyptx_ir.isa.refusals import (
-    Refusal,
+from pyptx_ir.isa.form_diagnostics import (
+    FormDiagnostic,
     lives_elsewhere,
     misspelt,
     misused,
@@ -26,7 +22,11 @@ from pyptx_ir.isa.refusals import (
     unready_unified,
     unready_word,
 )
+from pyptx_ir.isa.limits import Limits, constant_value
+from pyptx_ir.isa.matching import match_modifiers
+from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.shapes import Shape, shape_of
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.syntax.operands import Register, Vector
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What opcode and operand shapes say: a refusal, or the limits of those operands that are constants.
+    """What opcode and operand shapes say: a diagnostic, or the limits of those operands that are constants.
 
     There is one set of limits for each form that opcode and operands fit: the constants must keep to one of them. None
     if one of those forms takes any constants.
     """
 
-    refusal: Refusal | None
+    diagnostic: FormDiagnostic | None
     limits: tuple[tuple[tuple[int, Limits], ...], ...] = ()
 
 
@@ -100,8 +100,8 @@ def verdict_on(
 
 def verdict_by(judgement: Judgement, instruction: Instruction) -> Verdict | None:
     """Return what a judgement means for the instruction, whose constants it has not seen."""
-    if judgement.refusal is not None:
-        return worded(judgement.refusal, instruction)
+    if judgement.diagnostic is not None:
+        return worded(judgement.diagnostic, instruction)
     return out_of_range(instruction, judgement.limits) if judgement.limits else None
 
 
@@ -115,7 +115,7 @@ def judgement_on(
     """Judge everything about `instruction` but the values of its constants; `declared` is as in `shape_of`."""
     shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
     judgement = judge(instruction.opcode, shapes, target, version, address_size)
-    if judgement.refusal is not None:
+    if judgement.diagnostic is not None:
         return judgement
     for index, (operand, shape) in enumerate(zip(instruction.operands, shapes, strict=True)):
         if shape[0] == "special" and isinstance(operand, Register):
@@ -153,17 +153,19 @@ def _fault(operand: Operand, limit: Limits) -> tuple[Limits, int] | None:
     return None if value is None or limit.allow(value) else (limit, value)
 
 
-def worded(refusal: Refusal, instruction: Instruction) -> Verdict:
+def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
     """Return the verdict on one instruction that is refused."""
-    message = refusal.message
-    if refusal.operand is not None:
+    message = diagnostic.message
+    if diagnostic.operand is not None:
         from pyptx_ir.syntax.spelling import spell
 
-        message = message.replace("{operand}", spell(instruction.operands[refusal.operand]))
-    return Verdict(refusal.code, message, refusal.hint, refusal.operand, refusal.severity, refusal.in_file)
+        message = message.replace("{operand}", spell(instruction.operands[diagnostic.operand]))
+    return Verdict(
+        diagnostic.code, message, diagnostic.hint, diagnostic.operand, diagnostic.severity, diagnostic.in_file
+    )
 
 
-@functools.lru_cache(maxsize=1 << 16)
+@until_plugins_change(maxsize=1 << 16)
 def judge(
     opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int], address_size: int = 64
 ) -> Judgement:
@@ -196,7 +198,7 @@ def judge(
     return Judgement(misused(opcode, pattern, fault))
 
 
-@functools.lru_cache(maxsize=1 << 12)
+@until_plugins_change(maxsize=1 << 12)
 def _matches(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
     """Return the rows that have this opcode among their forms, and the word of each of their slots."""
     words = opcode[1:]
@@ -211,18 +213,18 @@ def _may_hold(row: InstructionRow, words: tuple[str, ...]) -> bool:
     return all(word in syntax or any(word in choices for _, choices in slots) for word in words)
 
 
-@functools.lru_cache(maxsize=1 << 12)
-def _misspelt(opcode: tuple[str, ...]) -> Refusal:
+@until_plugins_change(maxsize=1 << 12)
+def _misspelt(opcode: tuple[str, ...]) -> FormDiagnostic:
     return misspelt(opcode, patterns_of(opcode[0]))
 
 
-@functools.cache
+@until_plugins_change()
 def patterns_of(opcode: str) -> tuple[Pattern, ...]:
     """Return the rows of an instruction, taken apart."""
     return tuple(compile_row(row) for row in _rows_of(opcode))
 
 
-@functools.cache
+@until_plugins_change()
 def _rows_of(opcode: str) -> tuple[InstructionRow, ...]:
     from pyptx_ir.plugins.manager import manager
 

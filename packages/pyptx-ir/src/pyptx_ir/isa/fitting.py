@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.isa.kinds.addresses import spaces_named
-from pyptx_ir.isa.kinds.kind import Misfit, Use, split_kind
+from pyptx_ir.isa.kinds.kind import Mismatch, Use
 from pyptx_ir.isa.kinds.table import KINDS
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def fault_in(
         names = ", ".join(place.name for place in places)
         return Fault(None, f"has {_counted(len(shapes))}", f"{wanted}: {names}" if names else "none", OPERAND_COUNT)
     for index, (place, shape) in enumerate(zip(_placed(places, len(shapes)), shapes, strict=True)):
-        misfit = _unfit(place, shape, Use(pattern.row, filled, place, address_size))
-        if misfit:
-            return Fault(index, describe(shape), misfit.wanted, misfit.code)
+        mismatch = _mismatch(place, shape, Use(pattern.row, filled, place, KINDS, address_size))
+        if mismatch:
+            return Fault(index, describe(shape), mismatch.wanted, mismatch.code)
     return None
 
 
@@ -51,8 +51,7 @@ def limits_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...
     for index, (place, shape) in enumerate(zip(places, shapes, strict=True)):
         if shape != ("literal", "int") and shape[0] != "vector":
             continue
-        name, argument = split_kind(place.kind)
-        limits = place.limits or KINDS[name].limits(argument, Use(pattern.row, filled, place))
+        limits = place.limits or Use(pattern.row, filled, place, KINDS).limits()
         if limits and (shape[0] == "vector") == bool(limits.elements):
             found.append((index, limits))
     return tuple(found)
@@ -74,42 +73,37 @@ def _placed(places: list[Place], count: int) -> list[Place]:
     return kept[::-1]
 
 
-def _unfit(place: Place, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch(place: Place, shape: Shape, use: Use) -> Mismatch | None:
     """Return what `place` wants if `shape` is not that."""
     if shape[0] == "pair":
-        return _unfit_pair(place, shape, use)
+        return _mismatch_pair(place, shape, use)
     if place.second and not place.optional_second:
-        return Misfit("a pair, as in d|p")
+        return Mismatch("a pair, as in d|p")
     if shape[0] == "sink":
-        return None if place.sink else Misfit("a register, not the sink")
+        return None if place.sink else Mismatch("a register, not the sink")
     if shape[0] == "unified":
         inner = cast("Shape", shape[1])
         reaches_it = spaces_named(use) <= {"global"}
-        return _unfit(place, inner, use) if place.unified and reaches_it else Misfit("an address without .unified")
+        return _mismatch(place, inner, use) if place.unified and reaches_it else Mismatch("an address without .unified")
     if shape[0] == "negated":
         inner = cast("Shape", shape[1])
-        return _unfit_kind("pred", inner, use) if place.negated else Misfit("an operand without `!`")
+        return use.mismatch("pred", inner) if place.negated else Mismatch("an operand without `!`")
     if shape[0] in ("symbol", "element") and place.symbol:
         return None
-    return _unfit_kind(place.kind, shape, use)
+    return use.mismatch(place.kind, shape)
 
 
-def _unfit_pair(place: Place, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_pair(place: Place, shape: Shape, use: Use) -> Mismatch | None:
     if not place.second:
-        return Misfit("one operand, not a pair")
+        return Mismatch("one operand, not a pair")
     first, second = cast("tuple[Shape, Shape]", shape[1:])
     if not (first[0] == "sink" and (place.sink or place.kind == "pred")):
-        misfit = _unfit_kind(place.kind, first, use)
-        if misfit:
-            return misfit
+        mismatch = use.mismatch(place.kind, first)
+        if mismatch:
+            return mismatch
     if second[0] != "sink":
-        return _unfit_kind(place.second, second, use)
-    return None if place.optional_second and first[0] != "sink" else Misfit("a pair with a predicate behind the bar")
-
-
-def _unfit_kind(kind: str, shape: Shape, use: Use) -> Misfit | None:
-    name, argument = split_kind(kind)
-    return KINDS[name].unfit(argument, shape, use)
+        return use.mismatch(place.second, second)
+    return None if place.optional_second and first[0] != "sink" else Mismatch("a pair with a predicate behind the bar")
 
 
 _DESCRIPTIONS: dict[str, str] = {

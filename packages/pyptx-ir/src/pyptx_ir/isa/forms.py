@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.kinds.kind import Use, split_kind
+from pyptx_ir.isa.kinds.kind import Use
 from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.scalar_types import TYPES
@@ -105,7 +105,8 @@ def _instructions(pattern: Pattern, words: tuple[str, ...]) -> Iterator[str]:
     for optional in (False, True):
         places = [place for place in pattern.places if place.stands(filled) and (optional or not place.optional)]
         choices = [
-            _operand(Use(pattern.row, filled, place), index, optional=optional) for index, place in enumerate(places, 1)
+            _operand(Use(pattern.row, filled, place, KINDS), index, optional=optional)
+            for index, place in enumerate(places, 1)
         ]
         base = [examples[0] for examples in choices]
         spelt[_spelt(opcode, base)] = None
@@ -121,13 +122,8 @@ def _spelt(opcode: str, operands: list[str]) -> str:
 
 def _operand(use: Use, index: int, *, optional: bool) -> tuple[str, ...]:
     place = use.place
-    examples = _examples(place.kind, use, index)
+    examples = use.examples(place.kind, index)
     if not place.second or (place.optional_second and not optional):
         return examples
-    second = _examples(place.second, use, index + 4)[0]
+    second = use.examples(place.second, index + 4)[0]
     return tuple(f"{first}|{second}" for first in examples)
-
-
-def _examples(kind: str, use: Use, index: int) -> tuple[str, ...]:
-    name, argument = split_kind(kind)
-    return KINDS[name].examples(argument, use, index)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import Command
 
 
@@ -24,7 +24,7 @@ def pyptx_api_version() -> int:
 @hookimpl
 def pyptx_targets() -> Sequence[TargetRow]:
     """Return NVIDIA's targets."""
-    from pyptx_ir.isa.targets import TARGETS
+    from pyptx_ir.isa.target_rows import TARGETS
 
     return TARGETS
 

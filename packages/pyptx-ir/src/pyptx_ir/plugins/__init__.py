@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 from pyptx_ir.plugins.marker import hookimpl
-from pyptx_ir.plugins.rows import Command, Diagnosis, Examination, LaunchAttribute, Runtime, Semantics
+from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, Semantics
 from pyptx_ir.plugins.version import API_VERSION
 
 __all__ = [
     "API_VERSION",
     "Command",
     "Diagnosis",
-    "Examination",
+    "DoctorCheck",
     "LaunchAttribute",
     "MissingPluginError",
     "PluginError",

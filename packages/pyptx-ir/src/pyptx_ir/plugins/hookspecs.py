@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.isa.targets import TargetRow
-    from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
+    from pyptx_ir.isa.target_rows import TargetRow
+    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics
 
 hookspec = pluggy.HookspecMarker("pyptx")
 
@@ -73,6 +73,6 @@ class HookSpecs:
         raise NotImplementedError
 
     @hookspec
-    def pyptx_examinations(self) -> Sequence[Examination]:
+    def pyptx_doctor_checks(self) -> Sequence[DoctorCheck]:
         """Return what `pyptx doctor` looks at."""
         raise NotImplementedError

@@ -10,6 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.discovery import Candidate, discover
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 
@@ -17,58 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pyptx_ir.isa.rows import InstructionRow
-    from pyptx_ir.isa.targets import TargetRow
+    from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.registry import Registry
-    from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
+    from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics
 
 Row = TypeVar("Row")
 
 INSTRUCTIONS = "pyptx_instructions"
-
-# Where a namespace lives when no installed plugin has it.
-HOMES: dict[str, str] = {
-    "wgmma": "pyptx-arch-hopper",
-    "tma": "pyptx-arch-hopper",
-    "tcgen05": "pyptx-arch-blackwell",
-}
-
-# Where an instruction's rows live when no installed plugin has them, by the first words of its opcode; or by its name
-# and a word that stands further behind.
-HOMES_OF_INSTRUCTIONS: dict[str, str] = {
-    "wgmma": "pyptx-arch-hopper",
-    "stmatrix": "pyptx-arch-hopper",
-    "tensormap": "pyptx-arch-hopper",
-    "multimem": "pyptx-arch-hopper",
-    "cp.async.bulk": "pyptx-arch-hopper",
-    "cp.reduce": "pyptx-arch-hopper",
-    "applypriority.async": "pyptx-arch-hopper",
-    "st.async": "pyptx-arch-hopper",
-    "red.async": "pyptx-arch-hopper",
-    "barrier.cluster": "pyptx-arch-hopper",
-    "mapa": "pyptx-arch-hopper",
-    "getctarank": "pyptx-arch-hopper",
-    "elect": "pyptx-arch-hopper",
-    "griddepcontrol": "pyptx-arch-hopper",
-    "setmaxnreg": "pyptx-arch-hopper",
-    "fence.mbarrier_init": "pyptx-arch-hopper",
-    "fence.proxy.async": "pyptx-arch-hopper",
-    "fence.proxy.async::generic": "pyptx-arch-hopper",
-    "fence.proxy.tensormap::generic": "pyptx-arch-hopper",
-    "membar.proxy.async": "pyptx-arch-hopper",
-    "tcgen05": "pyptx-arch-blackwell",
-    "st.bulk": "pyptx-arch-blackwell",
-    "mma .kind::f8f6f4": "pyptx-arch-blackwell",
-    "mma .kind::mxf8f6f4": "pyptx-arch-blackwell",
-    "mma .kind::mxf4": "pyptx-arch-blackwell",
-    "mma .kind::mxf4nvf4": "pyptx-arch-blackwell",
-    "clusterlaunchcontrol": "pyptx-arch-blackwell",
-    "fabric": "pyptx-arch-blackwell",
-    "fence.proxy.generic::fabric": "pyptx-arch-blackwell",
-    "fence.proxy.fabric::generic": "pyptx-arch-blackwell",
-    "fence.proxy.fabric::fabric": "pyptx-arch-blackwell",
-    "spcompress": "pyptx-arch-blackwell",
-    "spdecompress": "pyptx-arch-blackwell",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +57,7 @@ class Plugins:
         if owned is not None:
             return cast("TargetRow", owned.value)
         self._require_all(f"the target {name}")
-        from pyptx_ir.isa.targets import unknown_target
+        from pyptx_ir.isa.target_rows import unknown_target
 
         raise unknown_target(name, tuple(known))
 
@@ -139,8 +95,10 @@ class Plugins:
         if owned is not None:
             return owned.value
         self._require_all(f"ptx.{name}")
-        home = HOMES.get(name)
-        if home:
+        from pyptx_ir.plugins.homes import home_of_namespace
+
+        home = home_of_namespace(name)
+        if home is not None:
             raise MissingPluginError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
         raise MissingPluginError(
             f"no installed plugin provides ptx.{name}",
@@ -164,10 +122,25 @@ class Plugins:
         """Return the subcommands of `pyptx`."""
         return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
 
-    def examinations(self) -> tuple[Examination, ...]:
+    def doctor_checks(self) -> tuple[DoctorCheck, ...]:
         """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
-        found = self._collect("pyptx_examinations").values()
-        return tuple(cast("Examination", owned.value) for owned in found)
+        found = self._collect("pyptx_doctor_checks").values()
+        return tuple(cast("DoctorCheck", owned.value) for owned in found)
+
+    def register(self, plugin: object, name: str) -> None:
+        """Add a plugin that is at hand, such as a module of a notebook's, to those that were found.
+
+        What was computed without it is forgotten. Raise PluginError, and add nothing, if it breaks the contract of
+        plugins or hands in what another one has. Not while other threads trace or check.
+        """
+        candidate = Candidate(name, "registered by the program", lambda: plugin)
+        with self._lock:
+            registry = self._registry().extended(candidate)
+            _, hooks = registry.plugins[-1]
+            for hook in hooks.keys() - {"pyptx_api_version"}:
+                _unique(hook, registry.contributions(hook))
+            self._registry_or_none, self._collected, self._opcodes = registry, {}, None
+        forget_answers()
 
     def loaded(self) -> tuple[str, ...]:
         """Return the names of the plugins that loaded."""

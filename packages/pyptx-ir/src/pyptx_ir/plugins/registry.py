@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 import pluggy
 
 from pyptx_ir.isa.rows import InstructionRow
-from pyptx_ir.isa.targets import TargetRow
+from pyptx_ir.isa.target_rows import TargetRow
 from pyptx_ir.plugins.errors import PluginError
 from pyptx_ir.plugins.hookspecs import HookSpecs
 from pyptx_ir.plugins.marker import MARK
-from pyptx_ir.plugins.rows import Command, Examination, LaunchAttribute, Runtime, Semantics
+from pyptx_ir.plugins.rows import Command, DoctorCheck, LaunchAttribute, Runtime, Semantics
 from pyptx_ir.plugins.version import API_VERSION
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),
-    "pyptx_examinations": (Examination, "name"),
+    "pyptx_doctor_checks": (DoctorCheck, "name"),
 }
 
 
@@ -75,6 +75,14 @@ class Registry:
             except PluginError as error:
                 broken.append(error)
         return Registry(tuple(plugins), tuple(broken))
+
+    def extended(self, candidate: Candidate) -> Registry:
+        """Return a registry with one plugin more; raise its PluginError if it can't be registered."""
+        if any(known.name == candidate.name for known, _ in self.plugins):
+            raise PluginError(f"{candidate.label} is registered twice")
+        pluggy_manager = _Manager("pyptx")
+        pluggy_manager.add_hookspecs(HookSpecs)
+        return replace(self, plugins=(*self.plugins, (candidate, register(pluggy_manager, candidate))))
 
     def contributions(self, hook: str) -> Iterable[tuple[Candidate, str, object]]:
         """Call `hook` of every plugin; yield owner, name and value of all that they return."""

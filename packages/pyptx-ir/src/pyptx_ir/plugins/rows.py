@@ -7,7 +7,7 @@ before (and often without) the framework that it serves.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyptx_ir.values import Value, value
 
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction, Module
 
     ArrayT_co = TypeVar("ArrayT_co", covariant=True, default=object)
+    # Any, because each runtime names the declaration of the front end that it stands on; the rows hold them all.
+    DeclarationT_co = TypeVar("DeclarationT_co", covariant=True, default=Any)
 else:
     from typing import TypeVar
 
     ArrayT_co = TypeVar("ArrayT_co", covariant=True)
+    DeclarationT_co = TypeVar("DeclarationT_co", covariant=True)
 
 
 @value
@@ -178,12 +181,21 @@ class Specialization(Value):
     )
 
 
-class Launchable(Protocol):
-    """What a runtime may ask of a kernel."""
+class Launchable(Protocol[DeclarationT_co]):
+    """What a runtime may ask of a kernel.
+
+    `Launchable[Declaration]`, with the class of `pyptx_dsl`, is a kernel of the DSL: its declaration tells what arrays
+    and keywords it takes before it is traced. What was specialised ahead of time has None for a declaration.
+    """
 
     @property
     def name(self) -> str:
         """The kernel's name, for messages."""
+        ...
+
+    @property
+    def declaration(self) -> DeclarationT_co:
+        """What the kernel was declared with, as its front end keeps it."""
         ...
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
@@ -318,8 +330,8 @@ class Diagnosis(Value):
 
 
 @value
-class Examination(Value):
-    """Something that `pyptx doctor` looks at: `examine()` returns a line or several, and may import what it needs."""
+class DoctorCheck(Value):
+    """Something that `pyptx doctor` looks at: `run()` returns a line or several, and may import what it needs."""
 
     name: str
-    examine: Callable[[], Sequence[Diagnosis]]
+    run: Callable[[], Sequence[Diagnosis]]

@@ -1,7 +1,7 @@
 """Text in, tree out. Manual: "Syntax".
 
 The driver keeps a stack of open braces and reads one statement after the other: the ordinary ones of compilers through
-the tables of `swift`, all others lexeme by lexeme. Both ways give the same tree.
+the tables of `fast_path`, all others lexeme by lexeme. Both ways give the same tree.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.directives import data, directive, dwarf
 from pyptx_ir.syntax.errors import PtxSyntaxError
+from pyptx_ir.syntax.fast_path import FastReader
 from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
 from pyptx_ir.syntax.functions import PENDING
 from pyptx_ir.syntax.instructions import instruction_or_label
@@ -32,7 +33,6 @@ from pyptx_ir.syntax.operand_parser import OperandParser
 from pyptx_ir.syntax.recovery import resume
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.syntax.spans import Span
-from pyptx_ir.syntax.swift import SwiftReader
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -110,8 +110,8 @@ def parse_operand(text: str) -> Operand:
     return operand
 
 
-def _parse(source: Source, *, sections: bool = False, swift: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
-    parser = _Parser(source, sections=sections, swift=swift)
+def _parse(source: Source, *, sections: bool = False, fast: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
+    parser = _Parser(source, sections=sections, fast=fast)
     with collector_paused(large=len(source.text) >= _LARGE):
         module = parser.module()
     return module, tuple(sorted(parser.errors, key=lambda error: error.span.start))
@@ -152,8 +152,8 @@ def collector_paused(*, large: bool = False) -> Generator[None]:
 
 
 class _Parser:
-    def __init__(self, source: Source, *, sections: bool, swift: bool) -> None:
-        self.swift = SwiftReader() if swift else None
+    def __init__(self, source: Source, *, sections: bool, fast: bool) -> None:
+        self.fast = FastReader() if fast else None
         self.source = source
         self.cursor = Cursor(source.text)
         self.frames = [Frame("", 0)]
@@ -176,8 +176,8 @@ class _Parser:
     def step(self) -> bool:
         """Read one statement or brace; False at the end of the text."""
         cursor, frame = self.cursor, self.frames[-1]
-        if self.swift is not None:
-            read = self.swift.lines if isinstance(frame.header, Section) else self.swift.statements
+        if self.fast is not None:
+            read = self.fast.lines if isinstance(frame.header, Section) else self.fast.statements
             read(cursor, self.frames)
             frame = self.frames[-1]
         first = cursor.begin()

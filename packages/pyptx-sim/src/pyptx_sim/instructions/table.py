@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from pyptx_ir.isa.refusals import unknown_hint
+from pyptx_ir.isa.form_diagnostics import unknown_hint
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_sim.errors import MissingSemantics, ProgramError
 from pyptx_sim.instructions import (
     addresses,
@@ -103,7 +104,7 @@ _OTHERS: Final[dict[tuple[str, ...], _CompileStep | None]] = {
 }
 
 
-@lru_cache(maxsize=1)
+@until_plugins_change(maxsize=1)
 def _semantics() -> Mapping[tuple[str, ...], Semantics]:
     from pyptx_ir.plugins.manager import manager
 

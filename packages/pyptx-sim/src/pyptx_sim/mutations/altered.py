@@ -29,6 +29,11 @@ class Altered:
         """The kernel's name."""
         return self.kernel.name
 
+    @property
+    def declaration(self) -> object:
+        """The kernel's declaration."""
+        return self.kernel.declaration
+
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Return the kernel's specialisation, with the other module."""
         return replace(self.kernel.specialize(arguments, keywords), module=self.module)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.rows import InstructionRow, ptx, row
-from pyptx_ir.isa.targets import TargetRow
+from pyptx_ir.isa.target_rows import TargetRow
 from pyptx_ir.plugins import API_VERSION, hookimpl
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch, Use
 from pyptx_ir.isa.scalar_types import SIZES, is_float
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ _TRAITS = frozenset({_SIZED, _CONSTANT})
 _COORDINATES = ("b32", "u32", "s32", "")
 
 
-def _unfit_address(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_address(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape[0] == "element":  # `values[2]` needs no brackets: the manual's "Arrays as Operands"
         return None
     if shape[0] != "address":
-        return Misfit("an address in brackets")
-    return _unfit_made(argument, shape, use) or _unfit_base(str(shape[1]), _spaces(argument, use))
+        return Mismatch("an address in brackets")
+    return _mismatch_made(argument, shape, use) or _mismatch_base(str(shape[1]), _spaces(argument, use))
 
 
-def _unfit_made(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_made(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge what an address is made of: a constant, or a register that is too narrow to hold it.
 
     ptxas reads constants as addresses of local memory alone. Registers of 32 bits it takes for an address of 64, but
@@ -59,36 +59,36 @@ def _unfit_made(argument: str, shape: Shape, use: Use) -> Misfit | None:
     traits, named = _TRAITS.intersection(argument.split()), spaces_named(use)
     if shape[1] == "literal":
         fits = shape[2] == "int" and (_CONSTANT in traits or named == {"local"})
-        return None if fits else Misfit("an address in a register, or a variable; only .local memory takes a number")
+        return None if fits else Mismatch("an address in a register, or a variable; only .local memory takes a number")
     narrow = SIZES.get(str(shape[1]), use.address_size) < use.address_size
     if narrow and _SIZED in traits and named <= {"global"}:
         where = ".global" if named else "generic"
         wanted = f"a {where} address in a register of {use.address_size} bits, as .address_size says"
-        return Misfit(wanted, OPERAND_TYPE)
+        return Mismatch(wanted, OPERAND_TYPE)
     return None
 
 
-def _unfit_base(base: str, spaces: frozenset[str]) -> Misfit | None:
+def _mismatch_base(base: str, spaces: frozenset[str]) -> Mismatch | None:
     if base == "literal":
         return None
     if base.startswith("."):
         if base[1:] in spaces or not spaces:
             return None
-        return Misfit(f"an address in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
+        return Mismatch(f"an address in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
     if base and (is_float(base) or SIZES.get(base, 0) < 32):
-        return Misfit("an address in an integer or untyped register of 32 or 64 bits", OPERAND_TYPE)
+        return Mismatch("an address in an integer or untyped register of 32 or 64 bits", OPERAND_TYPE)
     return None
 
 
-def _unfit_memory(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_memory(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge an address that is generic if the opcode names no space; arguments of calls have no other than names."""
     if shape[0] != "address":
-        return _unfit_address(argument, shape, use)
+        return _mismatch_address(argument, shape, use)
     if "param::func" in use.filled.values() and shape[1] not in ("", "literal") and not str(shape[1]).startswith("."):
-        return Misfit("a .param variable, not a register with its address", ADDRESS_SPACE)
+        return Mismatch("a .param variable, not a register with its address", ADDRESS_SPACE)
     named = any(word in _SPACES for word in use.filled.values())
     spaces = _spaces(argument, use) if named else _GENERIC
-    return _unfit_made(argument, shape, use) or _unfit_base(str(shape[1]), spaces)
+    return _mismatch_made(argument, shape, use) or _mismatch_base(str(shape[1]), spaces)
 
 
 def spaces_named(use: Use) -> frozenset[str]:
@@ -117,35 +117,35 @@ def _example_address(argument: str, use: Use, index: int) -> tuple[str, ...]:
     return (f"[{EXAMPLES[words[0]]}]" if words else "[%u64_9]",)
 
 
-def _unfit_tensor(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_tensor(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge `[map, {c0, …}]`: a tensor map and as many 32-bit coordinates as the tensor has dimensions."""
     count = use.count(argument)
     wanted = f"a tensor map and {count} coordinates: [map, {{{', '.join(f'c{i}' for i in range(count))}}}]"
     parts = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(parts) != 2 or parts[1][0] != "vector":
-        return Misfit(wanted)
+        return Mismatch(wanted)
     if len(parts[1]) - 1 != count:
-        return Misfit(wanted, VECTOR_LENGTH)
+        return Mismatch(wanted, VECTOR_LENGTH)
     coordinates = cast("tuple[Shape, ...]", parts[1][1:])
     if any(part[0] == "register" and part[1] not in _COORDINATES for part in coordinates):
-        return Misfit("coordinates in .b32, .u32 or .s32 registers", OPERAND_TYPE)
-    return _unfit_handle(parts[0])
+        return Mismatch("coordinates in .b32, .u32 or .s32 registers", OPERAND_TYPE)
+    return _mismatch_handle(parts[0])
 
 
-def _unfit_handle(shape: Shape) -> Misfit | None:
+def _mismatch_handle(shape: Shape) -> Mismatch | None:
     """Judge what names a tensor map, texture or surface: a variable, or a 64-bit register."""
     if shape[0] == "symbol" or (shape[0] == "register" and shape[1] in ("b64", "u64", "s64", "")):
         return None
-    return Misfit("a variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
+    return Mismatch("a variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
 
 
 KINDS = (
-    Kind("address", "an address", _unfit_address, _example_address),
-    Kind("memory", "an address, generic if no state space is named", _unfit_memory, _example_address),
+    Kind("address", "an address", _mismatch_address, _example_address),
+    Kind("memory", "an address, generic if no state space is named", _mismatch_memory, _example_address),
     Kind(
         "tensor",
         "a tensor map and its coordinates",
-        _unfit_tensor,
+        _mismatch_tensor,
         lambda argument, use, _index: (
             f"[%u64_9, {{{', '.join(f'%s32_{10 + i}' for i in range(use.count(argument)))}}}]",
         ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
-from pyptx_ir.isa.kinds.scalars import unfit_type
+from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch, Use
+from pyptx_ir.isa.kinds.scalars import type_mismatch
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
@@ -18,41 +18,41 @@ _LITERAL = ("literal", "int")
 WORD = 32
 
 
-def _unfit_predicate(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_predicate(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     if shape[0] == "register" and shape[1] in ("pred", ""):
         return None
-    return Misfit("a .pred register", OPERAND_TYPE if shape[0] == "register" else OPERAND_KIND)
+    return Mismatch("a .pred register", OPERAND_TYPE if shape[0] == "register" else OPERAND_KIND)
 
 
-def _unfit_register(shape: Shape, types: tuple[str, ...], what: str) -> Misfit | None:
+def _mismatch_register(shape: Shape, types: tuple[str, ...], what: str) -> Mismatch | None:
     if shape[0] != "register":
-        return Misfit(what)
-    return None if shape[1] in types else Misfit(what, OPERAND_TYPE)
+        return Mismatch(what)
+    return None if shape[1] in types else Mismatch(what, OPERAND_TYPE)
 
 
-def _unfit_list(shape: Shape, count: int, types: tuple[str, ...], what: str) -> Misfit | None:
+def _mismatch_list(shape: Shape, count: int, types: tuple[str, ...], what: str) -> Mismatch | None:
     """Judge a vector of `count` registers of these types, or integer literals."""
     wanted = f"a vector of {count} {what}"
     if shape == ("register", ""):
         return None  # it may have been declared as a vector
     if shape[0] != "vector":
-        return Misfit(wanted)
+        return Mismatch(wanted)
     elements = cast("tuple[Shape, ...]", shape[1:])
     if len(elements) != count:
-        return Misfit(wanted, VECTOR_LENGTH)
+        return Mismatch(wanted, VECTOR_LENGTH)
     right = all(each == _LITERAL or (each[0] == "register" and each[1] in types) for each in elements)
-    return None if right else Misfit(f"{wanted} in .{types[0]}, .{types[1]} or .{types[2]} registers", OPERAND_TYPE)
+    return None if right else Mismatch(f"{wanted} in .{types[0]}, .{types[1]} or .{types[2]} registers", OPERAND_TYPE)
 
 
-def _unfit_offsets(argument: str, shape: Shape, use: Use) -> Misfit | None:
-    return _unfit_list(shape, use.count(argument) - 2, _INT16, "offsets")
+def _mismatch_offsets(argument: str, shape: Shape, use: Use) -> Mismatch | None:
+    return _mismatch_list(shape, use.count(argument) - 2, _INT16, "offsets")
 
 
-def _unfit_map(shape: Shape) -> Misfit | None:
+def _mismatch_map(shape: Shape) -> Mismatch | None:
     """Judge what names a tensor map: a 64-bit register with its generic address, or a variable in global memory."""
     if shape[0] == "symbol":
-        return None if shape[1] in ("", ".global") else Misfit("a tensor map in .global memory", ADDRESS_SPACE)
-    return _unfit_register(shape, _INT64, "a tensor map: its address in a 64-bit register, or a variable")
+        return None if shape[1] in ("", ".global") else Mismatch("a tensor map in .global memory", ADDRESS_SPACE)
+    return _mismatch_register(shape, _INT64, "a tensor map: its address in a 64-bit register, or a variable")
 
 
 def _inside(use: Use, count: int) -> list[tuple[str, int]]:
@@ -84,34 +84,34 @@ _PARTS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def _unfit_parts(parts: list[tuple[str, int]], shapes: tuple[Shape, ...]) -> Misfit | None:
+def _mismatch_parts(parts: list[tuple[str, int]], shapes: tuple[Shape, ...]) -> Mismatch | None:
     for (name, length), shape in zip(parts, shapes, strict=True):
         types, what = _PARTS[name]
-        misfit = _unfit_list(shape, length, types, what) if length else _unfit_register(shape, types, what)
-        if misfit:
-            return misfit
+        mismatch = _mismatch_list(shape, length, types, what) if length else _mismatch_register(shape, types, what)
+        if mismatch:
+            return mismatch
     return None
 
 
-def _unfit_box(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_box(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge `[map{, what overrides its fields}, {c0, …}]`."""
     parts = _inside(use, use.count(argument))
     inside = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(inside) != len(parts) + 1:
-        return Misfit(f"[map, {', '.join(name for name, _ in parts)}] in brackets")
-    return _unfit_map(inside[0]) or _unfit_parts(parts, inside[1:])
+        return Mismatch(f"[map, {', '.join(name for name, _ in parts)}] in brackets")
+    return _mismatch_map(inside[0]) or _mismatch_parts(parts, inside[1:])
 
 
-def _unfit_handle(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_handle(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     """Judge `[endpoint, offset{, counter}]`."""
     parts = [(name, 0) for name in ("endpoint", "offset", "counter")[: int(argument)]]
     if shape[0] != "bracket" or len(shape) != len(parts) + 1:
-        return Misfit(f"[{', '.join(name for name, _ in parts)}] in brackets")
-    return _unfit_parts(parts, cast("tuple[Shape, ...]", shape[1:]))
+        return Mismatch(f"[{', '.join(name for name, _ in parts)}] in brackets")
+    return _mismatch_parts(parts, cast("tuple[Shape, ...]", shape[1:]))
 
 
-def _unfit_word(_argument: str, shape: Shape, use: Use) -> Misfit | None:
-    return unfit_type("b32", shape, use) if shape[0] == "register" else Misfit("a 32-bit register")
+def _mismatch_word(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
+    return type_mismatch("b32", shape, use) if shape[0] == "register" else Mismatch("a 32-bit register")
 
 
 def _words(argument: str, use: Use) -> str:
@@ -120,16 +120,12 @@ def _words(argument: str, use: Use) -> str:
     return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
 
 
-def _unfit_words(argument: str, shape: Shape, use: Use) -> Misfit | None:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    return KINDS["*"].unfit(_words(argument, use), shape, use)
+def _mismatch_words(argument: str, shape: Shape, use: Use) -> Mismatch | None:
+    return use.mismatch(_words(argument, use), shape)
 
 
 def _examples_of_words(argument: str, use: Use, index: int) -> tuple[str, ...]:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    return KINDS["*"].examples(_words(argument, use), use, index)
+    return use.examples(_words(argument, use), index)
 
 
 _STEMS: dict[str, str] = {"sizes": "b8", "upper": "b16", "lower": "b32", "coordinates": "s32", "endpoint": "u32"}
@@ -149,25 +145,25 @@ def _bracket(parts: list[tuple[str, int]], *first: str) -> tuple[str, ...]:
 
 KINDS = (
     # cp.async: ptxas takes a constant in this place for a size.
-    Kind("predicate", "a predicate, not a constant", _unfit_predicate, lambda _a, _u, index: (f"%pred_{index}",)),
+    Kind("predicate", "a predicate, not a constant", _mismatch_predicate, lambda _a, _u, index: (f"%pred_{index}",)),
     Kind(
         "offsets",
         "a vector of offsets, two fewer than the tensor has dimensions",
-        _unfit_offsets,
+        _mismatch_offsets,
         lambda argument, use, index: (_spelt("upper", use.count(argument) - 2, index),),
     ),
     Kind(
         "box",
         "a tensor map, what overrides its fields, and coordinates",
-        _unfit_box,
+        _mismatch_box,
         lambda argument, use, _index: _bracket(_inside(use, use.count(argument)), "%u64_9"),
     ),
-    Kind("word", "a 32-bit register", _unfit_word, lambda _argument, _use, index: (f"%b32_{index}",)),
-    Kind("words", "a vector of 32-bit registers, enough for {}", _unfit_words, _examples_of_words),
+    Kind("word", "a 32-bit register", _mismatch_word, lambda _argument, _use, index: (f"%b32_{index}",)),
+    Kind("words", "a vector of 32-bit registers, enough for {}", _mismatch_words, _examples_of_words),
     Kind(
         "handle",
         "a logical endpoint and offsets there",
-        _unfit_handle,
+        _mismatch_handle,
         lambda argument, _use, _index: _bracket([("endpoint", 0), ("offset", 0), ("counter", 0)][: int(argument)]),
     ),
 )

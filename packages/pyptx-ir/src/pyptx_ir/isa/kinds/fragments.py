@@ -1,7 +1,7 @@
 """A thread's share of a matrix: a vector of registers. Manual: "Matrix Fragments for …", "Block Scaling for mma.sync".
 
 The manual draws a figure for each shape and type, but the number of registers is always the same sum: the bits of the
-matrix, dealt out evenly to the threads.
+matrix, distributed evenly over the threads.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import functools
 import re
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
-from pyptx_ir.isa.kinds.scalars import unfit_type
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch, Use
+from pyptx_ir.isa.kinds.scalars import type_mismatch
 from pyptx_ir.isa.limits import Limits, parse_limits
 from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.scalar_types import WIDTHS, is_bits, is_integer
@@ -83,20 +83,20 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, str]:
     return count, like[0] if like else name
 
 
-def _unfit_fragment(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_fragment(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
         return None  # it may have been declared as a vector
     count, type_name = _taken_apart(argument, use)
     wanted = f"a vector of {count}, each a {_registers(type_name)}"
     elements = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "vector":
-        return Misfit(wanted)
+        return Mismatch(wanted)
     if len(elements) != count:
-        return Misfit(wanted, VECTOR_LENGTH)
+        return Mismatch(wanted, VECTOR_LENGTH)
     if not all(_fits(type_name, element, use) for element in elements):
-        return Misfit(wanted, OPERAND_TYPE)
+        return Mismatch(wanted, OPERAND_TYPE)
     if _are_mixed(elements):
-        return Misfit(f"{wanted}, and all of one type", OPERAND_TYPE)
+        return Mismatch(f"{wanted}, and all of one type", OPERAND_TYPE)
     return None
 
 
@@ -132,34 +132,34 @@ def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...
     )
 
 
-def _unfit_register(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_register(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape[0] == "register":
-        misfit = unfit_type(argument, shape, use)
-        return Misfit(f"a register of type .{argument}", misfit.code) if misfit else None
-    return Misfit(f"a register of type .{argument}")
+        mismatch = type_mismatch(argument, shape, use)
+        return Mismatch(f"a register of type .{argument}", mismatch.code) if mismatch else None
+    return Mismatch(f"a register of type .{argument}")
 
 
-def _unfit_braced(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_braced(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     inner = cast("Shape", shape[1]) if shape[0] == "vector" and len(shape) == 2 else shape
-    misfit = _unfit_register(argument, inner, use)
-    return Misfit(f"{misfit.wanted}, alone or in braces", misfit.code) if misfit else None
+    mismatch = _mismatch_register(argument, inner, use)
+    return Mismatch(f"{mismatch.wanted}, alone or in braces", mismatch.code) if mismatch else None
 
 
 def _limits_of_selectors(argument: str, _use: Use) -> Limits | None:
     return Limits(elements=tuple(parse_limits(part) for part in argument.split(", ")))
 
 
-def _unfit_selectors(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_selectors(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     """Judge `{byte, thread}`: 16-bit registers, or constants within limits."""
     count = argument.count(",") + 1
     wanted = f"a vector of {count}, each a constant, or a .b16 or .u16 register"
     elements = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "vector":
-        return Misfit(wanted)
+        return Mismatch(wanted)
     if len(elements) != count:
-        return Misfit(wanted, VECTOR_LENGTH)
+        return Mismatch(wanted, VECTOR_LENGTH)
     fits = all(element == ("literal", "int") or _is_selector(element) for element in elements)
-    return None if fits else Misfit(wanted, OPERAND_TYPE)
+    return None if fits else Mismatch(wanted, OPERAND_TYPE)
 
 
 def _is_selector(element: Shape) -> bool:
@@ -180,22 +180,25 @@ KINDS = (
     Kind(
         "register",
         "a register of type {}",
-        _unfit_register,
+        _mismatch_register,
         lambda argument, _use, index: (f"%{argument}_{index}",),
     ),
     Kind(
         "braced",
         "a register of type {}, alone or in braces",
-        _unfit_braced,
+        _mismatch_braced,
         lambda argument, _use, index: (f"%{argument}_{index}", f"{{%{argument}_{index}}}"),
     ),
     Kind(
-        "fragment", "a vector of registers, a thread's share of a matrix ({})", _unfit_fragment, _examples_of_fragment
+        "fragment",
+        "a vector of registers, a thread's share of a matrix ({})",
+        _mismatch_fragment,
+        _examples_of_fragment,
     ),
     Kind(
         "selectors",
         "a vector of constants ({}) or 16-bit registers",
-        _unfit_selectors,
+        _mismatch_selectors,
         _examples_of_selectors,
         _limits_of_selectors,
     ),

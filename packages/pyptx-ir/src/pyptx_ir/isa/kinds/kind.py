@@ -22,7 +22,7 @@ ADDRESS_SPACE = "address-space"
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class Mismatch:
     """What an operand should have been, and the class of the fault."""
 
     wanted: str
@@ -33,12 +33,13 @@ class Misfit:
 class Use:
     """A place of a row, once the words of its opcode are known. `filled` is the word of every slot, by its name.
 
-    `address_size` is the module's, in bits.
+    `kinds` are all that there are, because some stand inside others; `address_size` is the module's, in bits.
     """
 
     row: InstructionRow
     filled: Mapping[str, str]
     place: Place
+    kinds: Kinds
     address_size: int = 64
 
     def word(self, name: str) -> str:
@@ -51,14 +52,29 @@ class Use:
             return int(name)
         return dict(self.row.lengths)[name][dict(self.row.slots)[name].index(self.filled[name])]
 
+    def mismatch(self, kind: str, shape: Shape) -> Mismatch | None:
+        """Return what is wrong with an operand that should be of a kind."""
+        name, argument = self.kinds.split(kind)
+        return self.kinds[name].mismatch(argument, shape, self)
+
+    def examples(self, kind: str, index: int) -> tuple[str, ...]:
+        """Return spellings of operands of a kind; `index` keeps their registers apart."""
+        name, argument = self.kinds.split(kind)
+        return self.kinds[name].examples(argument, self, index)
+
+    def limits(self) -> Limits | None:
+        """Return which values a constant in this place may have by its kind alone."""
+        name, argument = self.kinds.split(self.place.kind)
+        return self.kinds[name].limits(argument, self)
+
 
 def no_limits(_argument: str, _use: Use) -> Limits | None:
     """Answer for a kind whose constants, if any, may have any value."""
     return None
 
 
-Unfit: TypeAlias = "Callable[[str, Shape, Use], Misfit | None]"
-Examples: TypeAlias = "Callable[[str, Use, int], tuple[str, ...]]"
+MismatchOf: TypeAlias = "Callable[[str, Shape, Use], Mismatch | None]"
+ExamplesOf: TypeAlias = "Callable[[str, Use, int], tuple[str, ...]]"
 LimitsOf: TypeAlias = "Callable[[str, Use], Limits | None]"
 
 
@@ -67,32 +83,31 @@ class Kind:
     """One kind of operand.
 
     `name` is its word in the table's rows, behind which an argument may stand in parentheses. `words` says what it is,
-    for reference pages; `{}` in it stands for the argument. The three functions get that argument and the use: `unfit`
-    and the operand's shape returns what is wrong with it, `examples` and an index that keeps registers apart returns
-    spellings that fit, and `limits` which values a constant may have by its kind alone.
+    for reference pages; `{}` in it stands for the argument. The three functions get that argument and the use:
+    `mismatch` and the operand's shape returns what is wrong with it, `examples` and an index that keeps registers apart
+    returns spellings that fit, and `limits` which values a constant may have by its kind alone.
     """
 
     name: str
     words: str
-    unfit: Unfit
-    examples: Examples
+    mismatch: MismatchOf
+    examples: ExamplesOf
     limits: LimitsOf = no_limits
 
 
+class Kinds(dict[str, Kind]):
+    """The kinds of operands, by name."""
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Take a kind apart into its name and argument; `4*b32` is of the kind `*`, a type or slot of `typed`."""
+        name, argument = _parts(text)
+        return (name, argument) if argument or name in self else ("typed", name)
+
+
 @functools.cache
-def split_kind(text: str) -> tuple[str, str]:
-    """Take a kind apart into its name and argument; `4*b32` is of the kind `*`, a type or slot of the kind `typed`."""
+def _parts(text: str) -> tuple[str, str]:
     count, star, inner = text.partition("*")
     if star and "(" not in count:
         return "*", f"{count}*{inner}"
-    name, parenthesis, argument = text.partition("(")
-    if parenthesis:
-        return name, argument.removesuffix(")")
-    return (name, "") if name in _bare_kinds() else ("typed", name)
-
-
-@functools.cache
-def _bare_kinds() -> frozenset[str]:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    return frozenset(KINDS)
+    name, _, argument = text.partition("(")
+    return name, argument.removesuffix(")")

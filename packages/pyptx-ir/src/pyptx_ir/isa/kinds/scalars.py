@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, Kind, Mismatch, Use
 from pyptx_ir.isa.limits import Limits, limits_of_type
 from pyptx_ir.isa.scalar_types import HELD_BY, SIZES, doubled, is_bits, is_float, is_integer, takes, takes_immediate
 
@@ -15,20 +15,20 @@ _INT32 = ("b32", "u32", "s32")
 _POINTERS = (*_INT32, "b64", "u64", "s64", "")
 
 
-def unfit_type(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def type_mismatch(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge a register or literal of exactly the type."""
-    return _unfit(use.word(argument), shape, use, relaxed=False)
+    return _mismatch(use.word(argument), shape, use, relaxed=False)
 
 
-def _unfit_relaxed(argument: str, shape: Shape, use: Use) -> Misfit | None:
-    return _unfit(use.word(argument), shape, use, relaxed=True)
+def _mismatch_relaxed(argument: str, shape: Shape, use: Use) -> Mismatch | None:
+    return _mismatch(use.word(argument), shape, use, relaxed=True)
 
 
-def _unfit_wide(argument: str, shape: Shape, use: Use) -> Misfit | None:
-    return _unfit(doubled(use.word(argument)), shape, use, relaxed=False)
+def _mismatch_wide(argument: str, shape: Shape, use: Use) -> Mismatch | None:
+    return _mismatch(doubled(use.word(argument)), shape, use, relaxed=False)
 
 
-def _unfit(type_name: str, shape: Shape, use: Use, *, relaxed: bool) -> Misfit | None:
+def _mismatch(type_name: str, shape: Shape, use: Use, *, relaxed: bool) -> Mismatch | None:
     fits = False
     if shape[0] == "register":
         fits = shape[1] == "" or takes(type_name, str(shape[1]), relaxed=relaxed)
@@ -39,7 +39,7 @@ def _unfit(type_name: str, shape: Shape, use: Use, *, relaxed: bool) -> Misfit |
     if fits:
         return None
     code = OPERAND_TYPE if _is_value(shape, use) else OPERAND_KIND
-    return Misfit(f"a {_registers(type_name, relaxed=relaxed)}{_literals(type_name, use)}", code)
+    return Mismatch(f"a {_registers(type_name, relaxed=relaxed)}{_literals(type_name, use)}", code)
 
 
 def _is_value(shape: Shape, use: Use) -> bool:
@@ -52,11 +52,11 @@ def _takes_special(type_name: str, special: Shape, *, relaxed: bool) -> bool:
     return not is_float(type_name) and any(takes(type_name, str(each), relaxed=relaxed) for each in special)
 
 
-def _unfit_bits(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_bits(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     """Judge an untyped register of exactly `argument` bits."""
     if shape[0] == "register" and shape[1] in (f"b{argument}", ""):
         return None
-    return Misfit(f"a .b{argument} register", OPERAND_TYPE if shape[0] in ("register", "literal") else OPERAND_KIND)
+    return Mismatch(f"a .b{argument} register", OPERAND_TYPE if shape[0] in ("register", "literal") else OPERAND_KIND)
 
 
 def _registers(type_name: str, *, relaxed: bool) -> str:
@@ -83,71 +83,74 @@ def _limits(argument: str, use: Use) -> Limits | None:
     return limits_of_type(use.word(argument))
 
 
-def _unfit_any(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
-    return None if shape[0] in ("register", "literal") else Misfit("a register or a literal")
+def _mismatch_any(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
+    return None if shape[0] in ("register", "literal") else Mismatch("a register or a literal")
 
 
-def _unfit_imm(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
-    return None if shape == ("literal", "int") else Misfit("an integer constant")
+def _mismatch_imm(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
+    return None if shape == ("literal", "int") else Mismatch("an integer constant")
 
 
-def _unfit_pointer(_argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_pointer(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     if shape[0] == "register" and shape[1] in _POINTERS:
         return None
     code = OPERAND_TYPE if shape[0] == "register" else OPERAND_KIND
-    return Misfit("an integer register of 32 or 64 bits", code)
+    return Mismatch("an integer register of 32 or 64 bits", code)
 
 
-def _unfit_int32(_argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_int32(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("literal", "int") and not use.place.written:
         return None
     if shape[0] == "register" and shape[1] in (*_INT32, ""):
         return None
     code = OPERAND_TYPE if _is_value(shape, use) else OPERAND_KIND
-    return Misfit(f"a 32-bit integer register{'' if use.place.written else ' or literal'}", code)
+    return Mismatch(f"a 32-bit integer register{'' if use.place.written else ' or literal'}", code)
 
 
 KINDS = (
     Kind(
         "typed",
         "a register or literal of type {}",
-        unfit_type,
+        type_mismatch,
         lambda argument, use, index: _register(use.word(argument), index),
         _limits,
     ),
     Kind(
-        "bits", "an untyped register of {} bits", _unfit_bits, lambda argument, _use, index: (f"%b{argument}_{index}",)
+        "bits",
+        "an untyped register of {} bits",
+        _mismatch_bits,
+        lambda argument, _use, index: (f"%b{argument}_{index}",),
     ),
     Kind(
         "relaxed",
         "a register or literal of type {}, or a wider register",
-        _unfit_relaxed,
+        _mismatch_relaxed,
         lambda argument, use, index: _register(use.word(argument), index),
         _limits,
     ),
     Kind(
         "wide",
         "a register or literal of twice the width of {}",
-        _unfit_wide,
+        _mismatch_wide,
         lambda argument, use, index: _register(doubled(use.word(argument)), index),
     ),
-    Kind("any", "a register or literal of any type", _unfit_any, lambda _argument, _use, index: (f"%u32_{index}",)),
+    Kind("any", "a register or literal of any type", _mismatch_any, lambda _argument, _use, index: (f"%u32_{index}",)),
     Kind(
         "imm",
         "an integer constant",
-        _unfit_imm,
+        _mismatch_imm,
         lambda _argument, use, _index: _constants(use, "1"),
     ),
     Kind(
         "pointer",
         "an integer register that can hold an address",
-        _unfit_pointer,
+        _mismatch_pointer,
         lambda _argument, _use, index: (f"%u64_{index}",),
     ),
     Kind(
         "int32",
         "a 32-bit integer register or constant",
-        _unfit_int32,
+        _mismatch_int32,
         lambda _argument, use, index: (f"%u32_{index}", *(_constants(use, "") if use.place.limits else ())),
         lambda _argument, _use: limits_of_type("b32"),
     ),

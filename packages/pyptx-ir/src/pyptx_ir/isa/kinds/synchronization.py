@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, Kind, Misfit, Use
-from pyptx_ir.isa.kinds.scalars import unfit_type
+from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, Kind, Mismatch, Use
+from pyptx_ir.isa.kinds.scalars import type_mismatch
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 
-def _unfit_sink(_argument: str, _shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_sink(_argument: str, _shape: Shape, _use: Use) -> Mismatch | None:
     """Refuse whatever is no sink: the sink itself fits any place that allows it."""
-    return Misfit("the sink, `_`: there is nothing to return")
+    return Mismatch("the sink, `_`: there is nothing to return")
 
 
-def _unfit_shared_location(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_shared_location(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge a register or literal, or a shared variable without brackets."""
     if shape[0] == "element" or (shape[0] == "symbol" and shape[1] in ("", ".shared")):
         return None
     if shape[0] == "symbol":
-        return Misfit("a variable in .shared memory", ADDRESS_SPACE)
-    return unfit_type(argument, shape, use)
+        return Mismatch("a variable in .shared memory", ADDRESS_SPACE)
+    return type_mismatch(argument, shape, use)
 
 
 KINDS = (
-    Kind("sink", "the sink, `_`", _unfit_sink, lambda _argument, _use, _index: ("_",)),
+    Kind("sink", "the sink, `_`", _mismatch_sink, lambda _argument, _use, _index: ("_",)),
     Kind(
         "shared_location",
         "a register or literal of type {}, or a variable in shared memory",
-        _unfit_shared_location,
+        _mismatch_shared_location,
         lambda argument, use, index: (f"%{use.word(argument)}_{index}", "smem"),
     ),
 )

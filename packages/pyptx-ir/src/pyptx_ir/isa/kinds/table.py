@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.isa.kinds import (
     addresses,
@@ -17,6 +17,7 @@ from pyptx_ir.isa.kinds import (
     vectors,
     video,
 )
+from pyptx_ir.isa.kinds.kind import Kinds
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.kinds.kind import Kind
@@ -36,11 +37,11 @@ FAMILIES = (
 )
 
 
-def _by_name(kinds: list[Kind]) -> dict[str, Kind]:
-    found = {kind.name: kind for kind in kinds}
+def _by_name(kinds: list[Kind]) -> Kinds:
+    found = Kinds({kind.name: kind for kind in kinds})
     if len(found) < len(kinds):
         raise ValueError("two kinds of operands have one name")
     return found
 
 
-KINDS: dict[str, Kind] = _by_name([kind for family in FAMILIES for kind in family.KINDS])
+KINDS: Final = _by_name([kind for family in FAMILIES for kind in family.KINDS])

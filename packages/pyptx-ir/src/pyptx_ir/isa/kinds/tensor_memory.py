@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.isa.kinds import vectors
-from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, Kind, Mismatch, Use
 from pyptx_ir.isa.scalar_types import SIZES, is_float
 
 if TYPE_CHECKING:
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 _TIMES = next(kind for kind in vectors.KINDS if kind.name == "*")
 
 
-def _unfit_tmem(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_tmem(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     """Judge an address in tensor memory: 32 bits of lane and column, never a variable; `argument` is the one type."""
     if shape[0] != "address":
-        return Misfit("an address in tensor memory, in brackets")
+        return Mismatch("an address in tensor memory, in brackets")
     if shape[1] == "literal":
-        return Misfit("an address of tensor memory in a register, not a number")
+        return Mismatch("an address of tensor memory in a register, not a number")
     base = str(shape[1])
     if base.startswith(".") or (base and (is_float(base) or SIZES.get(base) != SIZES["b32"])):
-        return Misfit("an address of tensor memory, in an integer or untyped register of 32 bits", OPERAND_TYPE)
+        return Mismatch("an address of tensor memory, in an integer or untyped register of 32 bits", OPERAND_TYPE)
     if base and argument and base != argument:
-        return Misfit(f"an address of tensor memory, in a register declared .{argument}", OPERAND_TYPE)
+        return Mismatch(f"an address of tensor memory, in a register declared .{argument}", OPERAND_TYPE)
     return None
 
 
-def _unfit_registers(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_registers(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge a vector in braces of 32-bit registers, none left out; constants are read beside at least one register."""
-    misfit = _TIMES.unfit(f"{argument}*b32", shape, use)
-    if misfit or shape[0] != "vector":
-        return misfit or Misfit(f"{use.count(argument)} registers in braces")
+    mismatch = _TIMES.mismatch(f"{argument}*b32", shape, use)
+    if mismatch or shape[0] != "vector":
+        return mismatch or Mismatch(f"{use.count(argument)} registers in braces")
     elements = cast("tuple[Shape, ...]", shape[1:])
     if any(element[0] == "sink" for element in elements):
-        return Misfit("a register in every place, not the sink")
+        return Mismatch("a register in every place, not the sink")
     if all(element[0] == "literal" for element in elements):
-        return Misfit("registers, not constants alone")
+        return Mismatch("registers, not constants alone")
     return None
 
 
@@ -51,13 +51,13 @@ KINDS = (
     Kind(
         "tmem",
         "an address in tensor memory",
-        _unfit_tmem,
+        _mismatch_tmem,
         lambda argument, _use, index: (f"[%{argument or 'u32'}_{index}]",),
     ),
     Kind(
         "registers",
         "{} registers of 32 bits in braces",
-        _unfit_registers,
+        _mismatch_registers,
         _registers,
     ),
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from pyptx_ir.isa.kinds import vectors
-from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.kind import OPERAND_KIND, OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch, Use
 from pyptx_ir.isa.scalar_types import takes, takes_immediate
 
 if TYPE_CHECKING:
@@ -44,95 +44,95 @@ _VEC = next(kind for kind in vectors.KINDS if kind.name == "vec")
 _HANDLES = ("b64", "u64", "s64", "")
 
 
-def _unfit_texture(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_texture(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge `[texture, {x, …}]` or `[texture, sampler, {x, …}]`."""
     parts = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(parts) not in (2, 3):
-        return Misfit("a texture and coordinates: [texture, {x, y}] or [texture, sampler, {x, y}]")
-    sampler = _unfit_handle(".samplerref", parts[1]) if len(parts) == 3 else None
+        return Mismatch("a texture and coordinates: [texture, {x, y}] or [texture, sampler, {x, y}]")
+    sampler = _mismatch_handle(".samplerref", parts[1]) if len(parts) == 3 else None
     if len(parts) == 3 and parts[2][0] != "vector":
-        return Misfit("coordinates in braces behind a sampler")
-    return _unfit_handle(".texref", parts[0]) or sampler or _unfit_coordinates(argument, parts[-1], use)
+        return Mismatch("coordinates in braces behind a sampler")
+    return _mismatch_handle(".texref", parts[0]) or sampler or _mismatch_coordinates(argument, parts[-1], use)
 
 
-def _unfit_surface(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_surface(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     parts = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(parts) != 2:
-        return Misfit("a surface and coordinates: [surface, {x, y}]")
-    return _unfit_handle(".surfref", parts[0]) or _unfit_coordinates(f"{argument} s32", parts[1], use)
+        return Mismatch("a surface and coordinates: [surface, {x, y}]")
+    return _mismatch_handle(".surfref", parts[0]) or _mismatch_coordinates(f"{argument} s32", parts[1], use)
 
 
-def _unfit_handle(kind: str, shape: Shape) -> Misfit | None:
+def _mismatch_handle(kind: str, shape: Shape) -> Mismatch | None:
     """Judge what names a texture, sampler or surface; a kernel's parameter may be one."""
     if shape[0] == "symbol" and shape[1] in (kind, ".param", ""):
         return None
     if shape[0] == "register" and shape[1] in _HANDLES:
         return None
-    return Misfit(f"a {kind} variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
+    return Mismatch(f"a {kind} variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)
 
 
-def _unfit_coordinates(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_coordinates(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     name, _, slot = argument.partition(" ")
     geometry, type_name = GEOMETRIES[use.word(name)], use.word(slot)
     if shape[0] != "vector":
         single = geometry.coordinates == 1 or shape == ("register", "")
-        return _unfit_element(type_name, shape) if single else Misfit(_vector(geometry.coordinates), VECTOR_LENGTH)
+        return _mismatch_element(type_name, shape) if single else Mismatch(_vector(geometry.coordinates), VECTOR_LENGTH)
     elements = cast("tuple[Shape, ...]", shape[1:])
     if len(elements) not in _LENGTHS or len(elements) < geometry.coordinates:
-        return Misfit(_vector(geometry.coordinates), VECTOR_LENGTH)
+        return Mismatch(_vector(geometry.coordinates), VECTOR_LENGTH)
     types = ["u32" if geometry.indexed and not place else type_name for place in range(len(elements))]
-    misfits = (_unfit_element(name, element) for name, element in zip(types, elements, strict=True))
-    return next((misfit for misfit in misfits if misfit), None)
+    mismatches = (_mismatch_element(name, element) for name, element in zip(types, elements, strict=True))
+    return next((mismatch for mismatch in mismatches if mismatch), None)
 
 
 def _vector(count: int) -> str:
     return f"{count or 1} coordinates in braces" + (" (or more, which are not read)" if count < _LENGTHS[-1] else "")
 
 
-def _unfit_element(type_name: str, shape: Shape) -> Misfit | None:
+def _mismatch_element(type_name: str, shape: Shape) -> Mismatch | None:
     """Judge one number: a register of the type (an .f16x2 register holds none), or a literal."""
     if shape[0] == "register":
         fits = shape[1] == "" or (shape[1] != "f16x2" and takes(type_name, str(shape[1])))
-        return None if fits else Misfit(f".{type_name} numbers", OPERAND_TYPE)
+        return None if fits else Mismatch(f".{type_name} numbers", OPERAND_TYPE)
     fits = shape[0] == "literal" and takes_immediate(type_name, str(shape[1]))
-    return None if fits else Misfit(f".{type_name} numbers", OPERAND_KIND)
+    return None if fits else Mismatch(f".{type_name} numbers", OPERAND_KIND)
 
 
-def _unfit_offsets(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_offsets(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     count = GEOMETRIES[use.word(argument)].offsets
-    return _unfit_numbers("s32", [length for length in _LENGTHS if length >= count], shape)
+    return _mismatch_numbers("s32", [length for length in _LENGTHS if length >= count], shape)
 
 
-def _unfit_gradient(argument: str, shape: Shape, use: Use) -> Misfit | None:
-    return _unfit_numbers("f32", [GEOMETRIES[use.word(argument)].gradient], shape)
+def _mismatch_gradient(argument: str, shape: Shape, use: Use) -> Mismatch | None:
+    return _mismatch_numbers("f32", [GEOMETRIES[use.word(argument)].gradient], shape)
 
 
-def _unfit_numbers(type_name: str, lengths: list[int], shape: Shape) -> Misfit | None:
+def _mismatch_numbers(type_name: str, lengths: list[int], shape: Shape) -> Mismatch | None:
     if shape == ("register", ""):
         return None  # it may have been declared as a vector
     wanted = f"a vector of {' or '.join(map(str, lengths))}"
     if shape[0] != "vector":
-        return Misfit(wanted)
+        return Mismatch(wanted)
     elements = cast("tuple[Shape, ...]", shape[1:])
     if len(elements) not in lengths:
-        return Misfit(wanted, VECTOR_LENGTH)
-    misfits = (_unfit_element(type_name, element) for element in elements)
-    return next((misfit for misfit in misfits if misfit), None)
+        return Mismatch(wanted, VECTOR_LENGTH)
+    mismatches = (_mismatch_element(type_name, element) for element in elements)
+    return next((mismatch for mismatch in mismatches if mismatch), None)
 
 
-def _unfit_texels(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_texels(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge what is read from or written to a surface: as vec, but one value may stand in braces, too."""
     alone = not {"v2", "v4"}.intersection(use.filled.values())
     inner = cast("Shape", shape[1]) if alone and shape[0] == "vector" and len(shape) == 2 else shape
-    return _VEC.unfit(argument, inner, use)
+    return _VEC.mismatch(argument, inner, use)
 
 
-def _unfit_opaque(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_opaque(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     """Judge `[texture]`, without coordinates; `argument` says which kinds of variables."""
     variables = tuple(f".{word}" for word in argument.split())
     if shape[0] == "address" and shape[1] in (*variables, ".param", *_HANDLES):
         return None
-    return Misfit(f"a {' or '.join(variables)} variable or a 64-bit register, in brackets", OPERAND_TYPE)
+    return Mismatch(f"a {' or '.join(variables)} variable or a 64-bit register, in brackets", OPERAND_TYPE)
 
 
 def _coordinates(argument: str, use: Use) -> tuple[str, ...]:
@@ -162,20 +162,20 @@ def _numbers(type_name: str, count: int) -> tuple[str, ...]:
 
 
 KINDS = (
-    Kind("texture", "a texture (and sampler) with coordinates", _unfit_texture, _textures),
-    Kind("surface", "a surface with coordinates", _unfit_surface, _surfaces),
-    Kind("texels", "{}, or a vector of as many as the modifier v2 or v4 says", _unfit_texels, _VEC.examples),
-    Kind("opaque", "the handle of a {}", _unfit_opaque, lambda argument, _u, _i: (_opaque(argument), "[%u64_9]")),
+    Kind("texture", "a texture (and sampler) with coordinates", _mismatch_texture, _textures),
+    Kind("surface", "a surface with coordinates", _mismatch_surface, _surfaces),
+    Kind("texels", "{}, or a vector of as many as the modifier v2 or v4 says", _mismatch_texels, _VEC.examples),
+    Kind("opaque", "the handle of a {}", _mismatch_opaque, lambda argument, _u, _i: (_opaque(argument), "[%u64_9]")),
     Kind(
         "texture_offsets",
         "a vector of .s32 offsets, -8 to 7",
-        _unfit_offsets,
+        _mismatch_offsets,
         lambda argument, use, _index: _numbers("s32", GEOMETRIES[use.word(argument)].offsets),
     ),
     Kind(
         "gradient",
         "a vector of .f32 partial derivatives",
-        _unfit_gradient,
+        _mismatch_gradient,
         lambda argument, use, _index: _numbers("f32", GEOMETRIES[use.word(argument)].gradient),
     ),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.kinds.addresses import spaces_named
-from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_KIND, OPERAND_TYPE, Kind, Misfit, Use
-from pyptx_ir.isa.kinds.scalars import unfit_type
+from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_KIND, OPERAND_TYPE, Kind, Mismatch, Use
+from pyptx_ir.isa.kinds.scalars import type_mismatch
 from pyptx_ir.isa.limits import Limits, limits_of_type
 from pyptx_ir.isa.scalar_types import is_bits, is_integer
 
@@ -17,28 +17,28 @@ _HANDLES = (".texref", ".samplerref", ".surfref")
 _PLACES = (".label", ".targets")
 
 
-def _unfit_movable(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_movable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge what mov copies: a value of the type, or the address of a variable or function, as an integer."""
     type_name = use.word(argument)
     if shape[0] not in ("symbol", "element"):
-        return unfit_type(argument, shape, use)
+        return type_mismatch(argument, shape, use)
     what = str(shape[1]) if len(shape) > 1 else ""
     if what in _PLACES:
-        return Misfit("a value, or the name of a variable or function, not a label", OPERAND_KIND)
+        return Mismatch("a value, or the name of a variable or function, not a label", OPERAND_KIND)
     if what in _HANDLES:
-        return None if type_name == "u64" else Misfit("a .u64 handle: mov.u64", OPERAND_TYPE)
+        return None if type_name == "u64" else Mismatch("a .u64 handle: mov.u64", OPERAND_TYPE)
     fits = is_integer(type_name) or is_bits(type_name)
-    return None if fits else Misfit("a value: addresses are integers", OPERAND_TYPE)
+    return None if fits else Mismatch("a value: addresses are integers", OPERAND_TYPE)
 
 
-def _unfit_variable(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_variable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge an address in a state space: a register or constant, or the name of a variable in it."""
     if shape[0] != "symbol":
-        return None if shape[0] == "element" else unfit_type(argument, shape, use)
+        return None if shape[0] == "element" else type_mismatch(argument, shape, use)
     what, spaces = str(shape[1]).removeprefix("."), spaces_named(use)
     if not what or what in spaces:
         return None
-    return Misfit(f"a variable in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
+    return Mismatch(f"a variable in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
 
 
 def _register(argument: str, use: Use, index: int) -> tuple[str, ...]:
@@ -53,14 +53,14 @@ KINDS = (
     Kind(
         "movable",
         "a register, literal or special register of type {}, or the name of a variable or function",
-        _unfit_movable,
+        _mismatch_movable,
         _register,
         _limits,
     ),
     Kind(
         "variable",
         "a register or literal of type {}, or the name of a variable in the state space",
-        _unfit_variable,
+        _mismatch_variable,
         _register,
         _limits,
     ),

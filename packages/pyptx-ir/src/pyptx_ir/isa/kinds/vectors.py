@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Misfit, Use, split_kind
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, VECTOR_LENGTH, Kind, Mismatch, Use
 from pyptx_ir.isa.scalar_types import SIZES, is_float, is_integer
 
 if TYPE_CHECKING:
@@ -17,50 +17,52 @@ def _length(use: Use) -> int:
     return next((_LENGTHS[word] for word in use.filled.values() if word in _LENGTHS), 1)
 
 
-def _unfit_sparse(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_sparse(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge a vector that is read, and whose elements may be the sink; one of them must not."""
     if shape[0] != "vector":
-        return _unfit_vec(argument, shape, use)
+        return _mismatch_vec(argument, shape, use)
     present = next((element for element in shape[1:] if element[0] != "sink"), None)
     if present is None:
-        return Misfit("a vector with a register")
+        return Mismatch("a vector with a register")
     filled = [present if element[0] == "sink" else element for element in shape[1:]]
-    return _unfit_vec(argument, ("vector", *filled), use)
+    return _mismatch_vec(argument, ("vector", *filled), use)
 
 
-def _unfit_vec(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_vec(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     length = _length(use)
     if length > 1 or (shape[0] == "vector" and len(shape) == 2):  # where a vector could stand, ptxas takes {x} for x
-        return _unfit_elements(length, argument, shape, use)
-    return Misfit("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else _unfit(argument, shape, use)
+        return _mismatch_elements(length, argument, shape, use)
+    return (
+        Mismatch("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else use.mismatch(argument, shape)
+    )
 
 
-def _unfit_times(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_times(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     count, _, inner = argument.partition("*")
-    return _unfit_elements(use.count(count), inner, shape, use)
+    return _mismatch_elements(use.count(count), inner, shape, use)
 
 
-def _unfit_elements(length: int, inner: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_elements(length: int, inner: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
         return None  # it may have been declared as a vector
     if shape == ("special", "v4") and length == 4 and use.place.special:
         return None
     elements = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "vector":
-        return Misfit(f"a vector of {length}")
+        return Mismatch(f"a vector of {length}")
     if len(elements) != length:
-        return Misfit(f"a vector of {length}", VECTOR_LENGTH)
+        return Mismatch(f"a vector of {length}", VECTOR_LENGTH)
     present = [element for element in elements if element[0] != "sink"]
     if len(present) < length and not use.place.written:
-        return Misfit("a vector without the sink")
+        return Mismatch("a vector without the sink")
     if not present:
-        return Misfit("a vector with a register")
+        return Mismatch("a vector with a register")
     if not present or (len(present) < length and not use.place.written):
-        return Misfit("a vector of registers; the sink may stand for some of those that are written")
+        return Mismatch("a vector of registers; the sink may stand for some of those that are written")
     if _are_mixed(present):
-        return Misfit("a vector of one kind of elements: all integer, or all floating-point", OPERAND_TYPE)
-    misfits = (_unfit_element(inner, element, use) for element in present)
-    return next((misfit for misfit in misfits if misfit), None)
+        return Mismatch("a vector of one kind of elements: all integer, or all floating-point", OPERAND_TYPE)
+    mismatches = (_mismatch_element(inner, element, use) for element in present)
+    return next((mismatch for mismatch in mismatches if mismatch), None)
 
 
 def _are_mixed(elements: list[Shape]) -> bool:
@@ -73,37 +75,23 @@ def _are_mixed(elements: list[Shape]) -> bool:
     return len(sizes) > 1 or ((floating or "f16x2" in registers) and whole)
 
 
-def _unfit_element(inner: str, element: Shape, use: Use) -> Misfit | None:
+def _mismatch_element(inner: str, element: Shape, use: Use) -> Mismatch | None:
     """Judge one element: as a scalar, but ptxas lets a floating-point vector lie in integer registers of its size."""
-    misfit = _unfit(inner, element, use)
+    mismatch = use.mismatch(inner, element)
     type_name = use.word(inner.removeprefix("relaxed(").removesuffix(")"))
-    if misfit and element[0] == "register" and is_float(type_name) and is_integer(str(element[1])):
-        return None if SIZES[str(element[1])] == SIZES[type_name] else misfit
-    return misfit
-
-
-def _unfit(kind: str, shape: Shape, use: Use) -> Misfit | None:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    name, argument = split_kind(kind)
-    return KINDS[name].unfit(argument, shape, use)
-
-
-def _example(kind: str, use: Use, index: int) -> str:
-    from pyptx_ir.isa.kinds.table import KINDS
-
-    name, argument = split_kind(kind)
-    return KINDS[name].examples(argument, use, index)[0]
+    if mismatch and element[0] == "register" and is_float(type_name) and is_integer(str(element[1])):
+        return None if SIZES[str(element[1])] == SIZES[type_name] else mismatch
+    return mismatch
 
 
 def _braced(count: int, inner: str, use: Use, index: int) -> tuple[str, ...]:
     # Beyond 20 registers of a type, the same ones serve again.
-    return (f"{{{', '.join(_example(inner, use, (index + offset) % 20) for offset in range(count))}}}",)
+    return (f"{{{', '.join(use.examples(inner, (index + offset) % 20)[0] for offset in range(count))}}}",)
 
 
 def _examples_of_vec(argument: str, use: Use, index: int) -> tuple[str, ...]:
     length = _length(use)
-    return (_example(argument, use, index),) if length == 1 else _braced(length, argument, use, index)
+    return use.examples(argument, index)[:1] if length == 1 else _braced(length, argument, use, index)
 
 
 def _examples_of_times(argument: str, use: Use, index: int) -> tuple[str, ...]:
@@ -118,7 +106,7 @@ def _examples_of_sparse(argument: str, use: Use, index: int) -> tuple[str, ...]:
 
 
 KINDS = (
-    Kind("vec", "a vector of as many as the modifier v2, v4 or v8 says, each {}", _unfit_vec, _examples_of_vec),
-    Kind("sparse", "a vector, each {} or the sink", _unfit_sparse, _examples_of_sparse),
-    Kind("*", "a vector: {}", _unfit_times, _examples_of_times),
+    Kind("vec", "a vector of as many as the modifier v2, v4 or v8 says, each {}", _mismatch_vec, _examples_of_vec),
+    Kind("sparse", "a vector, each {} or the sink", _mismatch_sparse, _examples_of_sparse),
+    Kind("*", "a vector: {}", _mismatch_times, _examples_of_times),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, Kind, Misfit, Use
+from pyptx_ir.isa.kinds.kind import OPERAND_TYPE, Kind, Mismatch, Use
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
@@ -17,33 +17,33 @@ _REGISTERS = ("b32", "u32", "s32")
 _EXAMPLES = ("b0", "h1", "h10", "b3210", "h23", "b7564")
 
 
-def _unfit_part(argument: str, shape: Shape, _use: Use) -> Misfit | None:
+def _mismatch_part(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     """Judge a register, or the part of one that a selector names."""
     if shape[0] not in ("register", "part"):
-        return Misfit("a 32-bit integer register, or a part of one")
+        return Mismatch("a 32-bit integer register, or a part of one")
     register, selector = str(shape[1]), str(shape[2]) if shape[0] == "part" else ""
     if register and register not in _REGISTERS:
-        return Misfit("a 32-bit integer register", OPERAND_TYPE)
+        return Mismatch("a 32-bit integer register", OPERAND_TYPE)
     if selector and not re.fullmatch(argument, selector):
-        return Misfit(
+        return Mismatch(
             f"a register with a selector that fits {argument}" if argument else "a register, not a part of it"
         )
     return None
 
 
-def _unfit_part_or_constant(argument: str, shape: Shape, use: Use) -> Misfit | None:
-    return None if shape == ("literal", "int") else _unfit_part(argument, shape, use)
+def _mismatch_part_or_constant(argument: str, shape: Shape, use: Use) -> Mismatch | None:
+    return None if shape == ("literal", "int") else _mismatch_part(argument, shape, use)
 
 
-def _unfit_signed(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_signed(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     inner = cast("Shape", shape[1]) if shape[0] == "minus" else shape
-    return _unfit_part_or_constant(argument, inner, use)
+    return _mismatch_part_or_constant(argument, inner, use)
 
 
-def _unfit_negative(argument: str, shape: Shape, use: Use) -> Misfit | None:
+def _mismatch_negative(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape[0] != "minus":
-        return Misfit("a register with a minus sign")
-    return _unfit_part(argument, cast("Shape", shape[1]), use)
+        return Mismatch("a register with a minus sign")
+    return _mismatch_part(argument, cast("Shape", shape[1]), use)
 
 
 def _parts(argument: str, _use: Use, index: int) -> tuple[str, ...]:
@@ -56,13 +56,13 @@ def _negatives(argument: str, use: Use, index: int) -> tuple[str, ...]:
 
 
 KINDS = (
-    Kind("part", "a 32-bit register, or a part of it ({})", _unfit_part, _parts),
-    Kind("part_or_constant", "a 32-bit register, a part of it ({}), or a constant", _unfit_part_or_constant, _parts),
+    Kind("part", "a 32-bit register, or a part of it ({})", _mismatch_part, _parts),
+    Kind("part_or_constant", "a 32-bit register, a part of it ({}), or a constant", _mismatch_part_or_constant, _parts),
     Kind(
         "signed_part",
         "a 32-bit register, a part of it ({}), either also with a minus sign, or a constant",
-        _unfit_signed,
+        _mismatch_signed,
         lambda argument, use, index: (*_parts(argument, use, index), *_negatives(argument, use, index)),
     ),
-    Kind("negative_part", "a 32-bit register, or a part of it ({}), with a minus sign", _unfit_negative, _negatives),
+    Kind("negative_part", "a 32-bit register, or a part of it ({}), with a minus sign", _mismatch_negative, _negatives),
 )

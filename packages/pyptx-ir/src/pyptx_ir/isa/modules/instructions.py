@@ -19,7 +19,7 @@ from pyptx_ir.syntax.operands import Address, Immediate, Register
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.check import Verdict
-    from pyptx_ir.isa.modules.known_forms import Form
+    from pyptx_ir.isa.modules.known_forms import FormKey
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
@@ -52,7 +52,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
             sound = sound and number != _UNSOUND
         numbers.append(number)
     if sound and walk.target is not None:
-        key: Form = (node.opcode, walk.address_size, *numbers)
+        key: FormKey = (node.opcode, walk.address_size, *numbers)
         choices = walk.right.get(key)
         if choices is None:
             sound = _is_right(walk, node, key)
@@ -61,12 +61,12 @@ def instruction(walk: Walk, node: Instruction) -> None:
     walk.sound = sound
 
 
-def _is_right(walk: Walk, node: Instruction, key: Form) -> bool:
+def _is_right(walk: Walk, node: Instruction, key: FormKey) -> bool:
     """Ask the table about an instruction whose operands are sound."""
     if walk.target is None or node.opcode[0] in BY_NAME:
         return True
     judgement = judgement_on(node, walk.scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
-    if judgement.refusal is None and _BY_ITSELF not in key:
+    if judgement.diagnostic is None and _BY_ITSELF not in key:
         walk.right[key] = judgement.limits
     return _obeys(walk, node, verdict_by(judgement, node))
 

@@ -10,14 +10,15 @@ import functools
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.isa.scalar_types import TYPES
+from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.isa.shapes import Shape
 
-Form: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
+FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
 # By form, what its constants must keep to, one way of reading it after the other; nothing if they may be any.
-RightForms: TypeAlias = "dict[Form, tuple[tuple[tuple[int, Limits], ...], ...]]"
+RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 # Whatever texts a process reads, what is kept is small: longer shapes have no number, and a full set begins anew.
 _LONGEST = 20
@@ -49,7 +50,7 @@ def addresses() -> dict[str | None, int]:
     return {name: shape_number(("address", name)) for name in sorted(TYPES)}
 
 
-@functools.lru_cache(maxsize=64)
+@until_plugins_change(maxsize=64)
 def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: ARG001 - a table for each of these
     return {}
 

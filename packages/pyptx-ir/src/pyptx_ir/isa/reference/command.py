@@ -86,14 +86,14 @@ def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> 
 
 def _absent(text: str, known: set[str]) -> str:
     """Say which package has an instruction that fits but is not installed; nothing if none has."""
-    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
+    from pyptx_ir.plugins.homes import home_of_instruction
 
     words = set(re.split(r"[\s.]+", text.strip().lower()))
     for summaries in SUMMARIES.values():
         for name, summary in summaries.items():
-            homes = [home for start, home in HOMES_OF_INSTRUCTIONS.items() if f"{name}.".startswith(f"{start}.")]
-            if homes and name not in known and words <= set(name.split(".")):
-                return f"{name}: {summary} Its rows are in {homes[0]}: pip install {homes[0]}"
+            home = home_of_instruction(tuple(name.split(".")))
+            if home is not None and name not in known and words <= set(name.split(".")):
+                return f"{name}: {summary} Its rows are in {home}: pip install {home}"
     return ""
 
 

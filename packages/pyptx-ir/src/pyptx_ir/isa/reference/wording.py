@@ -6,7 +6,6 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.kinds.kind import split_kind
 from pyptx_ir.isa.kinds.table import KINDS
 from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.isa.targets import find_target
@@ -101,7 +100,7 @@ def _presence(place: Place) -> str:
 
 def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
     """Say what a kind of operand is; a slot or a type is named as the syntax line names it."""
-    name, argument = split_kind(kind)
+    name, argument = KINDS.split(kind)
     if name == "*":
         count, _, inner = argument.partition("*")
         return f"a vector of {_count(pattern, count)}, each {kind_words(pattern, inner, written=written)}"

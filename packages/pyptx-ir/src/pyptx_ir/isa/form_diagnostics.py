@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,9 @@ from pyptx_ir.isa.matching import match_modifiers, missing_items, unknown_words
 from pyptx_ir.isa.patterns import compile_row
 from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.isa.table.words import WORDS
-from pyptx_ir.isa.targets import TARGETS, find_target, includes
+from pyptx_ir.isa.target_rows import TARGETS
+from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _MOST_CHOICES = 6  # how many values of a modifier a hint lists before it stops
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class FormDiagnostic:
     """Why instructions of one opcode and one list of operand shapes are refused.
 
     `{operand}` in the message stands for the spelling of operand number `operand`. `in_file` is the hint to who writes
@@ -44,18 +45,18 @@ class Refusal:
     in_file: str | None = None
 
 
-def unknown(opcode: tuple[str, ...]) -> Refusal:
+def unknown(opcode: tuple[str, ...]) -> FormDiagnostic:
     """Word the warning for an instruction that no row describes."""
-    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
+    from pyptx_ir.plugins.homes import home_of_instruction
 
     message = f"{'.'.join(opcode)} is not in the instruction table"
-    home = HOMES_OF_INSTRUCTIONS.get(_key_of_home(opcode), "")
-    if home:
+    home = home_of_instruction(opcode)
+    if home is not None:
         hint = f"its rows are in {home}: pip install {home}"
-        return Refusal(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
+        return FormDiagnostic(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
     close = close_names(opcode[0], _known_opcodes(), most=1)
     meant = f"did you mean {close[0]}? " if close else ""
-    return Refusal(
+    return FormDiagnostic(
         UNKNOWN_INSTRUCTION,
         message,
         f"{meant}If ptxas knows it, write it with ptx.raw, which is not checked",
@@ -64,7 +65,7 @@ def unknown(opcode: tuple[str, ...]) -> Refusal:
     )
 
 
-@functools.cache
+@until_plugins_change()
 def _known_opcodes() -> tuple[str, ...]:
     from pyptx_ir.plugins.manager import manager
 
@@ -82,28 +83,18 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
     """Tell whether the forms of this name belong to a package that is not here: of its rows, `patterns` has none."""
-    key = _key_of_home(opcode)
+    from pyptx_ir.plugins.homes import words_of_home
+
+    key = words_of_home(opcode)
     _, _, word = key.partition(" .")
     if word:
         return not any(word in item.words for pattern in patterns for item in pattern.items)
     return bool(key) and not any(pattern.row.syntax.startswith(key) for pattern in patterns)
 
 
-def _key_of_home(opcode: tuple[str, ...]) -> str:
-    """Return the first words of an opcode by which its home is known, or its name and another word, or nothing."""
-    from pyptx_ir.plugins.manager import HOMES_OF_INSTRUCTIONS
-
-    longest = 1 + max(key.count(".") for key in HOMES_OF_INSTRUCTIONS)
-    keys = (*_prefixes(opcode, longest), *(f"{opcode[0]} .{word}" for word in opcode[1:]))
-    return next((key for key in keys if key in HOMES_OF_INSTRUCTIONS), "")
-
-
-def _prefixes(opcode: tuple[str, ...], longest: int) -> list[str]:
-    """Return the beginnings of an opcode of at most so many words, the longest first."""
-    return [".".join(opcode[:count]) for count in range(min(len(opcode), longest), 0, -1)]
-
-
-def unavailable(row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
+def unavailable(
+    row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]
+) -> FormDiagnostic | None:
     """Return why a row's forms are not for this target or version, or None."""
     name = ".".join(opcode)
     if version < row.since:
@@ -115,20 +106,22 @@ def unavailable(row: InstructionRow, opcode: tuple[str, ...], target: str, versi
     return None
 
 
-def _removed(row: InstructionRow, opcode: tuple[str, ...], before: tuple[str, tuple[int, int]], target: str) -> Refusal:
+def _removed(
+    row: InstructionRow, opcode: tuple[str, ...], before: tuple[str, tuple[int, int]], target: str
+) -> FormDiagnostic:
     """Say since when a form is gone, and what to write today."""
     name = ".".join(opcode)
     first, (major, minor) = before
     if ".sync" not in row.syntax:
         message = f"{name} is gone from {first} on; the target is {target}"
-        return Refusal(REMOVED, message, f"use {row.opcode}.sync, with a mask")
+        return FormDiagnostic(REMOVED, message, f"use {row.opcode}.sync, with a mask")
     from pyptx_ir.plugins.manager import manager
 
     today = tuple(compile_row(other) for other in manager().instructions_of(row.opcode) if not other.before)
-    return Refusal(REMOVED, f"{name} was removed in PTX {major}.{minor}", misspelt(opcode, today).hint)
+    return FormDiagnostic(REMOVED, f"{name} was removed in PTX {major}.{minor}", misspelt(opcode, today).hint)
 
 
-def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
+def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why a word that makes demands whatever the instruction can't be used yet, or None."""
     for word in opcode[1:]:
         since, need = WORDS.get(word, ((1, 0), ""))
@@ -139,7 +132,7 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
     return None
 
 
-def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> Refusal | None:
+def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why `[a].unified` can't be written yet, or None. Manual: the notes at the end of ld."""
     name = f".unified of {'.'.join(opcode)}"
     if version < (8, 0):
@@ -147,20 +140,20 @@ def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, in
     return None if includes(target, "sm_90") else _needs_target(name, ("sm_90",), target)
 
 
-def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> Refusal | None:
+def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why a special register, which stands as operand number `operand`, can't be read yet, or None."""
     rows = special_register_rows()
     row = rows.get(name) or rows[f"{name}.x"]  # of the dimensions as a whole, each component has a row
-    refusal = None
+    diagnostic = None
     if version < row.since:
-        refusal = _needs_version(name, row.since, version)
+        diagnostic = _needs_version(name, row.since, version)
     elif row.target and not includes(target, row.target):
-        refusal = _needs_target(name, (row.target,), target)
-    return refusal and replace(refusal, operand=operand)
+        diagnostic = _needs_target(name, (row.target,), target)
+    return diagnostic and replace(diagnostic, operand=operand)
 
 
-def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) -> Refusal:
-    return Refusal(
+def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) -> FormDiagnostic:
+    return FormDiagnostic(
         VERSION,
         f"{name} needs PTX {since[0]}.{since[1]}; this module is version {version[0]}.{version[1]}",
         f"ask for version=({since[0]}, {since[1]}) or later",
@@ -168,7 +161,7 @@ def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) 
     )
 
 
-def _needs_target(name: str, targets: tuple[str, ...], target: str) -> Refusal:
+def _needs_target(name: str, targets: tuple[str, ...], target: str) -> FormDiagnostic:
     wanted = " or ".join(targets)
     first = find_target(targets[0])
     later = " or later" if first in TARGETS and first.kind == "plain" else ""
@@ -176,8 +169,8 @@ def _needs_target(name: str, targets: tuple[str, ...], target: str) -> Refusal:
     sibling = _sibling(targets, target)
     if sibling:
         hint = f"did you mean {sibling}? The kernel's arch is {target!r}"
-        return Refusal(TARGET, message, hint, in_file=f"did you mean .target {sibling}?")
-    return Refusal(TARGET, message, f"choose arch={targets[0]!r}", in_file=f"write .target {targets[0]}")
+        return FormDiagnostic(TARGET, message, hint, in_file=f"did you mean .target {sibling}?")
+    return FormDiagnostic(TARGET, message, f"choose arch={targets[0]!r}", in_file=f"write .target {targets[0]}")
 
 
 def _sibling(targets: tuple[str, ...], target: str) -> str | None:
@@ -187,7 +180,7 @@ def _sibling(targets: tuple[str, ...], target: str) -> str | None:
     return next((name for name in same if any(includes(name, need) for need in targets)), None)
 
 
-def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Refusal:
+def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiagnostic:
     """Say which modifier is unknown, out of place or missing, against the row that comes closest."""
     words = opcode[1:]
     name = ".".join(opcode)
@@ -199,7 +192,7 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Refusal:
         close = close_names(unknown_everywhere[0], sorted(known), most=1)
         meant = f"did you mean .{close[0]}? " if close else ""
         message = f"{name}: {opcode[0]} has no modifier .{unknown_everywhere[0]}"
-        return Refusal(MODIFIER, message, meant + _with_values(form, best))
+        return FormDiagnostic(MODIFIER, message, meant + _with_values(form, best))
     completions = _completions(opcode, patterns)
     if completions is not None:
         lacking, pattern = completions
@@ -207,12 +200,12 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> Refusal:
     unfit = unknown_words(best, words)
     if unfit:
         message = f"{name}: .{unfit[0]} does not go with the other modifiers"
-        return Refusal(MODIFIER, message, _with_values(form, best))
+        return FormDiagnostic(MODIFIER, message, _with_values(form, best))
     missing = missing_items(best, words)
     if missing:
         return _lacking(name, sorted(missing[0].words), form)
     message = f"{name}: these modifiers do not go together, or not in this order"
-    return Refusal(MODIFIER, message, _with_values(form, best))
+    return FormDiagnostic(MODIFIER, message, _with_values(form, best))
 
 
 def _completions(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> tuple[list[str], Pattern] | None:
@@ -231,10 +224,10 @@ def _completions(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> tupl
     return None
 
 
-def _lacking(name: str, choices: list[str], form: str) -> Refusal:
+def _lacking(name: str, choices: list[str], form: str) -> FormDiagnostic:
     more = " or …" if len(choices) > _MOST_CHOICES else ""
     listed = " or ".join(f".{word}" for word in choices[:_MOST_CHOICES]) + more
-    return Refusal(MISSING_MODIFIER, f"{name} lacks a modifier: {listed}", form)
+    return FormDiagnostic(MISSING_MODIFIER, f"{name} lacks a modifier: {listed}", form)
 
 
 def _with_values(form: str, pattern: Pattern) -> str:
@@ -242,12 +235,12 @@ def _with_values(form: str, pattern: Pattern) -> str:
     return "; ".join([form, *slots])
 
 
-def misused(opcode: tuple[str, ...], pattern: Pattern, fault: Fault) -> Refusal:
+def misused(opcode: tuple[str, ...], pattern: Pattern, fault: Fault) -> FormDiagnostic:
     """Say which operand is not what the row wants."""
     name = ".".join(opcode)
     hint = f"the form is {pattern.row.syntax}"
     if fault.operand is None:
-        return Refusal(fault.code, f"{name} {fault.message}; it takes {fault.wanted}", hint)
+        return FormDiagnostic(fault.code, f"{name} {fault.message}; it takes {fault.wanted}", hint)
     ordinal = f"operand {fault.operand + 1} of {name}"
     message = f"{ordinal}, `{{operand}}`, is {fault.message}; it must be {fault.wanted}"
-    return Refusal(fault.code, message, hint, fault.operand)
+    return FormDiagnostic(fault.code, message, hint, fault.operand)

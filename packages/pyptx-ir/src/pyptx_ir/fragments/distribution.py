@@ -1,6 +1,6 @@
-"""How the tensor cores deal a matrix out to a warp. Manual: "Matrix Fragments for mma.m16n8k16 …" and its neighbours.
+"""How a matrix is distributed over the lanes of a warp. Manual: "Matrix Fragments for mma.m16n8k16 …" and its like.
 
-A tile of eight rows is dealt to eight groups of four lanes, a row to each; each of the four takes some elements that
+A tile of eight rows goes to eight groups of four lanes, a row to each; each of the four takes some elements that
 lie side by side. Tiles below each other follow first, then tiles beside each other.
 """
 
@@ -15,10 +15,10 @@ _LANES = 5
 
 
 @cache
-def dealt(
+def distributed(
     title: str, rows: int, columns: int, bits: int, beside: int, *, repeated: int = 1, warps: int = 1
 ) -> Fragment:
-    """Return the layout of a matrix dealt out by rows, `beside` elements to each lane of a group.
+    """Return the layout of a matrix distributed by rows, `beside` elements to each lane of a group.
 
     `repeated`: how often each element is held. `warps`: how many warps, one below the other, share the rows.
     """
@@ -54,7 +54,7 @@ def _split_rows(rows: int, warps: int) -> tuple[tuple[int, ...], tuple[int, ...]
 
 @cache
 def transposed(fragment: Fragment, title: str) -> Fragment:
-    """Return the layout in which columns are dealt out as `fragment` deals out rows."""
+    """Return the layout in which columns are distributed as `fragment` distributes rows."""
     return Fragment(
         title,
         fragment.columns,

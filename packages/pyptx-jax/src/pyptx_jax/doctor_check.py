@@ -9,7 +9,7 @@ import jax
 from pyptx_ir.plugins.rows import Diagnosis
 
 
-def examine() -> tuple[Diagnosis, ...]:
+def check() -> tuple[Diagnosis, ...]:
     """Import jax and have it start its backend."""
     api = cast("Any", jax)  # which leaves some types unknown
     backend, count = str(api.default_backend()), int(api.device_count())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Fault
 from pyptx_ir.syntax.drafts import InstructionDraft, draft
+from pyptx_ir.syntax.fast_headers import header
 from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
 from pyptx_ir.syntax.lexemes import DIGITS_TEXT, NAME_TEXT, TRIVIA_TEXT, integer
 from pyptx_ir.syntax.nodes import (
@@ -25,7 +26,6 @@ from pyptx_ir.syntax.nodes import (
     Statement,
     Variable,
 )
-from pyptx_ir.syntax.swift_headers import header
 from pyptx_ir.syntax.tables import LineTable, shared_tables
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ _RegistersDraft, _RegisterNameDraft = draft(RegisterDeclaration), draft(Register
 _LabelDraft, _VariableDraft, _DeclaratorDraft = draft(Label), draft(Variable), draft(Declarator)
 
 
-class SwiftReader:
+class FastReader:
     """Reads runs of ordinary statements of one text."""
 
     __slots__ = ("_guards", "_leads", "_line_values", "_lines", "_opcodes", "operands")
@@ -189,7 +189,7 @@ def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
     return True
 
 
-def _label(_: SwiftReader, lead: str, found: re.Match[str]) -> Label:
+def _label(_: FastReader, lead: str, found: re.Match[str]) -> Label:
     return _labelled(found[7], lead, found[6])
 
 
@@ -203,7 +203,7 @@ def _labelled(name: str, lead: str, raw: str) -> Label:
     return done
 
 
-def _loc(_: SwiftReader, lead: str, found: re.Match[str]) -> Loc:
+def _loc(_: FastReader, lead: str, found: re.Match[str]) -> Loc:
     node: Any = _new(_LocDraft)
     node.lead = lead
     node.raw, file, line, column, label = found.group(8, 9, 10, 11, 12)
@@ -221,7 +221,7 @@ def _inlined(found: re.Match[str]) -> InlinedAt:
     return InlinedAt(label, integer(offset or "0"), integer(file), integer(line), integer(column))
 
 
-def _registers(_: SwiftReader, lead: str, found: re.Match[str]) -> RegisterDeclaration:
+def _registers(_: FastReader, lead: str, found: re.Match[str]) -> RegisterDeclaration:
     name: Any = _new(_RegisterNameDraft)
     node: Any = _new(_RegistersDraft)
     node.lead = lead
@@ -235,7 +235,7 @@ def _registers(_: SwiftReader, lead: str, found: re.Match[str]) -> RegisterDecla
     return done
 
 
-def _variable(reader: SwiftReader, lead: str, found: re.Match[str]) -> Variable:
+def _variable(reader: FastReader, lead: str, found: re.Match[str]) -> Variable:
     raw, linking, space, alignment, kind, name, dimensions, listed = found.group(*range(21, 29))
     declarator: Any = _new(_DeclaratorDraft)
     declarator.name = name
@@ -261,7 +261,7 @@ def _variable(reader: SwiftReader, lead: str, found: re.Match[str]) -> Variable:
     return done
 
 
-_OTHERS: dict[int, Callable[[SwiftReader, str, re.Match[str]], Statement]] = {
+_OTHERS: dict[int, Callable[[FastReader, str, re.Match[str]], Statement]] = {
     6: _label,
     8: _loc,
     17: _registers,

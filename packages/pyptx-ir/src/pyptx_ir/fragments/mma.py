@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from pyptx_ir.fragments.dealing import dealt, transposed
+from pyptx_ir.fragments.distribution import distributed, transposed
 from pyptx_ir.fragments.layout import Fragment, Step
 from pyptx_ir.isa.kinds.fragments import BITS
 
@@ -40,10 +40,10 @@ def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -
     title = f"{shape} {operand} .{element}"
     beside = max(_WORD // bits, 1)
     if operand == "a":
-        return dealt(title, m, k, bits, beside)
+        return distributed(title, m, k, bits, beside)
     if operand == "b":
-        return transposed(dealt(title, n, k, bits, beside), title)
-    return dealt(title, m, n, bits, _PAIR)
+        return transposed(distributed(title, n, k, bits, beside), title)
+    return distributed(title, m, n, bits, _PAIR)
 
 
 @cache
@@ -55,7 +55,7 @@ def wgmma_fragment(shape: str, operand: Literal["a", "c", "d"], element: str) ->
     m, n, k = sizes(shape)
     bits = BITS[element]
     columns, beside = (k, _WORD // bits) if operand == "a" else (n, _PAIR)
-    return dealt(f"wgmma {shape} {operand} .{element}", m, columns, bits, beside, warps=_WARPS)
+    return distributed(f"wgmma {shape} {operand} .{element}", m, columns, bits, beside, warps=_WARPS)
 
 
 # --- m8n8k4 with f16: four products at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------
@@ -87,13 +87,13 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
 
 # --- wmma: opaque to programs, and the simulator's own choice ---------------------------------------------------
 
-# The registers of f16 factors, which hold each element at least twice (m16n16k16) or up to four times.
+# The registers of f16 operands, which hold each element at least twice (m16n16k16) or up to four times.
 _WMMA_F16_REGISTERS: Final = 8
 
 
 @cache
 def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
-    """Return the layout that the simulator gives an operand of wmma: that of mma.sync, dealt out to larger matrices.
+    """Return the layout that the simulator gives an operand of wmma: that of mma.sync, over larger matrices.
 
     The manual leaves it open. The lowest places are those of mma.sync of 16 by 8, side by side where there are more
     columns; programs that hand fragments from wmma to mma.sync rely on what no manual promises.
@@ -103,9 +103,9 @@ def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
     title = f"wmma {shape} {operand} .{element}"
     beside = max(_WORD // bits, 1)
     if operand in ("c", "d"):
-        return dealt(title, m, n, bits, _PAIR)
+        return distributed(title, m, n, bits, _PAIR)
     rows = m if operand == "a" else n
     held = rows * k * bits // (_WORD * _WORD)
     repeated = _WMMA_F16_REGISTERS // held if element == "f16" else 1
-    whole = dealt(title, rows, k, bits, beside, repeated=repeated)
+    whole = distributed(title, rows, k, bits, beside, repeated=repeated)
     return whole if operand == "a" else transposed(whole, title)

@@ -7,7 +7,7 @@ import torch
 from pyptx_ir.plugins.rows import Diagnosis
 
 
-def examine() -> tuple[Diagnosis, ...]:
+def check() -> tuple[Diagnosis, ...]:
     """Import torch and ask it."""
     built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
     if not torch.cuda.is_available():

@@ -1,0 +1,141 @@
+"""A kernel and the kernel of its gradients, held against each other: what a runtime that differentiates starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
+from pyptx_dsl.kernels.differentiable import name_of
+from pyptx_dsl.registers.operands import as_count, as_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_dsl.kernels.differentiable import Backward
+    from pyptx_dsl.kernels.kernel import Kernel
+
+ArrayT = TypeVar("ArrayT")
+
+_WORDS: Final = frozenset({"save_for_backward", "save_outputs", "num_grad_inputs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A kernel and what computes its gradients: a kernel, or a function that calls several.
+
+    `inputs` and `outputs` are the indices of the arrays that are saved for it; it returns the gradients of the first
+    `gradients` inputs. `keywords` are those of a call that it takes too.
+    """
+
+    forward: Kernel
+    backward: Backward
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    gradients: int
+    keywords: frozenset[str]
+
+    def saved(self, inputs: Sequence[ArrayT], outputs: Sequence[ArrayT]) -> list[ArrayT]:
+        """Return the arrays of a call to save, in the order in which the backward kernel takes them."""
+        return [*(inputs[at] for at in self.inputs), *(outputs[at] for at in self.outputs)]
+
+    def run_backward(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
+        """Call the backward kernel on what was saved and the gradients of the outputs, with its share of keywords."""
+        own = {name: value for name, value in keywords.items() if name in self.keywords}
+        return cast("Callable[..., object]", self.backward)(*arrays, **own)
+
+    def check_returned(self, count: int) -> None:
+        """Raise ArgumentCountError unless the backward kernel returned a gradient for each input that has one."""
+        if count != self.gradients:
+            raise ArgumentCountError(
+                f"{name_of(self.backward)} returns {count} gradients; {self.gradients} inputs have one",
+                hint="num_grad_inputs says how many inputs have gradients",
+            )
+
+
+def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object], arrays: str) -> Pair:
+    """Return the pair for the keywords of `differentiable_kernel`; `arrays` is what messages call the framework's.
+
+    `save_for_backward` are the indices of the inputs to save, all by default; `save_outputs` those of the outputs, none
+    by default; `num_grad_inputs` is how many of the inputs have gradients, all by default. Raise KeywordError for
+    keywords that mean nothing, KernelError for a kernel that writes to its inputs, and ArgumentCountError for two
+    kernels that don't fit each other.
+    """
+    declared = forward.declaration
+    count = len(declared.tensors) - len(declared.out_specs)
+    given, number = keywords.get("save_for_backward"), keywords.get("num_grad_inputs")
+    inputs = _indices(list(range(count)) if given is None else given)
+    outputs = _indices(keywords.get("save_outputs", ()))
+    gradients = count if number is None else as_count(number)
+    if set(keywords) - _WORDS or inputs is None or outputs is None or gradients is None:
+        words = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
+        raise KeywordError(
+            f"{forward.name}: {words} says nothing to differentiable_kernel",
+            hint="save_for_backward=[0, 1] names inputs, save_outputs=[0] outputs, num_grad_inputs=2 says how many "
+            "inputs have gradients",
+        )
+    pair = Pair(forward, backward, inputs, outputs, gradients, keywords_of(backward))
+    _check_writes(pair)
+    _check_indices(pair, count)
+    _check_backward(pair, arrays)
+    return pair
+
+
+def _indices(given: object) -> tuple[int, ...] | None:
+    items = as_items(given)
+    found = [as_count(item) for item in items or ()]
+    return None if items is None or None in found else tuple(index for index in found if index is not None)
+
+
+def declaration_of(backward: Backward) -> Declaration | None:
+    """Return what a backward kernel declares, and None for a function."""
+    from pyptx_dsl.kernels.kernel import Kernel
+
+    return cast("Kernel", backward).declaration if isinstance(backward, Kernel) else None
+
+
+def keywords_of(backward: Backward) -> frozenset[str]:
+    """Return the keywords that a backward kernel takes; of a function, the names of its keyword-only parameters."""
+    declaration = declaration_of(backward)
+    if declaration is not None:
+        return declaration.keywords
+    from inspect import Parameter, signature
+
+    rows = signature(cast("Callable[..., object]", backward)).parameters.values()
+    return frozenset(row.name for row in rows if row.kind is Parameter.KEYWORD_ONLY)
+
+
+def _check_writes(pair: Pair) -> None:
+    for declaration in filter(None, (pair.forward.declaration, declaration_of(pair.backward))):
+        if declaration.mutated:
+            raise KernelError(
+                f"{declaration.name} writes to its inputs, and what is differentiated must not",
+                hint="return what it writes: name it in out_specs",
+            )
+
+
+def _check_indices(pair: Pair, inputs: int) -> None:
+    name, outputs = pair.forward.name, len(pair.forward.out_specs)
+    fits = all(0 <= at < inputs for at in pair.inputs) and all(0 <= at < outputs for at in pair.outputs)
+    if not (fits and 0 <= pair.gradients <= inputs):
+        raise ArgumentCountError(
+            f"{name} has {inputs} inputs and {outputs} outputs, which save_for_backward={list(pair.inputs)}, "
+            f"save_outputs={list(pair.outputs)} and num_grad_inputs={pair.gradients} don't fit"
+        )
+
+
+def _check_backward(pair: Pair, arrays: str) -> None:
+    """Raise ArgumentCountError unless a backward kernel takes what it would get, and returns what is wanted."""
+    backward = declaration_of(pair.backward)
+    if backward is None:
+        return
+    saved, outputs = len(pair.inputs) + len(pair.outputs), len(pair.forward.out_specs)
+    takes, returns = saved + outputs, len(backward.out_specs)
+    if takes != len(backward.in_specs) or returns != pair.gradients:
+        raise ArgumentCountError(
+            f"{backward.name} would get {takes} {arrays} ({saved} saved, and a gradient for each of {outputs} "
+            f"outputs) and return {pair.gradients}; it takes {len(backward.in_specs)} and returns {returns}",
+            hint="save_for_backward names the inputs to save, save_outputs the outputs, and num_grad_inputs says "
+            "how many inputs have gradients",
+        )

@@ -1,0 +1,129 @@
+"""Which distribution of this project has what: for messages about what is not installed.
+
+One row for each distribution; the tables by namespace, instruction, launch attribute and framework are derived. What
+third parties have is theirs to say, once they are installed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyptx_ir.values import Value, value
+
+
+@value
+class Home(Value):
+    """What one distribution brings.
+
+    `namespaces` are names behind `ptx.`, a dotted one within a namespace of the core. `instructions` are the first
+    words of opcodes, or an instruction's name and a word that stands further behind (`mma .kind::mxf4`). `frameworks`
+    are the first words of the modules of the arrays that its kernels run on, `cpu_frameworks` of those that it takes
+    on the CPU only. `extra` is the extra of pyptx that brings it along with what it needs.
+    """
+
+    distribution: str
+    extra: str = ""
+    namespaces: tuple[str, ...] = ()
+    instructions: tuple[str, ...] = ()
+    launch_attributes: tuple[str, ...] = ()
+    frameworks: tuple[str, ...] = ()
+    cpu_frameworks: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """The package that is imported."""
+        return self.distribution.replace("-", "_")
+
+    @property
+    def requirement(self) -> str:
+        """What pip is asked for, quoted for a shell."""
+        return f"'pyptx[{self.extra}]'" if self.extra else self.distribution
+
+
+HOMES: Final = (
+    Home("pyptx"),
+    Home("pyptx-ir"),
+    Home("pyptx-dsl"),
+    Home("pyptx-transpile"),
+    Home("pyptx-sim", frameworks=("numpy",), cpu_frameworks=("torch",)),
+    Home("pyptx-launch"),
+    Home("pyptx-torch", extra="torch", frameworks=("torch",)),
+    Home("pyptx-jax", extra="jax", frameworks=("jax", "jaxlib")),
+    Home(
+        "pyptx-arch-hopper",
+        namespaces=(
+            *("wgmma", "tma", "cluster", "elect_sync", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec"),
+            *("griddepcontrol", "multimem", "tensormap", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"),
+            *("cp.async_.bulk", "cp.async_bulk", "cp.reduce", "fence.mbarrier_init"),
+            *("fence.proxy_async", "fence.proxy_async_global"),
+            *("fence.proxy_async_shared_cta", "fence.proxy_async_shared_cluster"),
+            *("fence.proxy_async_generic_acquire_shared_cluster", "fence.proxy_async_generic_release_shared_cta"),
+            *("fence.proxy_async_generic_release_read",),
+            *("fence.proxy_tensormap_acquire", "fence.proxy_tensormap_release"),
+        ),
+        instructions=(
+            *("wgmma", "stmatrix", "tensormap", "multimem", "cp.async.bulk", "cp.reduce", "applypriority.async"),
+            *("st.async", "red.async", "barrier.cluster", "mapa", "getctarank", "elect", "griddepcontrol"),
+            *("setmaxnreg", "fence.mbarrier_init", "fence.proxy.async", "fence.proxy.async::generic"),
+            *("fence.proxy.tensormap::generic", "membar.proxy.async"),
+        ),
+        launch_attributes=(
+            *("programmatic_stream_serialization", "cluster_scheduling_policy", "memory_synchronization_domain"),
+        ),
+    ),
+    Home(
+        "pyptx-arch-blackwell",
+        namespaces=("tcgen05", "clusterlaunchcontrol"),
+        instructions=(
+            *("tcgen05", "st.bulk", "clusterlaunchcontrol", "spcompress", "spdecompress"),
+            *("mma .kind::f8f6f4", "mma .kind::mxf8f6f4", "mma .kind::mxf4", "mma .kind::mxf4nvf4"),
+            *("fabric", "fence.proxy.generic::fabric", "fence.proxy.fabric::generic", "fence.proxy.fabric::fabric"),
+        ),
+        launch_attributes=("preferred_cluster",),
+    ),
+)
+
+_BY_NAMESPACE: Final = {name: home for home in HOMES for name in home.namespaces}
+_BY_INSTRUCTION: Final = {words: home for home in HOMES for words in home.instructions}
+_BY_LAUNCH_ATTRIBUTE: Final = {name: home for home in HOMES for name in home.launch_attributes}
+_LONGEST: Final = 1 + max(words.count(".") for words in _BY_INSTRUCTION)
+
+
+def home_of_namespace(name: str) -> str | None:
+    """Return the distribution that has `ptx.<name>`, if one of ours has it."""
+    return _distribution(_BY_NAMESPACE.get(name))
+
+
+def home_of_launch_attribute(name: str) -> str | None:
+    """Return the distribution that has a launch attribute, if one of ours has it."""
+    return _distribution(_BY_LAUNCH_ATTRIBUTE.get(name))
+
+
+def home_of_instruction(opcode: tuple[str, ...]) -> str | None:
+    """Return the distribution that has an instruction's rows, if one of ours beside the core has them."""
+    return _distribution(_BY_INSTRUCTION.get(words_of_home(opcode)))
+
+
+def words_of_home(opcode: tuple[str, ...]) -> str:
+    """Return the words of an opcode by which its home is known: the first ones, as many as there are; or nothing."""
+    firsts = [".".join(opcode[:count]) for count in range(min(len(opcode), _LONGEST), 0, -1)]
+    keys = (*firsts, *(f"{opcode[0]} .{word}" for word in opcode[1:]))
+    return next((key for key in keys if key in _BY_INSTRUCTION), "")
+
+
+def _distribution(home: Home | None) -> str | None:
+    return None if home is None else home.distribution
+
+
+def remedy(framework: str) -> str | None:
+    """Return how to install what runs kernels on a framework's arrays, told by their module's first word."""
+    if framework not in {name for home in HOMES for name in home.frameworks}:
+        return None
+    usual = " or ".join(home.requirement for home in HOMES if framework in home.frameworks)
+    on_cpu = [f", or {home.requirement} for CPU tensors" for home in HOMES if framework in home.cpu_frameworks]
+    return f"pip install {usual}{''.join(on_cpu)}"
+
+
+def gpu_remedy() -> str:
+    """Return how to install what launches kernels on GPUs."""
+    return f"pip install {' or '.join(home.requirement for home in HOMES if home.extra)}"

@@ -1,0 +1,148 @@
+"""A plugin that comes late: what was answered without it is answered anew."""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pyptx_ir.plugins.manager as managers
+from pyptx_ir.isa.check import verdict_on
+from pyptx_ir.isa.form_diagnostics import unknown
+from pyptx_ir.isa.modules import check_module
+from pyptx_ir.isa.rows import row
+from pyptx_ir.isa.target_rows import TargetError, TargetRow
+from pyptx_ir.isa.targets import find_target, includes
+from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
+from pyptx_ir.plugins.caches import forget_answers
+from pyptx_ir.plugins.manager import Plugins
+from pyptx_ir.syntax import parse, parse_instruction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PACKAGES = Path(__file__).parents[2]
+TEXT = """.version 8.5
+.target sm_90a
+.address_size 64
+.entry k()
+{
+\t.reg .b32 %r<2>;
+\tlate.b32 %r1, %r0;
+\tret;
+}
+"""
+
+
+def plugin(**hooks: Callable[[], object]) -> types.ModuleType:
+    """Return a plugin's module with these hooks."""
+    module: Any = types.ModuleType("late")
+
+    def version() -> object:
+        return API_VERSION
+
+    vars(module)["pyptx_api_version"] = hookimpl(version)
+    for name, hook in hooks.items():
+        vars(module)[name] = hookimpl(hook)
+    return module
+
+
+LATE = {"pyptx_instructions": lambda: [row("late.b32 d, a", targets=("sm_90a",))]}
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
+    """Bring a process's plugins that no other test sees."""
+    fresh = Plugins()
+    monkeypatch.setattr(managers, "manager", lambda: fresh)
+    forget_answers()
+    yield fresh
+    monkeypatch.undo()
+    forget_answers()
+
+
+def codes(text: str) -> list[str]:
+    return [diagnostic.code for diagnostic in check_module(parse(text))]
+
+
+def verdict(target: str = "sm_90a") -> str | None:
+    """Judge the instruction of the late plugin."""
+    found = verdict_on(parse_instruction("late.b32 %r1, %r0;"), lambda _: "b32", target, (8, 5))
+    return None if found is None else found.code
+
+
+def test_what_was_unknown_is_known_and_what_was_judged_is_judged_anew(plugins: Plugins) -> None:
+    for _ in range(2):
+        assert (verdict(), codes(TEXT)) == ("unknown-instruction", ["unknown-instruction"])
+        assert "did you mean late" not in str(unknown(("lates",)).hint)
+    plugins.register(plugin(**LATE), "late")
+    for _ in range(2):
+        assert (verdict(), codes(TEXT)) == (None, [])
+        assert verdict("sm_80") == "target"
+        assert "did you mean late" in str(unknown(("lates",)).hint)
+    assert "late" in plugins.loaded()
+
+
+def test_what_was_right_with_a_plugin_is_unknown_without_it(plugins: Plugins) -> None:
+    plugins.register(plugin(**LATE), "late")
+    assert codes(TEXT) == []
+    # The same process, without the plugin again: no form that was found right is remembered.
+    plugins._registry_or_none, plugins._collected, plugins._opcodes = None, {}, None
+    forget_answers()
+    assert codes(TEXT) == ["unknown-instruction"]
+
+
+def test_a_late_target_is_found(plugins: Plugins) -> None:
+    with pytest.raises(TargetError):
+        find_target("late_1")
+    plugins.register(plugin(pyptx_targets=lambda: [TargetRow("late_1", 1, "arch", extends=("sm_90a",))]), "late")
+    assert includes("late_1", "sm_90a")
+    assert find_target("late_1").extends == ("sm_90a",)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "said"),
+    [
+        ({"pyptx_nonsense": lambda: ()}, "pyptx_nonsense"),
+        ({"pyptx_instructions": lambda: [1]}, "row of class int"),
+        ({"pyptx_targets": lambda: [find_target("sm_90a")]}, "'sm_90a' is provided by both"),
+    ],
+)
+def test_a_late_plugin_that_breaks_the_contract_changes_nothing(
+    plugins: Plugins, hooks: dict[str, Callable[[], object]], said: str
+) -> None:
+    before = plugins.loaded(), plugins.targets(), len(plugins.instructions())
+    with pytest.raises(PluginError, match=re.escape(said)):
+        plugins.register(plugin(**hooks), "late")
+    assert (plugins.loaded(), plugins.targets(), len(plugins.instructions())) == before
+
+
+def test_one_name_is_registered_once(plugins: Plugins) -> None:
+    plugins.register(plugin(**LATE), "late")
+    with pytest.raises(PluginError, match="registered twice"):
+        plugins.register(plugin(), "late")
+
+
+def forgetful(text: str) -> list[str]:
+    """Return the functions in a source that ask the process's manager and that a plain cache remembers."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    return [
+        function.name
+        for function in functions
+        if any("cache" in ast.unparse(each) for each in function.decorator_list)
+        and any(ast.unparse(node) == "manager()" for node in ast.walk(function))
+    ]
+
+
+def test_what_asks_the_manager_is_cached_in_the_way_that_notices_a_late_plugin() -> None:
+    assert forgetful("@functools.lru_cache(maxsize=4)\ndef rows():\n    return manager().targets()") == ["rows"]
+    remembered = {
+        str(path.relative_to(PACKAGES)): functions
+        for path in sorted(PACKAGES.glob("*/src/**/*.py"))
+        if (functions := forgetful(path.read_text(encoding="utf-8")))
+    }
+    assert remembered == {"pyptx-dsl/src/pyptx_dsl/kernels/arch.py": ["detect_arch"]}  # the machine's GPU stays

@@ -1,0 +1,79 @@
+"""The table of what is whose, against what the distributions hand in."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.plugins.homes import HOMES, Home, gpu_remedy, home_of_instruction, remedy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.isa.rows import InstructionRow
+
+ROOT = Path(__file__).parents[1]
+# Opcodes that differ from forms of the core by their types alone: what lacks them can't be told whose they are.
+INDISTINCT = {"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.atype.btype.f16"}
+ARCHITECTURES = [home for home in HOMES if home.namespaces]
+
+
+def manifest(distribution: str) -> dict[str, Any]:
+    """Return what a distribution's pyproject.toml says of it."""
+    text = (ROOT / "packages" / distribution / "pyproject.toml").read_text(encoding="utf-8")
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return project
+
+
+def named(home: Home, hook: str) -> set[str]:
+    """Return the names of what a distribution's plugin hands in."""
+    hand_in = getattr(import_module(f"{home.module}.plugin"), hook, tuple)
+    return {row if isinstance(row, str) else row.name for row in hand_in()}
+
+
+def spellings(row: InstructionRow) -> Iterable[tuple[str, ...]]:
+    """Spell a row's opcode without its optional modifiers, once for each value of each of its slots."""
+    items = [sorted(item.words) for item in compile_row(row).items if not item.optional]
+    for index, words in enumerate(items):
+        for word in words:
+            yield (row.opcode, *(word if at == index else each[0] for at, each in enumerate(items)))
+
+
+def test_every_distribution_has_a_row_and_the_extras_are_those_of_the_facade() -> None:
+    assert {path.name for path in (ROOT / "packages").iterdir()} <= {home.distribution for home in HOMES}
+    extras = manifest("pyptx")["optional-dependencies"]
+    for home in HOMES:
+        wanted = [need for need in extras.get(home.extra, ()) if need.startswith(home.distribution)]
+        assert not home.extra or wanted, home
+
+
+@pytest.mark.parametrize("home", ARCHITECTURES, ids=lambda home: home.distribution)
+def test_what_an_architecture_hands_in_is_known_to_be_its_own(home: Home) -> None:
+    assert named(home, "pyptx_namespaces") <= set(home.namespaces)
+    assert named(home, "pyptx_launch_attributes") == set(home.launch_attributes)
+
+
+@pytest.mark.parametrize("home", ARCHITECTURES, ids=lambda home: home.distribution)
+def test_whose_an_instruction_is_follows_from_its_words(home: Home) -> None:
+    rows = import_module(f"{home.module}.plugin").pyptx_instructions()
+    astray = {row for row in rows for opcode in spellings(row) if home_of_instruction(opcode) != home.distribution}
+    assert {row.syntax.split()[0] for row in astray} <= INDISTINCT
+
+
+def test_what_is_somebodys_is_nobody_elses() -> None:
+    for table in ("namespaces", "instructions", "launch_attributes", "frameworks"):
+        names = [name for home in HOMES for name in getattr(home, table)]
+        assert len(names) == len(set(names)), table
+
+
+def test_a_remedy_names_what_runs_the_arrays() -> None:
+    assert remedy("numpy") == "pip install pyptx-sim"
+    assert remedy("torch") == "pip install 'pyptx[torch]', or pyptx-sim for CPU tensors"
+    assert remedy("jaxlib") == remedy("jax") == "pip install 'pyptx[jax]'"
+    assert remedy("cupy") is None
+    assert gpu_remedy() == "pip install 'pyptx[torch]' or 'pyptx[jax]'"
