@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Block, Function, Module, Section, Statement
+from pyptx_ir.syntax.nodes import USUAL_LEAD, Block, Function, Module, Section, Statement
 from pyptx_ir.syntax.spelling import header, spell
 
 if TYPE_CHECKING:
@@ -28,14 +28,18 @@ def opened(node: Statement) -> Opened | None:
     """Take a statement with a body apart; None for every other statement."""
     match node:
         case Block():
-            return Opened("{", node.body, node.close_lead + "}")
+            return Opened("{", node.body, _or(node.close_lead, "\n") + "}")
         case Function(body=Block() as block):
             return Opened(node.raw if node.raw is not None else header(node), (block,), "")
         case Section():
             head = node.head if node.head is not None else f" {node.name}\n\t"
-            return Opened(f".section{head}{{", node.body, node.close_lead + "}")
+            return Opened(f".section{head}{{", node.body, _or(node.close_lead, USUAL_LEAD) + "}")
         case _:
             return None
+
+
+def _or(text: str | None, usual: str) -> str:
+    return usual if text is None else text
 
 
 def emit(tree: Module | Statement) -> str:
@@ -46,7 +50,7 @@ def emit(tree: Module | Statement) -> str:
     out: list[str] = []
     if isinstance(tree, Module):
         _emit(tree.body, out)
-        out.append(tree.tail)
+        out.append(_or(tree.tail, "\n"))
     else:
         _emit((tree,), out)
     return "".join(out)
@@ -58,7 +62,8 @@ def _emit(body: Sequence[Statement], out: list[str]) -> None:
     while stack:
         statements, closing = stack[-1]
         for node in statements:
-            add(node.lead)
+            lead = node.lead
+            add(USUAL_LEAD if lead is None else lead)
             raw = node.raw
             if raw is not None and node.__class__ is not Function:
                 add(raw)
