@@ -11,6 +11,8 @@ from pyptx_ir.syntax.spelling import header, spell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_ir.syntax.style.style import Style
+
 
 _OPENED = frozenset({Block, Function, Section})
 
@@ -42,11 +44,16 @@ def _or(text: str | None, usual: str) -> str:
     return usual if text is None else text
 
 
-def emit(tree: Module | Statement) -> str:
+def emit(tree: Module | Statement, style: Style | None = None) -> str:
     """Write a module, or one statement with its lead.
 
-    `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes.
+    `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes. What the tree
+    leaves open (`lead=None`, `raw=None`) is written as `style` says, or canonically.
     """
+    if style is not None:
+        from pyptx_ir.syntax.style.writer import write
+
+        return write(tree, style)
     out: list[str] = []
     if isinstance(tree, Module):
         _emit(tree.body, out)

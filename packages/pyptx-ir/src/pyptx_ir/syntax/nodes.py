@@ -1,9 +1,9 @@
 """The statements of a PTX module.
 
 Every statement owns the trivia (white space and comments) in front of its first token, `lead`, verbatim, and, if it
-was parsed, its own exact spelling, `raw`. `lead=None` and `raw=None` mean: as the style says that the tree is emitted
-with, or canonically if there is none. Nothing stores a position, a parent or the source; `positions` computes spans on demand. Two nodes are equal when they mean the same: `lead` and `raw` don't
-count.
+was parsed, its own exact spelling, `raw`. None means: as the style says that the tree is emitted with, or canonically.
+Nothing stores a position, a parent or the source; `positions` computes spans on demand. Two nodes are equal when they
+mean the same: `lead` and `raw` don't count.
 
 `Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a
 `Function` is its header, up to and without its body. The only edit is `evolve`.

@@ -1,0 +1,124 @@
+"""A style from a text: of what stands between two tokens, or between two statements, the most frequent."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.style import Style
+from pyptx_ir.syntax.style.tokens import cut, pairs, same_tokens
+from pyptx_ir.syntax.style.writer import BEFORE, FUNCTION, INDENT, lead_keys, opcode_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyptx_ir.syntax.nodes import Module
+
+# A rule for a closer name must save so many deviations.
+_WORTH = 2
+
+# The names that a case may be looked up under, the closest first; and the texts that would be right there.
+_Case: TypeAlias = "tuple[tuple[str, ...], frozenset[str | None]]"
+# Name and kind of a statement, the number of its opcode, its canonical text and what its spelling has between words.
+_Spelling: TypeAlias = "tuple[str, str, int | None, tuple[str, ...], tuple[str, ...]]"
+
+
+def learn(module: Module) -> Style:
+    """Return the style of a module that was parsed."""
+    row = list(items(module))
+    leads = _elected(_leads(row))
+    gaps: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for key, gap in _elected(_gaps(row)).items():
+        name, _, pair = key.partition("\n")
+        gaps[name][pair] = gap
+    return Style(leads, dict(gaps))
+
+
+def _elected(cases: Counter[_Case]) -> dict[str, str]:
+    """Return the fewest rules that are right most often; None among a case's texts stands for no rule.
+
+    The general names are settled first; a closer one gets a rule where that is right more often.
+    """
+    rules: dict[str, str] = {}
+    depth = max((len(keys) for keys, _ in cases), default=0)
+    for level in reversed(range(depth)):
+        groups: defaultdict[str, Counter[_Case]] = defaultdict(Counter)
+        for case, times in cases.items():
+            groups[case[0][level]][case] += times
+        for key, group in groups.items():
+            _settle(key, group, rules, general=level == depth - 1)
+    return rules
+
+
+def _settle(key: str, group: Counter[_Case], rules: dict[str, str], *, general: bool) -> None:
+    votes: Counter[str | None] = Counter()
+    right = 0
+    for (keys, texts), times in group.items():
+        right += times * (next((rules[one] for one in keys if one in rules), None) in texts)
+        for text in texts:
+            votes[text] += times
+    if not general:
+        del votes[None]  # a closer name can't take back a rule
+    if not votes:
+        return
+    best = max(votes, key=lambda text: (votes[text], text is None, -len(text or ""), text or ""))
+    if best is not None and votes[best] - right >= (1 if general else _WORTH):
+        rules[key] = best
+
+
+def _leads(row: list[Item]) -> Counter[_Case]:
+    cases: Counter[_Case] = Counter()
+    before = None
+    for item in row:
+        if item.lead is not None:
+            cases[lead_keys(before or BEFORE, item), frozenset(_places(item.lead, item))] += 1
+        before = item
+    return cases
+
+
+def _places(lead: str, item: Item) -> Iterator[str | None]:
+    """Yield all that a style could say for a lead."""
+    if FUNCTION in lead or INDENT in lead:
+        return
+    if lead == item.usual_lead():
+        yield None
+    yield lead
+    before, newline, indent = lead.rpartition("\n")
+    indented = newline and indent == "\t" * item.depth
+    if indented:
+        yield before + newline + INDENT
+    named = (
+        re.sub(rf"(?<=[\s@]){re.escape(item.function)}(?![\w$])", lambda _: FUNCTION, before) if item.function else ""
+    )
+    if FUNCTION in named:
+        yield named + newline + indent
+        if indented:
+            yield named + newline + INDENT
+
+
+def _gaps(row: Iterable[Item]) -> Counter[_Case]:
+    cases: Counter[_Case] = Counter()
+    for (name, kind, opcode, texts, between), times in _spellings(row).items():
+        for (pair, usual, _), (_, gap, _) in zip(
+            pairs(texts[::2], texts[1::2], opcode), pairs(between, texts[1::2], opcode), strict=True
+        ):
+            keys = (f"{name}\n{pair}", f"{kind}\n{pair}")
+            cases[keys, frozenset((gap, None) if gap == usual else (gap,))] += times
+    return cases
+
+
+def _spellings(row: Iterable[Item]) -> Counter[_Spelling]:
+    """Count the forms of statements and how they are spelt, with one statement's words for each form."""
+    known: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+    found: Counter[_Spelling] = Counter()
+    for item in row:
+        if item.raw is None or item.node is None:
+            continue
+        canonical, parts = cut(item.canonical()), cut(item.raw)
+        if not same_tokens(canonical, parts):
+            continue
+        form = known.setdefault((item.name, tuple(canonical[::2])), tuple(canonical))
+        found[item.name, item.kind, opcode_number(item), form, tuple(parts[::2])] += 1
+    return found
