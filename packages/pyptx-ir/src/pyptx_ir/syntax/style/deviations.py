@@ -64,7 +64,7 @@ def _block(block: Block, lead: str | None, rest: Iterator[tuple[Item, str | None
 
 def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | None, str | None]]:
     """Yield each item with its own lead and its own spelling where they are not the style's."""
-    for item, lead, text in Writer(style).written(items(module)):
+    for item, lead, text in Writer(style).written(list(items(module))):
         yield (
             item,
             None if item.lead == lead else item.lead,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.nodes import (
@@ -19,33 +20,27 @@ from pyptx_ir.syntax.nodes import (
 from pyptx_ir.syntax.spelling import header, spell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 START, END = "^", "$"
+_HEADERS = frozenset({".entry", ".func"})
 
 
 class Item:
     """A statement without what is inside its braces, a brace, or the end of a module.
 
     `kind` is what it is, `name` what it is more closely: the first word of an opcode, the space of a variable. `lead`
-    and `raw` are what the tree says, None where it leaves that to the style. `function` is the name of the function
-    around it, or that it begins.
+    and `raw` are what the tree says, None where it leaves that to the style. Where it stands: `depth` counts the braces
+    around it, `function` is the name of the function around it or that it begins, `calls` counts the calls before it,
+    and `block` the basic blocks of the function before it, as LLVM does.
     """
 
-    __slots__ = ("depth", "function", "kind", "lead", "name", "node", "raw")
+    __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw")
 
-    def __init__(
-        self,
-        kind: str,
-        name: str,
-        node: Statement | None,
-        lead: str | None,
-        raw: str | None,
-        depth: int,
-        function: str,
-    ) -> None:
+    def __init__(self, kind: str, name: str, node: Statement | None, lead: str | None, raw: str | None) -> None:
         self.kind, self.name, self.node, self.lead, self.raw = kind, name, node, lead, raw
-        self.depth, self.function = depth, function
+        self.depth = self.calls = self.block = 0
+        self.function = ""
 
     def canonical(self) -> str:
         """Return the canonical text."""
@@ -74,48 +69,75 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 }
 
 
+# What ends a basic block.
+_BRANCHES = frozenset({"bra", "brx", "ret", "exit", "trap"})
+_NUMBER = re.compile(r"[0-9]{1,9}\Z", re.ASCII)
+
+
 def items(tree: Module | Statement) -> Iterator[Item]:
-    """Yield the items of a module, or of one statement."""
-    if not isinstance(tree, Module):
-        yield from _row((tree,))
-        return
-    yield from _row(tree.body)
-    yield Item(END, END, None, tree.tail, "", 0, "")
+    """Yield the items of a module, or of one statement, each with its place."""
+    depth = calls = block = 0
+    function = last = ""
+    for item in _row(tree):
+        kind, name = item.kind, item.name
+        if kind == "}":
+            depth -= 1
+        elif name in _HEADERS:
+            function, block = item.node.name, 0  # type: ignore[union-attr]  # functions have one
+        elif kind == "Label":
+            found = _NUMBER.search(item.node.name)  # type: ignore[union-attr]  # as labels do
+            block = int(found[0]) if found else block
+        elif last in _BRANCHES and name not in _BRANCHES:
+            block += 1
+        item.depth, item.calls, item.block, item.function = depth, calls, block, function
+        yield item
+        if kind in {"{", "Section"}:
+            depth += 1
+        elif name == "call":
+            calls += 1
+        last = name
 
 
-def _row(body: Sequence[Statement]) -> Iterator[Item]:
-    function = ""
-    stack: list[tuple[Iterator[Statement], Item | None]] = [(iter(body), None)]
+def _row(tree: Module | Statement) -> Iterator[Item]:
+    stack: list[tuple[Iterator[Statement], Item | None]]
+    if isinstance(tree, Module):
+        stack = [(iter(tree.body), Item(END, END, None, tree.tail, ""))]
+    else:
+        stack = [(iter((tree,)), None)]
     while stack:
         statements, closing = stack[-1]
-        depth = len(stack) - 1
         for node in statements:
-            kind = node.__class__
-            name = _NAMES.get(kind)
-            if name is not None and kind is not Function:
-                yield Item(kind.__name__, name(node), node, node.lead, node.raw, depth, function)
-                continue
-            if isinstance(node, Function):
-                function = node.name
-                block = node.body
-                word = "Declaration" if block is None else "Function"
-                yield Item(word, f".{node.kind}", node, node.lead, node.raw, depth, function)
-                if block is None:
-                    continue
-                yield Item("{", "body{", None, block.lead, "{", depth, function)
-                stack.append((iter(block.body), Item("}", "body}", None, block.close_lead, "}", depth, function)))
+            item = _item(node)
+            yield item
+            if isinstance(node, Section):
+                stack.append((iter(node.body), Item("}", "section}", None, node.close_lead, "}")))
                 break
             if isinstance(node, Block):
-                yield Item("{", "{", None, node.lead, "{", depth, function)
-                stack.append((iter(node.body), Item("}", "}", None, node.close_lead, "}", depth, function)))
+                stack.append((iter(node.body), Item("}", "}", None, node.close_lead, "}")))
                 break
-            if isinstance(node, Section):
-                head = None if node.head is None else f".section{node.head}{{"
-                yield Item("Section", "Section", node, node.lead, head, depth, function)
-                stack.append((iter(node.body), Item("}", "section}", None, node.close_lead, "}", depth, function)))
+            if isinstance(node, Function) and node.body is not None:
+                block = node.body
+                yield Item("{", "body{", None, block.lead, "{")
+                stack.append((iter(block.body), Item("}", "body}", None, block.close_lead, "}")))
                 break
-            yield Item(kind.__name__, kind.__name__, node, node.lead, node.raw, depth, function)
         else:
             stack.pop()
             if closing is not None:
                 yield closing
+
+
+def _item(node: Statement) -> Item:
+    kind = node.__class__
+    name = _NAMES.get(kind)
+    if name is not None:
+        return Item(_kind(node), name(node), node, node.lead, node.raw)
+    if kind is Block:
+        return Item("{", "{", None, node.lead, "{")
+    if isinstance(node, Section):
+        head = None if node.head is None else f".section{node.head}{{"
+        return Item("Section", "Section", node, node.lead, head)
+    return Item(kind.__name__, kind.__name__, node, node.lead, node.raw)
+
+
+def _kind(node: Statement) -> str:
+    return "Declaration" if isinstance(node, Function) and node.body is None else node.__class__.__name__

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.syntax.nodes import File
 from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.places import Context, abstracted
 from pyptx_ir.syntax.style.style import Style
 from pyptx_ir.syntax.style.tokens import cut, pairs, same_tokens
-from pyptx_ir.syntax.style.writer import BEFORE, FUNCTION, INDENT, lead_keys, opcode_number
+from pyptx_ir.syntax.style.writer import BEFORE, lead_keys, opcode_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pyptx_ir.syntax.nodes import Module
 
@@ -69,33 +70,20 @@ def _settle(key: str, group: Counter[_Case], rules: dict[str, str], *, general: 
 
 
 def _leads(row: list[Item]) -> Counter[_Case]:
+    files = {item.node.index: item.node.name for item in row if isinstance(item.node, File)}
     cases: Counter[_Case] = Counter()
-    before = None
+    before: Item | None = None
+    line = ""
     for item in row:
-        if item.lead is not None:
-            cases[lead_keys(before or BEFORE, item), frozenset(_places(item.lead, item))] += 1
+        lead = item.lead
+        if lead is not None:
+            texts: set[str | None] = set(abstracted(lead, Context(item, before, line, files)))
+            if lead == item.usual_lead():
+                texts.add(None)
+            cases[lead_keys(before or BEFORE, item), frozenset(texts)] += 1
         before = item
+        line = (lead or "") + (item.raw or "")
     return cases
-
-
-def _places(lead: str, item: Item) -> Iterator[str | None]:
-    """Yield all that a style could say for a lead."""
-    if FUNCTION in lead or INDENT in lead:
-        return
-    if lead == item.usual_lead():
-        yield None
-    yield lead
-    before, newline, indent = lead.rpartition("\n")
-    indented = newline and indent == "\t" * item.depth
-    if indented:
-        yield before + newline + INDENT
-    named = (
-        re.sub(rf"(?<=[\s@]){re.escape(item.function)}(?![\w$])", lambda _: FUNCTION, before) if item.function else ""
-    )
-    if FUNCTION in named:
-        yield named + newline + indent
-        if indented:
-            yield named + newline + INDENT
 
 
 def _gaps(row: Iterable[Item]) -> Counter[_Case]:

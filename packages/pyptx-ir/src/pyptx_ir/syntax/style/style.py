@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Style:
-    """How trees are spelt whose statements have no spelling of their own; without rules, canonically.
+    r"""How trees are spelt whose statements have no spelling of their own; without rules, canonically.
 
     `leads` says what stands in front of a statement, by what precedes it and what it is: `"Label Instruction"`. In a
-    lead, `{indent}` is a tab for each open brace, and `{function}` the name of the function.
+    lead, `{indent}` is a tab for each open brace, `{function}` the name of the function (see `places` for the rest).
 
     `gaps` says what stands between two tokens, for each kind of statement: `{"Instruction": {"opcode %": " \\t"}}` (see
     `tokens` for the names of pairs). What stands under a closer name (`"call"`, `".local"`) goes first.

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.nodes import File, Instruction
 from pyptx_ir.syntax.style.items import START, Item, items
+from pyptx_ir.syntax.style.places import Context, filled
 from pyptx_ir.syntax.style.tokens import cut, pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyptx_ir.syntax.nodes import Module, Statement
     from pyptx_ir.syntax.style.style import Style
 
-FUNCTION, INDENT = "{function}", "{indent}"
 _LONG = 4_000  # what stands between the words of a longer text is not kept
-BEFORE = Item(START, START, None, "", "", 0, "")
+BEFORE = Item(START, START, None, "", "")
 
 
 def write(tree: Module | Statement, style: Style) -> str:
     """Write a tree: its own leads and spellings where it has them, the style's elsewhere."""
     out: list[str] = []
-    for item, lead, text in Writer(style).written(items(tree)):
+    for item, lead, text in Writer(style).written(list(items(tree))):
         out.append(lead if item.lead is None else item.lead)
         out.append(text if item.raw is None else item.raw)
     return "".join(out)
@@ -36,20 +36,26 @@ class Writer:
         self._leads: dict[tuple[str, str], str] = {}
         self._forms: dict[str, dict[tuple[str, ...], str]] = {}
 
-    def written(self, row: Iterable[Item]) -> Iterator[tuple[Item, str, str]]:
+    def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
         """Yield each item with the lead and the spelling that the style gives it, whatever its own are."""
-        before = None
+        files = {item.node.index: item.node.name for item in row if isinstance(item.node, File)}
+        before: Item | None = None
+        line = ""
         for item in row:
-            yield item, self.lead(before, item), self.text(item)
+            lead = self._lead(before, item)
+            if "{" in lead:
+                lead = filled(lead, Context(item, before, line, files))
+            text = self._text(item)
+            yield item, lead, text
             before = item
+            line = (lead if item.lead is None else item.lead) + (text if item.raw is None else item.raw)
 
-    def lead(self, before: Item | None, item: Item) -> str:
-        """Return what the style puts in front of an item."""
+    def _lead(self, before: Item | None, item: Item) -> str:
         names = (START if before is None else before.name, item.name)
         rule = self._leads.get(names)
         if rule is None:
             rule = self._leads[names] = self._rule(before or BEFORE, item)
-        return rule if "{" not in rule else filled(rule, item)
+        return rule
 
     def _rule(self, before: Item, item: Item) -> str:
         leads = self._style.leads
@@ -58,7 +64,7 @@ class Writer:
                 return leads[key]
         return item.usual_lead()
 
-    def text(self, item: Item) -> str:
+    def _text(self, item: Item) -> str:
         """Return the style's spelling of an item."""
         canonical = item.canonical()
         if item.node is None:
@@ -101,8 +107,3 @@ def opcode_number(item: Item) -> int | None:
     """Return which word of an instruction is its opcode: the first, or the second behind a guard."""
     node = item.node
     return None if not isinstance(node, Instruction) else int(node.guard is not None)
-
-
-def filled(rule: str, item: Item) -> str:
-    """Put a lead's places in."""
-    return rule.replace(INDENT, "\t" * item.depth).replace(FUNCTION, item.function)
