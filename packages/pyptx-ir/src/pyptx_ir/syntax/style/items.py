@@ -9,6 +9,7 @@ from pyptx_ir.syntax.nodes import (
     USUAL_LEAD,
     Block,
     Directive,
+    File,
     Function,
     Instruction,
     Module,
@@ -20,7 +21,7 @@ from pyptx_ir.syntax.nodes import (
 from pyptx_ir.syntax.spelling import header, spell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 START, END = "^", "$"
 _HEADERS = frozenset({".entry", ".func"})
@@ -96,6 +97,11 @@ def items(tree: Module | Statement) -> Iterator[Item]:
         elif name == "call":
             calls += 1
         last = name
+
+
+def file_names(row: Sequence[Item]) -> dict[int, str]:
+    """Return the names of the files that a module declares, by their index."""
+    return {item.node.index: item.node.name for item in row if isinstance(item.node, File)}
 
 
 def _row(tree: Module | Statement) -> Iterator[Item]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax.nodes import File
-from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.inline_asm import Matcher, Part, laid, templates
+from pyptx_ir.syntax.style.items import Item, file_names, items
 from pyptx_ir.syntax.style.places import Context, abstracted
 from pyptx_ir.syntax.style.style import Style
 from pyptx_ir.syntax.style.tokens import cut, pairs, same_tokens
-from pyptx_ir.syntax.style.writer import BEFORE, lead_keys, opcode_number
+from pyptx_ir.syntax.style.writer import lead_keys, opcode_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pyptx_ir.syntax.nodes import Module
 
@@ -29,12 +29,15 @@ _Spelling: TypeAlias = "tuple[str, str, int | None, tuple[str, ...], tuple[str, 
 def learn(module: Module) -> Style:
     """Return the style of a module that was parsed."""
     row = list(items(module))
-    leads = _elected(_leads(row))
+    asm = templates(row)
+    parts = list(laid(row, Matcher(asm).matches(row)))
+    ordinary = [part.item for part in parts if part.form is None]
+    leads = _elected(_leads(parts, file_names(row)))
     gaps: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for key, gap in _elected(_gaps(row)).items():
+    for key, gap in _elected(_gaps(ordinary)).items():
         name, _, pair = key.partition("\n")
         gaps[name][pair] = gap
-    return Style(leads, dict(gaps))
+    return Style(leads, dict(gaps), asm)
 
 
 def _elected(cases: Counter[_Case]) -> dict[str, str]:
@@ -69,20 +72,18 @@ def _settle(key: str, group: Counter[_Case], rules: dict[str, str], *, general: 
         rules[key] = best
 
 
-def _leads(row: list[Item]) -> Counter[_Case]:
-    files = {item.node.index: item.node.name for item in row if isinstance(item.node, File)}
+def _leads(parts: Iterable[Part], files: Mapping[int, str]) -> Counter[_Case]:
     cases: Counter[_Case] = Counter()
-    before: Item | None = None
     line = ""
-    for item in row:
-        lead = item.lead
-        if lead is not None:
-            texts: set[str | None] = set(abstracted(lead, Context(item, before, line, files)))
-            if lead == item.usual_lead():
+    for part in parts:
+        item, lead = part.item, part.item.lead or ""
+        if part.inner is None and lead.startswith(part.closing) and lead.endswith(part.opening):
+            own = lead[len(part.closing) : len(lead) - len(part.opening)]
+            texts: set[str | None] = set(abstracted(own, Context(item, part.before, line, files)))
+            if own == part.stands_for.usual_lead():
                 texts.add(None)
-            cases[lead_keys(before or BEFORE, item), frozenset(texts)] += 1
-        before = item
-        line = (lead or "") + (item.raw or "")
+            cases[lead_keys(part.before, part.stands_for), frozenset(texts)] += 1
+        line = lead + (item.raw or "")
     return cases
 
 

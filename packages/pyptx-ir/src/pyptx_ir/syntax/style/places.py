@@ -28,7 +28,7 @@ class Context:
     """What a lead may repeat: the item behind it, the one before, the line that it begins on, the names of files."""
 
     item: Item
-    before: Item | None
+    before: Item
     line: str
     files: Mapping[int, str]
 
@@ -44,7 +44,7 @@ class _Place:
 
 def _location(context: Context) -> str:
     """Return what LLVM writes behind a `.loc`."""
-    node = None if context.before is None else context.before.node
+    node = context.before.node
     if not isinstance(node, Loc) or node.file not in context.files:
         return ""
     text = _spot(context, node.file, node.line, node.column)

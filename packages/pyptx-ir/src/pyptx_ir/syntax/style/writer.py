@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import File, Instruction
-from pyptx_ir.syntax.style.items import START, Item, items
+from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.style.inline_asm import Matcher, Part, laid
+from pyptx_ir.syntax.style.items import Item, file_names, items
 from pyptx_ir.syntax.style.places import Context, filled
 from pyptx_ir.syntax.style.tokens import cut, pairs
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.style import Style
 
 _LONG = 4_000  # what stands between the words of a longer text is not kept
-BEFORE = Item(START, START, None, "", "")
 
 
 def write(tree: Module | Statement, style: Style) -> str:
@@ -35,27 +35,28 @@ class Writer:
         self._style = style
         self._leads: dict[tuple[str, str], str] = {}
         self._forms: dict[str, dict[tuple[str, ...], str]] = {}
+        self._regions = Matcher(style.asm)
 
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
         """Yield each item with the lead and the spelling that the style gives it, whatever its own are."""
-        files = {item.node.index: item.node.name for item in row if isinstance(item.node, File)}
-        before: Item | None = None
+        files = file_names(row)
         line = ""
-        for item in row:
-            lead = self._lead(before, item)
-            if "{" in lead:
-                lead = filled(lead, Context(item, before, line, files))
-            text = self._text(item)
+        for part in laid(row, self._regions.matches(row)):
+            item = part.item
+            lead = self._lead(part, Context(item, part.before, line, files)) if part.inner is None else part.inner
+            text = self._text(item) if part.form is None else part.form % tuple(cut(item.canonical())[1::2])
             yield item, lead, text
-            before = item
             line = (lead if item.lead is None else item.lead) + (text if item.raw is None else item.raw)
 
-    def _lead(self, before: Item | None, item: Item) -> str:
-        names = (START if before is None else before.name, item.name)
+    def _lead(self, part: Part, context: Context) -> str:
+        before, item = part.before, part.stands_for
+        names = before.name, item.name
         rule = self._leads.get(names)
         if rule is None:
-            rule = self._leads[names] = self._rule(before or BEFORE, item)
-        return rule
+            rule = self._leads[names] = self._rule(before, item)
+        if "{" in rule:
+            rule = filled(rule, context)
+        return part.closing + rule + part.opening
 
     def _rule(self, before: Item, item: Item) -> str:
         leads = self._style.leads
