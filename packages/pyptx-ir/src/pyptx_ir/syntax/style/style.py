@@ -19,7 +19,7 @@ class Style:
     `gaps` says what stands between two tokens, for each kind of statement: `{"Instruction": {"opcode %": " \\t"}}` (see
     `tokens` for the names of pairs). What stands under a closer name (`"call"`, `".local"`) goes first.
 
-    `asm` holds the regions of inline assembly, as text (see `inline_asm`). In `leads`, a region is one statement, `asm`.
+    `asm` holds regions of inline assembly, as text (see `inline_asm`). In `leads`, a region is one statement, `asm`.
     """
 
     leads: Mapping[str, str] = field(default_factory=dict[str, str])

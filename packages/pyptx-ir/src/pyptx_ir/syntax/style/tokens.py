@@ -21,7 +21,7 @@ _WORD = re.compile(r'("[^"\n]*"|[0-9]++\.?[0-9]*+[eE][+-][0-9]++|[\w$][\w$.]*+(?
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
 # What stands for a token in the name of a pair: a mark for itself, and these.
-OPCODE, WORD, STRING = "opcode", "w", '"'
+OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
 _GLUED = ("%", ".")  # in front of a word: part of it
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
@@ -44,7 +44,8 @@ def bare(text: str) -> str:
 def pairs(between: Sequence[str], words: Sequence[str], opcode: int | None) -> Iterator[tuple[str, str, str]]:
     """Yield for each token: the name of the pair that it ends, the gap in front of it, and its text as a `%`-format.
 
-    The format of a word is `%s`. `opcode` is the number of the word that is one.
+    The format of a word is `%s`. `opcode` is the number of the word that is one; where there is none, as in
+    declarations, numbers and strings are told from other words.
     """
     around = [""]
     last = ""
@@ -63,6 +64,12 @@ def pairs(between: Sequence[str], words: Sequence[str], opcode: int | None) -> I
                 around.append(f"{last}{mark}: " if mark == "(" else f"{mark}: ")
             gap, last = "", mark
         if word is not None:
-            kind = OPCODE if number == opcode else glued or (STRING if word[0] == STRING else WORD)
+            kind = OPCODE if number == opcode else glued or (WORD if opcode is not None else word_kind(word))
             yield f"{around[-1]}{last} {kind}", gap, glued.replace("%", "%%") + "%s"
             last = kind
+
+
+def word_kind(word: str) -> str:
+    """Return what stands for a word in the name of a pair, outside of instructions."""
+    first = word[0]
+    return NUMBER if first.isdecimal() else STRING if first == STRING else WORD

@@ -8,7 +8,7 @@ from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.style.inline_asm import Matcher, Part, laid
 from pyptx_ir.syntax.style.items import Item, file_names, items
 from pyptx_ir.syntax.style.places import Context, filled
-from pyptx_ir.syntax.style.tokens import cut, pairs
+from pyptx_ir.syntax.style.tokens import cut, pairs, word_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -73,12 +73,15 @@ class Writer:
         parts = cut(canonical)
         words = tuple(parts[1::2])
         between = tuple(parts[::2])
-        if '"' in canonical or len(canonical) > _LONG:
+        if len(canonical) > _LONG:
             return self._form(item, between, words) % words
+        key = between
+        if item.kind != "Instruction":
+            key = (*between, *map(word_kind, words))
         forms = self._forms.setdefault(item.name, {})
-        form = forms.get(between)
+        form = forms.get(key)
         if form is None:
-            form = forms[between] = self._form(item, between, words)
+            form = forms[key] = self._form(item, between, words)
         return form % words
 
     def _form(self, item: Item, between: tuple[str, ...], words: tuple[str, ...]) -> str:
@@ -94,13 +97,16 @@ class Writer:
         return self._style.gaps.get(name, {})
 
 
-def lead_keys(before: Item, item: Item) -> tuple[str, str, str, str]:
+def lead_keys(before: Item, item: Item) -> tuple[str, ...]:
     """Return the names that a lead may have in a style, the closest first."""
     return (
         f"{before.name} {item.name}",
         f"{before.name} {item.kind}",
         f"{before.kind} {item.name}",
         f"{before.kind} {item.kind}",
+        f"{before.kind} *",
+        f"* {item.kind}",
+        "*",
     )
 
 
