@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# A rule for a closer name must save so many deviations.
+# A rule for a closer name must save so many deviations, and so must one with a comment: one comment is no habit.
 _WORTH = 2
 # How many of the names of a lead, and of a gap, are closer than the kinds of statements.
 _CLOSER_LEADS, _CLOSER_GAPS = 3, 1
@@ -73,7 +73,7 @@ def _settle(key: str, group: Counter[_Case], rules: dict[str, str], *, least: in
     if not votes:
         return
     best = max(votes, key=lambda text: (votes[text], text is None, -len(text or ""), text or ""))
-    if best is not None and votes[best] - right >= least:
+    if best is not None and votes[best] - right >= (least if best.isspace() or not best else _WORTH):
         rules[key] = best
 
 

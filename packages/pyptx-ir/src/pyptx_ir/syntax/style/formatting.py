@@ -1,0 +1,95 @@
+"""A text in another style: only its white space changes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax.lexemes import COMMENT_TEXT
+from pyptx_ir.syntax.parser import parse
+from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.tokens import cut, same_tokens
+from pyptx_ir.syntax.style.writer import Writer
+
+if TYPE_CHECKING:
+    from pyptx_ir.syntax.style.style import Style
+
+_COMMENT = re.compile(f"({COMMENT_TEXT})", re.ASCII)
+
+
+class FormattingError(PyptxError):
+    """A style that would change more of a text than its white space."""
+
+
+def formatted(text: str, style: Style, name: str = "<string>") -> str:
+    """Return the text in a style.
+
+    Tokens and comments stay, and so do comments behind a statement on its line; a statement with a comment inside keeps
+    its spelling. Several blank lines beside a comment become one.
+
+    Raises:
+        PtxSyntaxError: the text is no PTX.
+        FormattingError: the style would join two tokens, or part one.
+
+    """
+    module = parse(text, name)
+    own = list(items(module))
+    out: list[str] = []
+    for item, (_, lead, spelling) in zip(own, Writer(style).written([_open(item) for item in own]), strict=True):
+        out.append(_lead(item, lead))
+        kept = item.raw is None or not same_tokens(cut(item.raw), cut(spelling))
+        out.append((item.raw or "") if kept else spelling)
+    done = "".join(out)
+    if parse(done, name) != module or _comments(done) != _comments(text):
+        raise FormattingError(f"{name}: this style would change more than white space")
+    return done
+
+
+def _open(item: Item) -> Item:
+    """Return an item that leaves everything to the style."""
+    copy = Item(item.kind, item.name, item.node, None, None)
+    copy.depth, copy.calls, copy.block, copy.function = item.depth, item.calls, item.block, item.function
+    return copy
+
+
+def _lead(item: Item, styled: str) -> str:
+    """Lay out the comments of an item's own lead as the style would, and take none of the style's."""
+    own = item.lead or ""
+    comments, wanted = _COMMENT.findall(own), _COMMENT.findall(styled)
+    if comments == wanted:
+        return styled if _only_comments(own) else own
+    if not _only_comments(own):
+        return own  # line markers, and lines of a listing, stand where they stand
+    if not comments:
+        return _blank(styled)
+    blank = _blank(styled)
+    indent = blank[blank.rfind("\n") + 1 :] if "\n" in blank else "\t" * item.depth
+    pieces = _COMMENT.split(own)
+    laid = [_break(gap, indent) for gap in pieces[::2]]
+    return "".join([part for pair in zip(laid, [*comments, ""], strict=True) for part in pair])
+
+
+def _only_comments(lead: str) -> bool:
+    return not _COMMENT.sub("", lead).strip(" \t\r\n\f\v")
+
+
+def _blank(lead: str) -> str:
+    """Return a lead without its comments: the white space in front of the first, or, if that ends no line, the last."""
+    pieces = _COMMENT.split(lead)
+    return pieces[0] if "\n" in pieces[0] else pieces[-1]
+
+
+def _break(gap: str, indent: str) -> str:
+    """Return the white space beside a comment: a new line stays one, and a blank line one."""
+    lines = gap.count("\n")
+    return "\n" * min(lines, 2) + indent if lines else gap
+
+
+def _comments(text: str) -> list[str]:
+    """Return the comments of a text, and what is like them, in order."""
+    found: list[str] = []
+    for item in items(parse(text)):
+        for piece in (item.lead or "", item.raw or ""):
+            found += _COMMENT.findall(piece)
+    return found
