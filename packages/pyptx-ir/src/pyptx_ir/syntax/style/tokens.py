@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # Strings, floats with a signed exponent, words with their components and modifiers.
-_WORD = re.compile(r'("[^"\n]*"|[0-9]++\.?[0-9]*+[eE][+-][0-9]++|[\w$][\w$.]*+(?:::[\w.]++)*+)', re.ASCII)
+_WORD = re.compile(
+    r'("[^"\n]*"|[0-9]++\.?[0-9]*+[eE][+-][0-9]++|[\w$](?:[\w$.]|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+)', re.ASCII
+)
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
 # What stands for a token in the name of a pair: a mark for itself, and these.
