@@ -48,7 +48,7 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
 
 def _open(item: Item) -> Item:
     """Return an item that leaves everything to the style."""
-    copy = Item(item.kind, item.name, item.node, None, None)
+    copy = Item(item.kind, item.name, item.node, None, None if item.node is not None else item.raw)
     copy.depth, copy.calls, copy.block, copy.function = item.depth, item.calls, item.block, item.function
     return copy
 

@@ -17,11 +17,11 @@ from pyptx_ir.syntax.style.items import START, Item, items
 from pyptx_ir.syntax.style.tokens import cut, same_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 BEGIN, FINISH = "// begin inline asm", "// end inline asm"
 BEFORE = Item(START, START, None, "", "")
-_ASM = Item("asm", "asm", None, None, None)
+ASM = Item("asm", "asm", None, None, None)
 _LONGEST = 64  # items; a longer region has no template
 _USES = 2  # a template stands for so many regions at least
 
@@ -123,25 +123,29 @@ class Part:
     form: str | None = None
 
 
-def laid(row: Sequence[Item], templates: dict[int, Template]) -> Iterator[Part]:
-    """Yield the items of a row, those in regions as their templates say."""
-    before, closing = BEFORE, ""
-    at = 0
-    while at < len(row):
-        item = row[at]
-        template = templates.get(at)
-        if template is None:
-            yield Part(item, before, item, closing)
-            before, closing = item, ""
-            at += 1
-            continue
+def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, Part]:
+    """Return the items of regions, and those behind regions, by their number in the row."""
+    parts: dict[int, Part] = {}
+    for at, template in templates.items():
+        behind = parts.get(at)
+        before = row[at - 1] if at else BEFORE
         opening, *leads = template.leads
-        yield Part(item, before, _ASM, closing, opening, form=template.forms[0])
+        closing = "" if behind is None else behind.closing
+        parts[at] = Part(row[at], ASM if behind else before, ASM, closing, opening, form=template.forms[0])
         end = at + len(template.forms)
-        for inner, lead, form in zip(row[at + 1 : end], leads, template.forms[1:], strict=True):
-            yield Part(inner, before, inner, inner=lead, form=form)
-        before, closing = _ASM, template.closing
-        at = end
+        for number, lead, form in zip(range(at + 1, end), leads, template.forms[1:], strict=True):
+            parts[number] = Part(row[number], row[number - 1], row[number], inner=lead, form=form)
+        if end < len(row):
+            parts[end] = Part(row[end], ASM, row[end], template.closing)
+    return parts
+
+
+def placed(row: Sequence[Item], parts: Mapping[int, Part]) -> Iterator[Part]:
+    """Yield each item of a row as a part."""
+    before = BEFORE
+    for at, item in enumerate(row):
+        yield parts.get(at) or Part(item, before, item)
+        before = item
 
 
 # --- learning -------------------------------------------------------------------------------------------

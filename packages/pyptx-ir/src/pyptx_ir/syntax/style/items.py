@@ -46,13 +46,10 @@ class Item:
     def canonical(self) -> str:
         """Return the canonical text."""
         node = self.node
-        if self.raw is not None and node is None:
-            return self.raw
-        if isinstance(node, Function):
-            return header(node)
-        if isinstance(node, Section):
-            return f".section {node.name}\n\t{{"
-        return spell(node) if node is not None else ""
+        if node is None:
+            return self.raw or ""
+        write = _HEADS.get(node.__class__)
+        return spell(node) if write is None else write(node)
 
     def usual_lead(self) -> str:
         """Return the lead where no style says anything."""
@@ -61,6 +58,10 @@ class Item:
 
 _USUAL_LEADS = {"}": "\n", "body}": "\n", END: "\n"}
 # Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+_HEADS: dict[type, Callable[[Any], str]] = {
+    Function: header,
+    Section: lambda node: f".section {node.name}\n\t{{",
+}
 _NAMES: dict[type, Callable[[Any], str]] = {
     Instruction: lambda node: node.opcode[0],
     Variable: lambda node: f".{node.space}",

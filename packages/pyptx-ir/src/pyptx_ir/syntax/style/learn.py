@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax.style.inline_asm import BEGIN, FINISH, Matcher, Part, laid, regions, templates
+from pyptx_ir.syntax.style.inline_asm import BEGIN, FINISH, Matcher, Part, laid, placed, regions, templates
 from pyptx_ir.syntax.style.items import Item, file_names, items
 from pyptx_ir.syntax.style.places import Context, abstracted
 from pyptx_ir.syntax.style.style import Style
@@ -34,7 +34,7 @@ def learn(module: Module) -> Style:
     """Return the style of a module that was parsed."""
     row = list(items(module))
     asm = templates(row)
-    parts = list(laid(row, Matcher(asm).matches(row)))
+    parts = list(placed(row, laid(row, Matcher(asm).matches(row))))
     foreign = {id(item) for region in regions(row) for item in row[region.start : region.end]}
     leads = _elected(_leads(parts, foreign, file_names(row)), _CLOSER_LEADS)
     gaps: defaultdict[str, dict[str, str]] = defaultdict(dict)

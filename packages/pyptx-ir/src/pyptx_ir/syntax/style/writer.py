@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Instruction
-from pyptx_ir.syntax.style.inline_asm import Matcher, Part, laid
+from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid
 from pyptx_ir.syntax.style.items import Item, file_names, items
 from pyptx_ir.syntax.style.places import Context, filled
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kind
@@ -40,23 +40,35 @@ class Writer:
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
         """Yield each item with the lead and the spelling that the style gives it, whatever its own are."""
         files = file_names(row)
-        line = ""
-        for part in laid(row, self._regions.matches(row)):
-            item = part.item
-            lead = self._lead(part, Context(item, part.before, line, files)) if part.inner is None else part.inner
-            text = self._text(item) if part.form is None else part.form % tuple(cut(item.canonical())[1::2])
+        parts = laid(row, self._regions.matches(row))
+        before, line = BEFORE, ""
+        for at, item in enumerate(row):
+            part = parts.get(at)
+            if part is None:
+                lead, text = self._lead(before, item), self._text(item)
+                if "{" in lead:
+                    lead = filled(lead, Context(item, before, line, files))
+            else:
+                lead, text = self._region_lead(part, line, files), self._region_text(part)
             yield item, lead, text
+            before = item
             line = (lead if item.lead is None else item.lead) + (text if item.raw is None else item.raw)
 
-    def _lead(self, part: Part, context: Context) -> str:
-        before, item = part.before, part.stands_for
+    def _lead(self, before: Item, item: Item) -> str:
         names = before.name, item.name
         rule = self._leads.get(names)
         if rule is None:
             rule = self._leads[names] = self._rule(before, item)
-        if "{" in rule:
-            rule = filled(rule, context)
-        return part.closing + rule + part.opening
+        return rule
+
+    def _region_lead(self, part: Part, line: str, files: Mapping[int, str]) -> str:
+        if part.inner is not None:
+            return part.inner
+        lead = filled(self._lead(part.before, part.stands_for), Context(part.item, part.before, line, files))
+        return part.closing + lead + part.opening
+
+    def _region_text(self, part: Part) -> str:
+        return self._text(part.item) if part.form is None else part.form % tuple(cut(part.item.canonical())[1::2])
 
     def _rule(self, before: Item, item: Item) -> str:
         leads = self._style.leads
@@ -66,19 +78,17 @@ class Writer:
         return item.usual_lead()
 
     def _text(self, item: Item) -> str:
-        """Return the style's spelling of an item."""
-        canonical = item.canonical()
         if item.node is None:
-            return canonical
+            return item.raw or ""
+        canonical = item.canonical()
         parts = cut(canonical)
-        words = tuple(parts[1::2])
-        between = tuple(parts[::2])
+        words, between = tuple(parts[1::2]), tuple(parts[::2])
         if len(canonical) > _LONG:
             return self._form(item, between, words) % words
-        key = between
-        if item.kind != "Instruction":
-            key = (*between, *map(word_kind, words))
-        forms = self._forms.setdefault(item.name, {})
+        key = between if item.kind == "Instruction" else (*between, *map(word_kind, words))
+        forms = self._forms.get(item.name)
+        if forms is None:
+            forms = self._forms[item.name] = {}
         form = forms.get(key)
         if form is None:
             form = forms[key] = self._form(item, between, words)
