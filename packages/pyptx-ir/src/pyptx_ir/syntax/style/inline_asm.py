@@ -2,7 +2,8 @@ r"""Regions of inline assembly: one template for each asm string, as PTX whose n
 
 What stands between the marks of a region is spelt as its author spelt it, whatever the compiler does elsewhere. A
 template is the text of a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the
-same opcodes and the same marks between their words are taken for that region wherever they stand.
+same opcodes and the same marks between their words are taken for that region wherever they stand. An opcode of one
+word, `mbarrier`, stands for all that begin with it: what was written once is often written once more with a modifier.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.parser import parse_recovering
-from pyptx_ir.syntax.style.items import START, Item, items
+from pyptx_ir.syntax.style.items import START, Item, items, opcode_number
 from pyptx_ir.syntax.style.tokens import cut, same_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BEGIN, FINISH = "// begin inline asm", "// end inline asm"
 BEFORE = Item(START, START, None, "", "")
@@ -26,7 +27,7 @@ _LONGEST = 64  # items; a longer region has no template
 _USES = 2  # a template stands for so many regions at least
 
 # What a template knows a statement by: its kind, its opcode, and what stands between the words of its canonical text.
-Signature: TypeAlias = "tuple[str, tuple[str, ...], tuple[str, ...]]"
+Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,16 @@ class Region:
     end: int
 
 
-def signature(item: Item) -> Signature:
-    """Return what a template knows an item by."""
+def signature(item: Item, *, broad: bool = False) -> Signature:
+    """Return what a template knows an item by; with `broad`, what one knows it by that names no modifiers."""
+    return item.kind, _opcode(item, broad=broad), tuple(cut(item.canonical())[::2])
+
+
+def _opcode(item: Item, *, broad: bool) -> str:
     node = item.node
-    opcode = node.opcode if isinstance(node, Instruction) else ()
-    return item.kind, opcode, tuple(cut(item.canonical())[::2])
+    if not isinstance(node, Instruction):
+        return ""
+    return node.opcode[0] if broad else ".".join(node.opcode)
 
 
 class Matcher:
@@ -63,14 +69,14 @@ class Matcher:
             template, name = _read(text)
             self._first[name].append(template)
         for templates in self._first.values():
-            templates.sort(key=lambda one: -len(one.signatures))
+            templates.sort(key=_precision, reverse=True)
 
     def matches(self, row: Sequence[Item]) -> dict[int, Template]:
         """Return the templates by the items that their regions begin at; of several, the longest."""
         found: dict[int, Template] = {}
         if not self._first:
             return found
-        known: dict[int, Signature] = {}
+        known: dict[int, tuple[Signature, Signature]] = {}
         end = 0
         for at, item in enumerate(row):
             if at < end or item.name not in self._first:
@@ -82,13 +88,22 @@ class Matcher:
         return found
 
 
-def _matches(template: Template, row: Sequence[Item], at: int, known: dict[int, Signature]) -> bool:
+def _precision(template: Template) -> tuple[int, int]:
+    """Return the number of statements of a template, and how much their opcodes say."""
+    return len(template.signatures), sum(len(opcode) for _, opcode, _ in template.signatures)
+
+
+def _matches(template: Template, row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> bool:
+    if at + len(template.signatures) > len(row):
+        return False
     for number, expected in enumerate(template.signatures, at):
-        if number >= len(row) or row[number].kind != expected[0]:
+        item = row[number]
+        if item.kind != expected[0]:
             return False
         if number not in known:
-            known[number] = signature(row[number])
-        if known[number] != expected:
+            exact = signature(item)
+            known[number] = exact, (exact[0], _opcode(item, broad=True), exact[2])
+        if expected not in known[number]:
             return False
     return True
 
@@ -165,26 +180,47 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
 
 def templates(row: Sequence[Item]) -> tuple[str, ...]:
     """Return the templates that are right for more of the row's regions than they are wrong."""
+    found = list(regions(row))
+    exact = _usual(row, found, broad=False)
+    rest = [region for region in found if _signatures(row, region) not in exact]
+    broad = _usual(row, rest, broad=True)
+    return _right([*exact.values(), *broad.values()], row, {region.start: region for region in found})
+
+
+def _signatures(row: Sequence[Item], region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
+    return tuple([signature(item, broad=broad) for item in row[region.start : region.end]])
+
+
+def _usual(row: Sequence[Item], found: Iterable[Region], *, broad: bool) -> dict[tuple[Signature, ...], str]:
+    """Return the most frequent spelling of the regions with the same signatures, if it is used often enough."""
     spelt: defaultdict[tuple[Signature, ...], Counter[str]] = defaultdict(Counter)
-    begins: dict[int, str] = {}
-    for region in regions(row):
-        text = _erased(row, region)
+    for region in found:
+        text = _erased(row, region, broad=broad)
         if text is not None:
-            spelt[tuple(map(signature, row[region.start : region.end]))][text] += 1
-            begins[region.start] = text
+            spelt[_signatures(row, region, broad=broad)][text] += 1
     usual = {signatures: texts.most_common(1)[0] for signatures, texts in spelt.items()}
-    chosen = [text for signatures, (text, times) in usual.items() if times >= _USES and _reads(text, signatures)]
-    return _right(chosen, row, begins)
+    return {
+        signatures: text for signatures, (text, times) in usual.items() if times >= _USES and _reads(text, signatures)
+    }
 
 
-def _right(texts: Sequence[str], row: Sequence[Item], begins: dict[int, str]) -> tuple[str, ...]:
+def _right(texts: Sequence[str], row: Sequence[Item], begins: Mapping[int, Region]) -> tuple[str, ...]:
     """Drop the templates that take more for theirs than is."""
-    score: Counter[str] = Counter()
+    score: Counter[Template] = Counter()
     read = {_read(text)[0]: text for text in texts}
     for at, template in Matcher(texts).matches(row).items():
-        text = read[template]
-        score[text] += 1 if begins.get(at) == text else -1
-    return tuple([text for text in texts if score[text] > 0])
+        region = begins.get(at)
+        score[template] += 1 if region is not None and _spelt(row, region, template) else -1
+    return tuple([text for template, text in read.items() if score[template] > 0])
+
+
+def _spelt(row: Sequence[Item], region: Region, template: Template) -> bool:
+    """Tell whether a template gives a region back."""
+    own = row[region.start : region.end]
+    forms = [form % tuple(cut(item.canonical())[1::2]) for item, form in zip(own, template.forms, strict=False)]
+    return forms == [item.raw for item in own] and all(
+        (item.lead or "").endswith(lead) for item, lead in zip(own, template.leads, strict=True)
+    )
 
 
 def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
@@ -193,7 +229,7 @@ def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
     return not errors and tuple(map(signature, items(module)))[:-1] == signatures
 
 
-def _erased(row: Sequence[Item], region: Region) -> str | None:
+def _erased(row: Sequence[Item], region: Region, *, broad: bool) -> str | None:
     """Return a region's text without names and numbers, from its first mark to its last; None if it has no template."""
     if region.end - region.start > _LONGEST:
         return None
@@ -204,18 +240,19 @@ def _erased(row: Sequence[Item], region: Region) -> str | None:
             return None
         lead = item.lead or ""
         out.append(lead[lead.rfind(BEGIN) :] if at == region.start else lead)
-        out.append(_form(item) % tuple(_names(item, raw)))
+        out.append(_form(item) % tuple(_names(item, raw, broad=broad)))
     closing = row[region.end].lead or ""
     out.append(closing[: closing.find(FINISH) + len(FINISH)])
     return "".join(out)
 
 
-def _names(item: Item, parts: Sequence[str]) -> Iterator[str]:
+def _names(item: Item, parts: Sequence[str], *, broad: bool) -> Iterator[str]:
     """Yield the words of a spelling, erased but for opcodes and keywords."""
-    node = item.node
-    opcode = ".".join(node.opcode) if isinstance(node, Instruction) else None
-    for between, word in zip(parts[::2], parts[1::2], strict=False):
-        if between.endswith(".") or word == opcode:
+    number = opcode_number(item)
+    for at, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
+        if at == number:
+            yield _opcode(item, broad=broad)
+        elif between.endswith("."):
             yield word
         else:
             yield "0" if word[0].isdecimal() else "a"

@@ -100,6 +100,12 @@ def items(tree: Module | Statement) -> Iterator[Item]:
         last = name
 
 
+def opcode_number(item: Item) -> int | None:
+    """Return which word of an instruction is its opcode: the first, or the second behind a guard."""
+    node = item.node
+    return None if not isinstance(node, Instruction) else int(node.guard is not None)
+
+
 def file_names(row: Sequence[Item]) -> dict[int, str]:
     """Return the names of the files that a module declares, by their index."""
     return {item.node.index: item.node.name for item in row if isinstance(item.node, File)}

@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.style.inline_asm import BEGIN, FINISH, Matcher, Part, laid, placed, regions, templates
-from pyptx_ir.syntax.style.items import Item, file_names, items
+from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, abstracted
 from pyptx_ir.syntax.style.style import Style
 from pyptx_ir.syntax.style.tokens import cut, pairs, same_tokens, word_kind
-from pyptx_ir.syntax.style.writer import lead_keys, opcode_number
+from pyptx_ir.syntax.style.writer import lead_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid
-from pyptx_ir.syntax.style.items import Item, file_names, items
+from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, filled
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kind
 
@@ -118,9 +117,3 @@ def lead_keys(before: Item, item: Item) -> tuple[str, ...]:
         f"* {item.kind}",
         "*",
     )
-
-
-def opcode_number(item: Item) -> int | None:
-    """Return which word of an instruction is its opcode: the first, or the second behind a guard."""
-    node = item.node
-    return None if not isinstance(node, Instruction) else int(node.guard is not None)
