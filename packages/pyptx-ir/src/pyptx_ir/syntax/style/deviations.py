@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.syntax.nodes import Block, Function, Section, Statement
+from pyptx_ir.syntax.nodes import Block, Function, Invalid, Section, Statement
 from pyptx_ir.syntax.style.items import Item, items
 from pyptx_ir.syntax.style.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.syntax.nodes import Invalid, Label, Module, SectionData
+    from pyptx_ir.syntax.nodes import Label, Module, SectionData
     from pyptx_ir.syntax.style.style import Style
 
 
@@ -68,5 +68,5 @@ def _differences(module: Module, style: Style) -> Iterator[tuple[Item, str | Non
         yield (
             item,
             None if item.lead == lead else item.lead,
-            None if item.raw == text and item.kind != "Invalid" else item.raw,
+            None if item.raw == text and not isinstance(item.node, Invalid) else item.raw,
         )

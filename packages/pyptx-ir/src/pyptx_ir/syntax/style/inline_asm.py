@@ -4,6 +4,9 @@ What stands between the marks of a region is spelt as its author spelt it, whate
 template is the text of a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the
 same opcodes and the same marks between their words are taken for that region wherever they stand. An opcode of one
 word, `mbarrier`, stands for all that begin with it: what was written once is often written once more with a modifier.
+
+Where a region has no template, its first mark is in a lead of the tree's own. What follows up to the last mark goes by
+rules of its own, whose names begin with `asm`.
 """
 
 from __future__ import annotations
@@ -164,6 +167,12 @@ def placed(row: Sequence[Item], parts: Mapping[int, Part]) -> Iterator[Part]:
 
 
 # --- learning -------------------------------------------------------------------------------------------
+
+
+def still_inside(lead: str, *, inside: bool) -> bool:
+    """Tell whether what stands behind a lead is in a region, by the marks in it, or by what was before it."""
+    begin, finish = lead.rfind(BEGIN), lead.rfind(FINISH)
+    return begin > finish if begin != finish else inside
 
 
 def regions(row: Sequence[Item]) -> Iterator[Region]:

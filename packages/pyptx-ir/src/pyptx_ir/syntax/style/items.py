@@ -51,6 +51,10 @@ class Item:
         write = _HEADS.get(node.__class__)
         return spell(node) if write is None else write(node)
 
+    def enter_asm(self) -> None:
+        """Take the names of what stands in inline assembly: there, its author's habits hold, not the compiler's."""
+        self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
+
     def usual_lead(self) -> str:
         """Return the lead where no style says anything."""
         return _USUAL_LEADS.get(self.name, USUAL_LEAD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.syntax.style.inline_asm import BEGIN, FINISH, Matcher, Part, laid, placed, regions, templates
+from pyptx_ir.syntax.style.inline_asm import BEGIN, Matcher, Part, laid, placed, still_inside, templates
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, abstracted
 from pyptx_ir.syntax.style.style import Style
@@ -23,11 +23,11 @@ _WORTH = 2
 _CLOSER_LEADS, _CLOSER_GAPS = 3, 1
 
 # The names that a case may be looked up under, the closest first; the texts that would be right there; and whether it
-# stands in inline assembly without a template, whose author's habits say nothing in general.
+# begins inline assembly without a template, which says nothing in general.
 _Case: TypeAlias = "tuple[tuple[str, ...], frozenset[str | None], bool]"
-# Whether it stands in inline assembly; name and kind of a statement, the number of its opcode, its canonical text, and
+# Name and kind of a statement, the number of its opcode, its canonical text, and
 # what its spelling has between words.
-_Spelling: TypeAlias = "tuple[bool, str, str, int | None, tuple[str, ...], tuple[str, ...]]"
+_Spelling: TypeAlias = "tuple[str, str, int | None, tuple[str, ...], tuple[str, ...]]"
 
 
 def learn(module: Module) -> Style:
@@ -35,10 +35,9 @@ def learn(module: Module) -> Style:
     row = list(items(module))
     asm = templates(row)
     parts = list(placed(row, laid(row, Matcher(asm).matches(row))))
-    foreign = {id(item) for region in regions(row) for item in row[region.start : region.end]}
-    leads = _elected(_leads(parts, foreign, file_names(row)), _CLOSER_LEADS)
+    leads = _elected(_leads(parts, file_names(row)), _CLOSER_LEADS)
     gaps: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for key, gap in _elected(_gaps([part.item for part in parts if part.form is None], foreign), _CLOSER_GAPS).items():
+    for key, gap in _elected(_gaps([part.item for part in parts if part.form is None]), _CLOSER_GAPS).items():
         name, _, pair = key.partition("\n")
         gaps[name][pair] = gap
     return Style(leads, dict(gaps), asm)
@@ -77,18 +76,22 @@ def _settle(key: str, group: Counter[_Case], rules: dict[str, str], *, least: in
         rules[key] = best
 
 
-def _leads(parts: Iterable[Part], foreign: set[int], files: Mapping[int, str]) -> Counter[_Case]:
+def _leads(parts: Iterable[Part], files: Mapping[int, str]) -> Counter[_Case]:
+    """Count what stands in front of items, and let those in inline assembly enter it."""
     cases: Counter[_Case] = Counter()
+    inside = False
     for part in parts:
-        lead, keys = part.item.lead or "", lead_keys(part.before, part.stands_for)
-        if part.inner is not None or not (lead.startswith(part.closing) and lead.endswith(part.opening)):
-            continue
-        own = lead[len(part.closing) : len(lead) - len(part.opening)]
-        texts: set[str | None] = set(abstracted(own, Context(part.item, part.before, _line(part.before), files)))
-        if own == part.stands_for.usual_lead():
-            texts.add(None)
-        unknown = (part.form is None and id(part.item) in foreign) or BEGIN in own or FINISH in own
-        cases[keys, frozenset(texts), unknown] += 1
+        item, lead = part.item, part.item.lead or ""
+        if part.inner is None and lead.startswith(part.closing) and lead.endswith(part.opening):
+            own = lead[len(part.closing) : len(lead) - len(part.opening)]
+            texts: set[str | None] = set(abstracted(own, Context(item, part.before, _line(part.before), files)))
+            if own == part.stands_for.usual_lead():
+                texts.add(None)
+            begins = BEGIN in own and not inside
+            cases[lead_keys(part.before, part.stands_for), frozenset(texts), begins] += 1
+        inside = still_inside(lead, inside=inside)
+        if inside and part.form is None:
+            item.enter_asm()
     return cases
 
 
@@ -96,18 +99,18 @@ def _line(before: Item) -> str:
     return (before.lead or "") + (before.raw or "")
 
 
-def _gaps(row: Iterable[Item], foreign: set[int]) -> Counter[_Case]:
+def _gaps(row: Iterable[Item]) -> Counter[_Case]:
     cases: Counter[_Case] = Counter()
-    for (unknown, name, kind, opcode, texts, between), times in _spellings(row, foreign).items():
+    for (name, kind, opcode, texts, between), times in _spellings(row).items():
         for (pair, usual, _), (_, gap, _) in zip(
             pairs(texts[::2], texts[1::2], opcode), pairs(between, texts[1::2], opcode), strict=True
         ):
             keys = (f"{name}\n{pair}", f"{kind}\n{pair}")
-            cases[keys, frozenset((gap, None) if gap == usual else (gap,)), unknown] += times
+            cases[keys, frozenset((gap, None) if gap == usual else (gap,)), False] += times
     return cases
 
 
-def _spellings(row: Iterable[Item], foreign: set[int]) -> Counter[_Spelling]:
+def _spellings(row: Iterable[Item]) -> Counter[_Spelling]:
     """Count the forms of statements and how they are spelt, with one statement's words for each form."""
     known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, ...]] = {}
     found: Counter[_Spelling] = Counter()
@@ -120,5 +123,5 @@ def _spellings(row: Iterable[Item], foreign: set[int]) -> Counter[_Spelling]:
         opcode = opcode_number(item)
         kinds = () if opcode is not None else tuple(map(word_kind, canonical[1::2]))
         form = known.setdefault((item.name, tuple(canonical[::2]), kinds), tuple(canonical))
-        found[id(item) in foreign, item.name, item.kind, opcode, form, tuple(parts[::2])] += 1
+        found[item.name, item.kind, opcode, form, tuple(parts[::2])] += 1
     return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid
+from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, filled
 from pyptx_ir.syntax.style.tokens import cut, pairs, word_kind
@@ -40,18 +41,20 @@ class Writer:
         """Yield each item with the lead and the spelling that the style gives it, whatever its own are."""
         files = file_names(row)
         parts = laid(row, self._regions.matches(row))
-        before, line = BEFORE, ""
+        before, line, inside = BEFORE, "", False
         for at, item in enumerate(row):
             part = parts.get(at)
-            if part is None:
-                lead, text = self._lead(before, item), self._text(item)
-                if "{" in lead:
-                    lead = filled(lead, Context(item, before, line, files))
-            else:
-                lead, text = self._region_lead(part, line, files), self._region_text(part)
+            lead = self._lead(before, item) if part is None else self._region_lead(part)
+            if "{" in lead:
+                lead = filled(lead, Context(item, before, line, files))
+            own = lead if item.lead is None else item.lead
+            if "inline asm" in own:
+                inside = still_inside(own, inside=inside)
+            if inside and part is None:
+                item.enter_asm()
+            text = self._text(item) if part is None or part.form is None else _formed(part.form, item)
             yield item, lead, text
-            before = item
-            line = (lead if item.lead is None else item.lead) + (text if item.raw is None else item.raw)
+            before, line = item, own + (text if item.raw is None else item.raw)
 
     def _lead(self, before: Item, item: Item) -> str:
         names = before.name, item.name
@@ -60,14 +63,10 @@ class Writer:
             rule = self._leads[names] = self._rule(before, item)
         return rule
 
-    def _region_lead(self, part: Part, line: str, files: Mapping[int, str]) -> str:
+    def _region_lead(self, part: Part) -> str:
         if part.inner is not None:
             return part.inner
-        lead = filled(self._lead(part.before, part.stands_for), Context(part.item, part.before, line, files))
-        return part.closing + lead + part.opening
-
-    def _region_text(self, part: Part) -> str:
-        return self._text(part.item) if part.form is None else part.form % tuple(cut(part.item.canonical())[1::2])
+        return part.closing + self._lead(part.before, part.stands_for) + part.opening
 
     def _rule(self, before: Item, item: Item) -> str:
         leads = self._style.leads
@@ -84,7 +83,7 @@ class Writer:
         words, between = tuple(parts[1::2]), tuple(parts[::2])
         if len(canonical) > _LONG:
             return self._form(item, between, words) % words
-        key = between if item.kind == "Instruction" else (*between, *map(word_kind, words))
+        key = between if isinstance(item.node, Instruction) else (*between, *map(word_kind, words))
         forms = self._forms.get(item.name)
         if forms is None:
             forms = self._forms[item.name] = {}
@@ -104,6 +103,10 @@ class Writer:
 
     def _rules(self, name: str) -> Mapping[str, str]:
         return self._style.gaps.get(name, {})
+
+
+def _formed(form: str, item: Item) -> str:
+    return form % tuple(cut(item.canonical())[1::2])
 
 
 def lead_keys(before: Item, item: Item) -> tuple[str, ...]:
