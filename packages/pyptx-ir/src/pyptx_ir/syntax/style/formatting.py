@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.lexemes import COMMENT_TEXT
-from pyptx_ir.syntax.parser import parse
+from pyptx_ir.syntax.parser import parse, parse_recovering
 from pyptx_ir.syntax.style.items import Item, items
 from pyptx_ir.syntax.style.tokens import cut, same_tokens
 from pyptx_ir.syntax.style.writer import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyptx_ir.syntax.style.style import Style
 
 _COMMENT = re.compile(f"({COMMENT_TEXT})", re.ASCII)
@@ -41,7 +43,8 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
         kept = item.raw is None or not same_tokens(cut(item.raw), cut(spelling))
         out.append((item.raw or "") if kept else spelling)
     done = "".join(out)
-    if parse(done, name) != module or _comments(done) != _comments(text):
+    read, errors = parse_recovering(done, name)
+    if errors or read != module or _comments(items(read)) != _comments(own):
         raise FormattingError(f"{name}: this style would change more than white space")
     return done
 
@@ -65,9 +68,12 @@ def _lead(item: Item, styled: str) -> str:
         return _blank(styled)
     blank = _blank(styled)
     indent = blank[blank.rfind("\n") + 1 :] if "\n" in blank else "\t" * item.depth
-    pieces = _COMMENT.split(own)
-    laid = [_break(gap, indent) for gap in pieces[::2]]
-    return "".join([part for pair in zip(laid, [*comments, ""], strict=True) for part in pair])
+    gaps = _COMMENT.split(own)[::2]
+    if "\n" not in own and "\n" in blank:
+        gaps[-1] = blank  # the comment is about what it stands behind
+    return "".join(
+        [part for gap, comment in zip(gaps, [*comments, ""], strict=True) for part in (_break(gap, indent), comment)]
+    )
 
 
 def _only_comments(lead: str) -> bool:
@@ -86,10 +92,6 @@ def _break(gap: str, indent: str) -> str:
     return "\n" * min(lines, 2) + indent if lines else gap
 
 
-def _comments(text: str) -> list[str]:
-    """Return the comments of a text, and what is like them, in order."""
-    found: list[str] = []
-    for item in items(parse(text)):
-        for piece in (item.lead or "", item.raw or ""):
-            found += _COMMENT.findall(piece)
-    return found
+def _comments(row: Iterable[Item]) -> list[str]:
+    """Return the comments of a text in order."""
+    return [comment for item in row for text in (item.lead, item.raw) for comment in _COMMENT.findall(text or "")]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 START, END = "^", "$"
+_OPENING, _CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
 _HEADERS = frozenset({".entry", ".func"})
 
 
@@ -86,7 +87,7 @@ def items(tree: Module | Statement) -> Iterator[Item]:
     function = last = ""
     for item in _row(tree):
         kind, name = item.kind, item.name
-        if kind == "}":
+        if kind in _CLOSING:
             depth -= 1
         elif name in _HEADERS:
             function, block = item.node.name, 0  # type: ignore[union-attr]  # functions have one
@@ -97,7 +98,7 @@ def items(tree: Module | Statement) -> Iterator[Item]:
             block += 1
         item.depth, item.calls, item.block, item.function = depth, calls, block, function
         yield item
-        if kind in {"{", "Section"}:
+        if kind in _OPENING:
             depth += 1
         elif name == "call":
             calls += 1
@@ -127,15 +128,15 @@ def _row(tree: Module | Statement) -> Iterator[Item]:
             item = _item(node)
             yield item
             if isinstance(node, Section):
-                stack.append((iter(node.body), Item("}", "section}", None, node.close_lead, "}")))
+                stack.append((iter(node.body), Item("section}", "section}", None, node.close_lead, "}")))
                 break
             if isinstance(node, Block):
                 stack.append((iter(node.body), Item("}", "}", None, node.close_lead, "}")))
                 break
             if isinstance(node, Function) and node.body is not None:
                 block = node.body
-                yield Item("{", "body{", None, block.lead, "{")
-                stack.append((iter(block.body), Item("}", "body}", None, block.close_lead, "}")))
+                yield Item("body{", "body{", None, block.lead, "{")
+                stack.append((iter(block.body), Item("body}", "body}", None, block.close_lead, "}")))
                 break
         else:
             stack.pop()

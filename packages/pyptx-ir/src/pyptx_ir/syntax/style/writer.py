@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.parser import collector_paused
 from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, filled
@@ -22,9 +23,10 @@ _LONG = 4_000  # what stands between the words of a longer text is not kept
 def write(tree: Module | Statement, style: Style) -> str:
     """Write a tree: its own leads and spellings where it has them, the style's elsewhere."""
     out: list[str] = []
-    for item, lead, text in Writer(style).written(list(items(tree))):
-        out.append(lead if item.lead is None else item.lead)
-        out.append(text if item.raw is None else item.raw)
+    with collector_paused():
+        for item, lead, text in Writer(style).written(list(items(tree))):
+            out.append(lead if item.lead is None else item.lead)
+            out.append(text if item.raw is None else item.raw)
     return "".join(out)
 
 
