@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.commands import main
-from pyptx_ir.syntax import emit, parse, parse_recovering, parse_statements, walk
+from pyptx_ir.syntax import emit, evolve, parse, parse_instruction, parse_recovering, walk
 from pyptx_ir.syntax import nodes as n
 from pyptx_ir.syntax.style import KNOWN, FormattingError, Style, deviations, formatted, learn, stripped
 
@@ -85,7 +85,7 @@ def test_what_deviates_is_named_and_nothing_else_is_left() -> None:
 def test_a_tree_without_spellings_is_written_in_any_style() -> None:
     tree = parse(TEXT)
     style = learn(tree)
-    new = n.Instruction(("xor", "b32"), parse_statements("xor.b32 %r7, %r6, -1;")[0].operands)  # type: ignore[union-attr]
+    new = evolve(parse_instruction("xor.b32 %r7, %r6, -1;"), lead=None, raw=None)
     function = tree.body[-1]
     assert isinstance(function, n.Function)
     assert function.body is not None

@@ -12,6 +12,7 @@ from pyptx_ir.syntax.nodes import (
     File,
     Function,
     Instruction,
+    Label,
     Module,
     Section,
     SectionData,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 START, END = "^", "$"
 _OPENING, _CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
-_HEADERS = frozenset({".entry", ".func"})
 
 
 class Item:
@@ -86,13 +86,13 @@ def items(tree: Module | Statement) -> Iterator[Item]:
     depth = calls = block = 0
     function = last = ""
     for item in _row(tree):
-        kind, name = item.kind, item.name
+        kind, name, node = item.kind, item.name, item.node
         if kind in _CLOSING:
             depth -= 1
-        elif name in _HEADERS:
-            function, block = item.node.name, 0  # type: ignore[union-attr]  # functions have one
-        elif kind == "Label":
-            found = _NUMBER.search(item.node.name)  # type: ignore[union-attr]  # as labels do
+        elif isinstance(node, Function):
+            function, block = node.name, 0
+        elif isinstance(node, Label):
+            found = _NUMBER.search(node.name)
             block = int(found[0]) if found else block
         elif last in _BRANCHES and name not in _BRANCHES:
             block += 1
