@@ -42,18 +42,21 @@ class _Place:
     value: Callable[[Context], str]
 
 
-def _location(context: Context) -> str:
-    """Return what LLVM writes behind a `.loc`."""
+def _location(context: Context, *, folder: bool = True) -> str:
+    """Return what LLVM writes behind a `.loc`, with or without the folder of the file."""
     node = context.before.node
     if not isinstance(node, Loc) or node.file not in context.files:
         return ""
-    text = _spot(context, node.file, node.line, node.column)
+    text = _spot(context.files[node.file], node.line, node.column, folder=folder)
     caller = node.inlined_at
-    return text if caller is None else f"{text} @[ {_spot(context, caller.file, caller.line, caller.column)} ]"
+    if caller is None:
+        return text
+    outer = _spot(context.files.get(caller.file, ""), caller.line, caller.column, folder=folder)
+    return f"{text} @[ {outer} ]"
 
 
-def _spot(context: Context, file: int, line: int, column: int) -> str:
-    name = context.files.get(file, "").removeprefix("./")
+def _spot(path: str, line: int, column: int, *, folder: bool) -> str:
+    name = path.removeprefix("./") if folder else path.rpartition("/")[2]
     return f"{name}:{line}:{column}" if line else f"{name}:{line}"
 
 
@@ -63,6 +66,7 @@ _PLACES = (
     _Place("{called}", "callseq ", lambda context: str(context.item.calls - 1)),
     _Place("{block}", r"// %bb\.", lambda context: str(context.item.block)),
     _Place("{location}", "// ", _location),
+    _Place("{brief location}", "// ", lambda context: _location(context, folder=False)),
 )
 NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
 
