@@ -34,15 +34,16 @@ class Item:
     `kind` is what it is, `name` what it is more closely: the first word of an opcode, the space of a variable. `lead`
     and `raw` are what the tree says, None where it leaves that to the style. Where it stands: `depth` counts the braces
     around it, `function` is the name of the function around it or that it begins, `calls` counts the calls before it,
-    and `block` the basic blocks of the function before it, as LLVM does.
+    and `block` the basic blocks of the function before it, as LLVM does. `remark` is what LLVM says about a line of
+    debug data (see `dwarf`).
     """
 
-    __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw")
+    __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw", "remark")
 
     def __init__(self, kind: str, name: str, node: Statement | None, lead: str | None, raw: str | None) -> None:
         self.kind, self.name, self.node, self.lead, self.raw = kind, name, node, lead, raw
         self.depth = self.calls = self.block = 0
-        self.function = ""
+        self.function = self.remark = ""
 
     def canonical(self) -> str:
         """Return the canonical text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.inline_asm import BEGIN, Matcher, Part, laid, placed, still_inside, templates
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, abstracted
@@ -33,6 +34,7 @@ _Spelling: TypeAlias = "tuple[str, str, int | None, tuple[str, ...], tuple[str, 
 def learn(module: Module) -> Style:
     """Return the style of a module that was parsed."""
     row = list(items(module))
+    explain(row)
     asm = templates(row)
     parts = list(placed(row, laid(row, Matcher(asm).matches(row))))
     leads = _elected(_leads(parts, file_names(row)), _CLOSER_LEADS)

@@ -65,6 +65,7 @@ _PLACES = (
     _Place("{call}", "callseq ", lambda context: str(context.item.calls)),
     _Place("{called}", "callseq ", lambda context: str(context.item.calls - 1)),
     _Place("{block}", r"// %bb\.", lambda context: str(context.item.block)),
+    _Place("{remark}", "// ", lambda context: context.before.remark),
     _Place("{location}", "// ", _location),
     _Place("{brief location}", "// ", lambda context: _location(context, folder=False)),
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.parser import collector_paused
+from pyptx_ir.syntax.style.dwarf import explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, filled
@@ -41,6 +42,7 @@ class Writer:
 
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
         """Yield each item with the lead and the spelling that the style gives it, whatever its own are."""
+        explain(row)
         files = file_names(row)
         parts = laid(row, self._regions.matches(row))
         before, line, inside = BEFORE, "", False
