@@ -333,3 +333,11 @@ def test_every_module_built_by_hand_reads_back_from_any_style(body: tuple[n.Stat
     assert emit(stripped(read, style), style) == text
     learnt = learn(read)
     assert emit(stripped(read, learnt), learnt) == text
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from('ab.,;{}()[]<>+-*/"\n\t %@:0123_!|=#?\0\ré'), max_size=60))
+def test_any_text_at_all_comes_back_from_its_style(text: str) -> None:
+    tree, _ = parse_recovering(text)
+    style = learn(tree)
+    assert emit(stripped(tree, style), style) == text

@@ -128,6 +128,65 @@ def test_a_style_that_would_join_tokens_is_refused() -> None:
         formatted(CROWDED, Style(leads={"*": ""}))
 
 
+ABBREVIATIONS = """\
+	.section	.debug_abbrev
+	{
+.b8 1                                   // Abbreviation Code
+.b8 17                                  // DW_TAG_compile_unit
+.b8 1                                   // DW_CHILDREN_yes
+.b8 37                                  // DW_AT_producer
+.b8 8                                   // DW_FORM_string
+.b8 0                                   // EOM(1)
+.b8 0                                   // EOM(2)
+.b8 2                                   // Abbreviation Code
+.b8 46                                  // DW_TAG_subprogram
+.b8 0                                   // DW_CHILDREN_no
+.b8 135                                 // DW_AT_MIPS_linkage_name
+.b8 64
+.b8 8                                   // DW_FORM_string
+.b8 0                                   // EOM(1)
+.b8 0                                   // EOM(2)
+.b8 0                                   // EOM(3)
+	}
+"""
+UNIT = """\
+	.section	.debug_info
+	{
+.b32 22                                 // Length of Unit
+.b8 2                                   // DWARF version number
+.b8 0
+.b32 .debug_abbrev                      // Offset Into Abbrev. Section
+.b8 8                                   // Address Size (in bytes)
+.b8 1                                   // Abbrev [1] 0xb:0x9 DW_TAG_compile_unit
+.b8 99                                  // DW_AT_producer
+.b8 99
+.b8 0
+.b8 2                                   // Abbrev [2] 0xf:0x4 DW_TAG_subprogram
+.b8 107                                 // DW_AT_MIPS_linkage_name
+.b8 107
+.b8 0
+.b8 0                                   // End Of Children Mark
+	}
+"""
+
+
+def test_the_lines_of_debug_sections_are_explained() -> None:
+    tree = parse(ABBREVIATIONS + UNIT)
+    style = learn(tree)
+    assert style.leads["*"] == "{margin}// {remark}\n"
+    assert not list(deviations(tree, style))
+
+
+@pytest.mark.parametrize("line", range(2, 32))
+def test_debug_sections_that_say_something_else_lose_nothing(line: int) -> None:
+    lines = (ABBREVIATIONS + UNIT).splitlines(keepends=True)
+    for other in (".b8 1, 2\n", ".b64 0f3F800000\n", ".b8 -1\n", "here:\n", ""):
+        text = "".join([*lines[:line], other, *lines[line + 1 :]])
+        tree, _ = parse_recovering(text)
+        style = learn(tree)
+        assert emit(stripped(tree, style), style) == text
+
+
 # --- pyptx fmt ----------------------------------------------------------------------------------------
 
 

@@ -67,28 +67,29 @@ class Matcher:
     """Finds the regions of templates in rows of items."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._first: defaultdict[str, list[Template]] = defaultdict(list)
+        self._first: defaultdict[Signature, list[Template]] = defaultdict(list)
+        self._names: set[str] = set()
         for text in texts:
             template, name = _read(text)
-            self._first[name].append(template)
-        for templates in self._first.values():
-            templates.sort(key=_precision, reverse=True)
+            self._first[template.signatures[0]].append(template)
+            self._names.add(name)
 
     def matches(self, row: Sequence[Item]) -> dict[int, Template]:
         """Return the templates by the items that their regions begin at; of several, the longest."""
         found: dict[int, Template] = {}
-        if not self._first:
-            return found
         known: dict[int, tuple[Signature, Signature]] = {}
         end = 0
         for at, item in enumerate(row):
-            if at < end or item.name not in self._first:
-                continue
-            for template in self._first[item.name]:
-                if _matches(template, row, at, known):
+            if item.name in self._names and at >= end:
+                template = self._longest(row, at, known)
+                if template is not None:
                     found[at], end = template, at + len(template.signatures)
-                    break
         return found
+
+    def _longest(self, row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> Template | None:
+        candidates = [one for first in set(_known(row, at, known)) for one in self._first.get(first, ())]
+        matching = [one for one in candidates if _matches(one, row, at, known)]
+        return max(matching, key=_precision, default=None)
 
 
 def _precision(template: Template) -> tuple[int, int]:
@@ -96,19 +97,21 @@ def _precision(template: Template) -> tuple[int, int]:
     return len(template.signatures), sum(len(opcode) for _, opcode, _ in template.signatures)
 
 
+def _known(row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> tuple[Signature, Signature]:
+    """Return both signatures of an item, the exact one and the broad one."""
+    if at not in known:
+        exact = signature(row[at])
+        known[at] = exact, (exact[0], _opcode(row[at], broad=True), exact[2])
+    return known[at]
+
+
 def _matches(template: Template, row: Sequence[Item], at: int, known: dict[int, tuple[Signature, Signature]]) -> bool:
     if at + len(template.signatures) > len(row):
         return False
-    for number, expected in enumerate(template.signatures, at):
-        item = row[number]
-        if item.kind != expected[0]:
-            return False
-        if number not in known:
-            exact = signature(item)
-            known[number] = exact, (exact[0], _opcode(item, broad=True), exact[2])
-        if expected not in known[number]:
-            return False
-    return True
+    return all(
+        row[number].kind == expected[0] and expected in _known(row, number, known)
+        for number, expected in enumerate(template.signatures, at)
+    )
 
 
 def _read(text: str) -> tuple[Template, str]:

@@ -26,8 +26,8 @@ _CLOSER_LEADS, _CLOSER_GAPS = 3, 1
 # The names that a case may be looked up under, the closest first; the texts that would be right there; and whether it
 # begins inline assembly without a template, which says nothing in general.
 _Case: TypeAlias = "tuple[tuple[str, ...], frozenset[str | None], bool]"
-# Name and kind of a statement, the number of its opcode, its canonical text, and
-# what its spelling has between words.
+# Name and kind of a statement, the number of its opcode, its canonical text, and what its
+# spelling has between words.
 _Spelling: TypeAlias = "tuple[str, str, int | None, tuple[str, ...], tuple[str, ...]]"
 
 
