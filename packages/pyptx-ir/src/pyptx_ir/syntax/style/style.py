@@ -16,7 +16,7 @@ class Style:
     `leads` says what stands in front of a statement, by what precedes it and what it is: `"Label Instruction"`. In a
     lead, `{indent}` is a tab for each open brace, `{function}` the name of the function (see `places` for the rest).
 
-    `gaps` says what stands between two tokens, for each kind of statement: `{"Instruction": {"opcode %": " \\t"}}` (see
+    `gaps` says what stands between two tokens, for each kind of statement: `{"Instruction": {"opcode %": " \t"}}` (see
     `tokens` for the names of pairs). What stands under a closer name (`"call"`, `".local"`) goes first.
 
     `asm` holds regions of inline assembly, as text (see `inline_asm`). In `leads`, a region is one statement, `asm`.
