@@ -123,9 +123,10 @@ def test_canonical_layout_indents_by_depth() -> None:
     )
 
 
-def test_a_style_that_would_join_tokens_is_refused() -> None:
+def test_a_style_joins_no_tokens_and_one_that_adds_some_is_refused() -> None:
+    assert parse(formatted(CROWDED, Style(leads={"*": ""}))) == parse(CROWDED)
     with pytest.raises(FormattingError, match="more than white space"):
-        formatted(CROWDED, Style(leads={"*": ""}))
+        formatted(CROWDED, Style(leads={"*": "\nret;"}))
 
 
 ABBREVIATIONS = """\

@@ -32,7 +32,7 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
 
     Raises:
         PtxSyntaxError: the text is no PTX.
-        FormattingError: the style would join two tokens, or part one.
+        FormattingError: the style's leads are not white space and comments.
 
     """
     module = parse(text, name)

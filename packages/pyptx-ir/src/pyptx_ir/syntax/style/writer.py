@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.parser import collector_paused
-from pyptx_ir.syntax.style.dwarf import explain
+from pyptx_ir.syntax.style.dwarf import EXPLAINED, explain
 from pyptx_ir.syntax.style.inline_asm import BEFORE, Matcher, Part, laid, still_inside
 from pyptx_ir.syntax.style.items import Item, file_names, items, opcode_number
 from pyptx_ir.syntax.style.places import Context, filled
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.style import Style
 
 _LONG = 4_000  # what stands between the words of a longer text is not kept
+
+# What no mark ends: white space has to.
+_UNENDED = frozenset({"Version", "Target", "AddressSize", "File", "Loc", "SectionData", EXPLAINED, "Directive"})
 
 
 def write(tree: Module | Statement, style: Style) -> str:
@@ -75,7 +78,7 @@ class Writer:
     def _rule(self, before: Item, item: Item) -> str:
         leads = self._style.leads
         for key in lead_keys(before, item):
-            if key in leads:
+            if leads.get(key, "") or (key in leads and before.kind not in _UNENDED):
                 return leads[key]
         return item.usual_lead()
 
