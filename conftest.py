@@ -26,6 +26,7 @@ UNMEASURED = (
     "tests/end_to_end/test_compiled_kernels.py",
     "tests/end_to_end/test_corpus_checks.py",
     "tests/end_to_end/test_corpus_laws.py",
+    "tests/end_to_end/test_corpus_styles.py",
     "tests/end_to_end/test_matrix_kernels.py",
     "tests/end_to_end/test_published_examples.py",
     "tests/end_to_end/test_simulated_instructions.py",

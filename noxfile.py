@@ -53,7 +53,8 @@ SCALED = (  # tests that take a share by default, and everything in the session 
     "tests/example_kernels", "tests/mutations", "tests/simulated", "tests/test_gpu_probes.py",
     "packages/pyptx-arch-hopper/tests", "packages/pyptx-sim/tests", "tests/test_instruction_table.py",
     "tests/end_to_end/test_compiled_kernels.py", "tests/end_to_end/test_matrix_kernels.py",
-    "tests/end_to_end/test_corpus_checks.py", "tests/end_to_end/test_corpus_laws.py", "tests/wild/test_corpus.py",
+    "tests/end_to_end/test_corpus_checks.py", "tests/end_to_end/test_corpus_laws.py",
+    "tests/end_to_end/test_corpus_styles.py", "tests/wild/test_corpus.py",
     "tests/end_to_end/test_published_examples.py", "tests/end_to_end/test_simulated_columns.py",
     "tests/end_to_end/test_simulated_instructions.py",
 )  # fmt: skip

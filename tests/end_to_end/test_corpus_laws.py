@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.syntax import decode, emit, encode, evolve, parse, positions, spell, walk
-from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement
+from pyptx_ir.syntax.nodes import Block, Function, Instruction, Module, Section, Statement, lead_of
 from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
 
@@ -112,7 +112,7 @@ def check_locality(text: str, tree: Module, node: Instruction, span: Span) -> No
     """Hold the text around an edited instruction unchanged."""
     edited = evolve(node, opcode=("edited", *node.opcode))
     after = emit(replace(tree, body=tuple(swapped(one, node, edited) for one in tree.body)))
-    assert after == text[: span.start - len(node.lead)] + edited.lead + spell(edited) + text[span.end :]
+    assert after == text[: span.start - len(lead_of(node))] + lead_of(edited) + spell(edited) + text[span.end :]
 
 
 def swapped(node: Statement, old: Instruction, new: Instruction) -> Statement:

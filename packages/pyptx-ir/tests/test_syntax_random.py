@@ -13,6 +13,7 @@ from pyptx_ir.syntax import nodes as n
 from pyptx_ir.syntax import operands as o
 from pyptx_ir.syntax.parser import _parse
 from pyptx_ir.syntax.source import Source
+from pyptx_ir.syntax.style import KNOWN, learn, stripped
 
 # Every form once; the tokens between which trivia may stand are found by `TOKEN`.
 FORMS = (
@@ -319,3 +320,24 @@ def test_any_text_at_all_comes_back_byte_for_byte(text: str) -> None:
     careful, refused = _parse(Source(text), fast=False)
     assert careful == tree
     assert [str(error) for error in errors] == [str(error) for error in refused]
+
+
+@settings(deadline=None)
+@given(st.lists(STATEMENTS, max_size=6).map(apart), st.sampled_from(("canonical", "nvcc", "llvm")))
+def test_every_module_built_by_hand_reads_back_from_any_style(body: tuple[n.Statement, ...], name: str) -> None:
+    style = KNOWN[name]
+    tree = n.Module(body)
+    text = emit(tree, style)
+    read = parse(text)
+    assert read == tree
+    assert emit(stripped(read, style), style) == text
+    learnt = learn(read)
+    assert emit(stripped(read, learnt), learnt) == text
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from('ab.,;{}()[]<>+-*/"\n\t %@:0123_!|=#?\0\ré'), max_size=60))
+def test_any_text_at_all_comes_back_from_its_style(text: str) -> None:
+    tree, _ = parse_recovering(text)
+    style = learn(tree)
+    assert emit(stripped(tree, style), style) == text

@@ -1,6 +1,7 @@
 """The `pyptx` command: runs the subcommands that plugins hand in, and the built-in ones among them.
 
     pyptx check kernel.ptx …    report everything that is wrong with PTX files, with line and column
+    pyptx fmt kernel.ptx …      lay PTX files out, in the style of nvcc, of LLVM or of another file
     pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
     pyptx targets               list the targets that are known
     pyptx plugins               list the plugins that are installed
@@ -73,6 +74,7 @@ def built_in() -> tuple[Command, ...]:
 
     return (
         Command("check", "report everything that is wrong with PTX files", check),
+        Command("fmt", "lay PTX files out", fmt),
         Command("isa", "search the instruction set", isa),
         Command("targets", "list the targets that are known", targets),
         Command("plugins", "list the plugins that are installed", plugins),
@@ -83,6 +85,13 @@ def built_in() -> tuple[Command, ...]:
 def check(argv: Sequence[str]) -> int:
     """Check each file against the whole instruction set, and print what is wrong."""
     from pyptx_ir.isa.modules.command import check as run
+
+    return run(argv)
+
+
+def fmt(argv: Sequence[str]) -> int:
+    """Rewrite the white space of each file."""
+    from pyptx_ir.syntax.style.command import fmt as run
 
     return run(argv)
 

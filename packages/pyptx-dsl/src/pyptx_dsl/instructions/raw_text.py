@@ -43,7 +43,7 @@ def raw(text: str) -> None:
                 f"ptx.raw: {type(statement).__name__.lower()} directives stand outside of kernels",
                 hint="pyptx.parser.parse reads whole modules",
             )
-        for line, block in _COMMENT.findall(statement.lead):
+        for line, block in _COMMENT.findall(nodes.lead_of(statement)):
             for comment in (line or block).splitlines():
                 trace.comment(comment.strip())
         trace.append(statement)

@@ -60,12 +60,12 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
     _check_labels(trace)
     shared = _place_shared(trace)
     head: list[nodes.Statement] = [*trace.banks.declarations("\n\t"), *shared.variables]
-    lines: list[Line] = [(statement.lead.count("\n"), 0, None) for statement in head]
+    lines: list[Line] = [(nodes.lead_of(statement).count("\n"), 0, None) for statement in head]
     body = list(head)
     for scope in (trace.prologue, trace.root_scope):
         body += _statements(scope, shared.places, lines, table)
     if 0 < len(head) < len(body):
-        body[len(head)] = replace(body[len(head)], lead="\n" + body[len(head)].lead)
+        body[len(head)] = replace(body[len(head)], lead="\n" + nodes.lead_of(body[len(head)]))
         before, within, site = lines[len(head)]
         lines[len(head)] = (before + 1, within, site)
     close = trace.root_scope.close_comment + "\n"
@@ -91,12 +91,13 @@ def _statements(scope: Scope, places: Places, lines: list[Line], table: LineTabl
             yield nodes.Block(body=inner, lead=node.lead, close_lead=close)
             continue
         if table is not None and isinstance(node, OffsetSlot | nodes.Instruction):
-            for location in table.locations(site, node.lead[node.lead.rindex("\n") :]):
+            lead = node.lead if isinstance(node, OffsetSlot) else nodes.lead_of(node)
+            for location in table.locations(site, lead[lead.rindex("\n") :]):
                 lines.append((1, 0, site))
                 yield location
         for statement in node.instructions() if isinstance(node, OffsetSlot) else (node,):
             placed = rebase(statement, places) if places and isinstance(statement, nodes.Instruction) else statement
-            lines.append((placed.lead.count("\n"), placed.raw.count("\n") if placed.raw else 0, site))
+            lines.append((nodes.lead_of(placed).count("\n"), placed.raw.count("\n") if placed.raw else 0, site))
             yield placed
 
 

@@ -173,7 +173,7 @@ class Trace:
         if isinstance(node, OffsetSlot):
             node.lead = comment + node.lead
             return node
-        return _placed(node, comment + node.lead)
+        return _placed(node, comment + nodes.lead_of(node))
 
     def _guard(self, guard: object) -> nodes.Guard:
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":

@@ -36,7 +36,11 @@ _SymbolDraft, _ImmediateDraft, _AddressDraft, _VectorDraft = map(draft, (Symbol,
 
 
 def instruction(
-    opcode: tuple[str, ...], operands: tuple[Operand, ...], guard: Guard | None, lead: str, raw: str | None = None
+    opcode: tuple[str, ...],
+    operands: tuple[Operand, ...],
+    guard: Guard | None,
+    lead: str | None,
+    raw: str | None = None,
 ) -> Instruction:
     """Make an instruction."""
     node: Any = _new(InstructionDraft)

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pyptx_ir.syntax.nodes import Function, Node, Section
+from pyptx_ir.syntax.nodes import Function, Node, Section, lead_of
 
 NodeT = TypeVar("NodeT", bound=Node)
 
@@ -27,8 +27,10 @@ def evolve(node: NodeT, **changes: object) -> NodeT:
     if isinstance(node, Section):
         changes.setdefault("head", None)
     if node.raw is not None:
-        lead = changes.get("lead", node.lead)
-        changes["lead"] = f"{lead}{_comments(node.raw, str(lead))}"
+        given = changes.get("lead", node.lead)
+        lead = lead_of(node) if given is None else str(given)
+        comments = _comments(node.raw, lead)
+        changes["lead"] = lead + comments if comments else given
     changes.setdefault("raw", None)
     return _replaced(node, changes)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.syntax.nodes import Block, Function, Module, Section, Statement
+from pyptx_ir.syntax.nodes import USUAL_LEAD, Block, Function, Module, Section, Statement
 from pyptx_ir.syntax.spelling import header, spell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pyptx_ir.syntax.style.style import Style
 
 
 _OPENED = frozenset({Block, Function, Section})
@@ -28,25 +30,34 @@ def opened(node: Statement) -> Opened | None:
     """Take a statement with a body apart; None for every other statement."""
     match node:
         case Block():
-            return Opened("{", node.body, node.close_lead + "}")
+            return Opened("{", node.body, _or(node.close_lead, "\n") + "}")
         case Function(body=Block() as block):
             return Opened(node.raw if node.raw is not None else header(node), (block,), "")
         case Section():
             head = node.head if node.head is not None else f" {node.name}\n\t"
-            return Opened(f".section{head}{{", node.body, node.close_lead + "}")
+            return Opened(f".section{head}{{", node.body, _or(node.close_lead, USUAL_LEAD) + "}")
         case _:
             return None
 
 
-def emit(tree: Module | Statement) -> str:
+def _or(text: str | None, usual: str) -> str:
+    return usual if text is None else text
+
+
+def emit(tree: Module | Statement, style: Style | None = None) -> str:
     """Write a module, or one statement with its lead.
 
-    `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes.
+    `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes. What the tree
+    leaves open (`lead=None`, `raw=None`) is written as `style` says, or canonically.
     """
+    if style is not None:
+        from pyptx_ir.syntax.style.writer import write
+
+        return write(tree, style)
     out: list[str] = []
     if isinstance(tree, Module):
         _emit(tree.body, out)
-        out.append(tree.tail)
+        out.append(_or(tree.tail, "\n"))
     else:
         _emit((tree,), out)
     return "".join(out)
@@ -58,7 +69,8 @@ def _emit(body: Sequence[Statement], out: list[str]) -> None:
     while stack:
         statements, closing = stack[-1]
         for node in statements:
-            add(node.lead)
+            lead = node.lead
+            add(USUAL_LEAD if lead is None else lead)
             raw = node.raw
             if raw is not None and node.__class__ is not Function:
                 add(raw)

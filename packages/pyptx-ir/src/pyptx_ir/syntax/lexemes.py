@@ -12,13 +12,13 @@ from functools import lru_cache
 
 _SPACE = r"[ \t\r\n\f\v]++"
 # No group here gives back what it has consumed: re forgot how before Python 3.11.5 (gh-106052).
-_COMMENT = r"//[^\n\0]*+|/\*[^*\0]*+\*++(?:[^*/\0][^*\0]*+\*++)*+/"
+COMMENT_TEXT = r"//[^\n\0]*+|/\*[^*\0]*+\*++(?:[^*/\0][^*\0]*+\*++)*+/"
 _LINE_MARKER = r"(?m:^)#[^\n\0]*+"
 _LISTING = (
     r"(?m:^)Fatbin \w++ code:[^\n\0]*+\n=++\r?\n(?:(?:compressed|[A-Za-z_][\w ]*+ ?= )[^\n\0]*+(?:\n|\Z))*+"
     r"|(?m:^)member [^\n\0]*+:(?=\r?\n)"
 )
-TRIVIA_TEXT = rf"(?:{_SPACE}|{_COMMENT}|{_LINE_MARKER}|{_LISTING})*+"
+TRIVIA_TEXT = rf"(?:{_SPACE}|{COMMENT_TEXT}|{_LINE_MARKER}|{_LISTING})*+"
 NAME_TEXT = r"(?:[A-Za-z][\w$]*+|[_$%][\w$]++)"
 # The digits of 64 bits in binary. Python takes no more than 4300 in decimal; ptxas stops at 64 bits.
 MOST_DIGITS = 64

@@ -1,9 +1,9 @@
 """The statements of a PTX module.
 
 Every statement owns the trivia (white space and comments) in front of its first token, `lead`, verbatim, and, if it
-was parsed, its own exact spelling, `raw`. `raw=None` means: spell it canonically. Nothing stores a position, a parent
-or the source; `positions` computes spans on demand. Two nodes are equal when they mean the same: `lead` and `raw` don't
-count.
+was parsed, its own exact spelling, `raw`. None means: as the style says that the tree is emitted with, or canonically.
+Nothing stores a position, a parent or the source; `positions` computes spans on demand. Two nodes are equal when they
+mean the same: `lead` and `raw` don't count.
 
 `Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a
 `Function` is its header, up to and without its body. The only edit is `evolve`.
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 from pyptx_ir.values import Value, value
 
+USUAL_LEAD = "\n\t"
+
 
 @value(kw_only=True)
 class Node(Value):
     """What every statement owns besides its meaning."""
 
-    lead: str = field(default="\n\t", compare=False, repr=False)
+    lead: str | None = field(default=None, compare=False, repr=False)
     raw: str | None = field(default=None, compare=False, repr=False)
+
+
+def lead_of(node: Node) -> str:
+    """Return what is written in front of a statement where no style says it."""
+    return USUAL_LEAD if node.lead is None else node.lead
 
 
 # --- inside functions ---------------------------------------------------------------------------
@@ -65,7 +72,7 @@ class Block(Node):
     """`{ … }`: `lead` precedes the opening brace, `close_lead` the closing one. A scope of names and labels."""
 
     body: tuple[Statement, ...]
-    close_lead: str = field(default="\n", compare=False, repr=False)
+    close_lead: str | None = field(default=None, compare=False, repr=False)
 
 
 @value
@@ -285,7 +292,7 @@ class Section(Node):
     name: str
     body: tuple[SectionData | Label | Invalid, ...]
     head: str | None = field(default=None, compare=False, repr=False)
-    close_lead: str = field(default="\n\t", compare=False, repr=False)
+    close_lead: str | None = field(default=None, compare=False, repr=False)
 
 
 @value
@@ -346,4 +353,4 @@ class Module(Value):
     """A whole PTX text: its statements in order, and the trivia behind the last token."""
 
     body: tuple[Statement, ...]
-    tail: str = field(default="\n", compare=False, repr=False)
+    tail: str | None = field(default=None, compare=False, repr=False)

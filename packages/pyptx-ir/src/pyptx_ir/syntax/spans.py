@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax.emitter import opened
-from pyptx_ir.syntax.nodes import Module, Statement
+from pyptx_ir.syntax.nodes import Module, Statement, lead_of
 from pyptx_ir.syntax.spelling import spell
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def positions(module: Module) -> Iterator[tuple[Statement, Span]]:
     while stack:
         statements, parent, closing = stack[-1]
         for node in statements:
-            start = at + len(node.lead)
+            start = at + len(lead_of(node))
             inside = opened(node)
             if inside is None:
                 at = start + len(node.raw if node.raw is not None else spell(node))

@@ -18,7 +18,7 @@ from pyptx_ir.isa.modules.special import early_registers
 from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.isa.targets import find_target
 from pyptx_ir.syntax.emitter import emit
-from pyptx_ir.syntax.nodes import Version
+from pyptx_ir.syntax.nodes import Version, lead_of
 from pyptx_ir.syntax.parser import collector_paused, parse_recovering
 from pyptx_ir.syntax.source import Source
 
@@ -89,7 +89,7 @@ def _modules(module: Module) -> Iterator[Sequence[Statement]]:
     """Yield the statements of each module: a listing of cuobjdump holds several, with a heading in front of each."""
     body = module.body
     starts = [0]
-    starts += [i for i, node in enumerate(body) if i and isinstance(node, Version) and " code:\n" in node.lead]
+    starts += [i for i, node in enumerate(body) if i and isinstance(node, Version) and " code:\n" in lead_of(node)]
     for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
         yield body[start:end]
 

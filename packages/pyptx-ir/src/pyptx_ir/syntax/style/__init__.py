@@ -1,0 +1,9 @@
+"""What compilers do to white space, as data: learnt from a text, and written with a tree."""
+
+from pyptx_ir.syntax.style.deviations import Deviation, deviations, stripped
+from pyptx_ir.syntax.style.formatting import FormattingError, formatted
+from pyptx_ir.syntax.style.known import KNOWN
+from pyptx_ir.syntax.style.learn import learn
+from pyptx_ir.syntax.style.style import Style
+
+__all__ = ["KNOWN", "Deviation", "FormattingError", "Style", "deviations", "formatted", "learn", "stripped"]

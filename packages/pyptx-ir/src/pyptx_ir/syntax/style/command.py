@@ -1,0 +1,101 @@
+"""`pyptx fmt`: the command line of the formatter."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax.parser import parse
+from pyptx_ir.syntax.source import decode, encode
+from pyptx_ir.syntax.style.formatting import formatted
+from pyptx_ir.syntax.style.known import KNOWN
+from pyptx_ir.syntax.style.learn import learn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_ir.syntax.style.style import Style
+
+USAGE_ERROR = 2
+_LIKE = "like="
+
+
+def fmt(argv: Sequence[str]) -> int:
+    """Lay each file out.
+
+    Return 0 if all is well, 1 if `--check` found a file that is not laid out, 2 if the command was called wrongly or a
+    file can't be read, parsed or laid out; that one is left as it is, and the others are laid out all the same.
+    """
+    try:
+        options = _parser().parse_args(argv)
+        style = _style(options.style)
+    except SystemExit as leaving:  # argparse has said why
+        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    except (OSError, PyptxError) as error:
+        return _refused(error)
+    if options.output is not None and (len(options.files) > 1 or options.check):
+        return _refused("-o takes one file, and no --check")
+    return max(_one(name, style, options.output, check=options.check) for name in options.files)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyptx fmt",
+        description="Rewrite the white space of PTX files; tokens and comments stay.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a PTX file; - reads standard input")
+    parser.add_argument(
+        "--style",
+        default="canonical",
+        metavar="STYLE",
+        help=f"{', '.join(KNOWN)}, or {_LIKE}FILE for the style of that file (default: canonical)",
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; name the files that would change")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write there, - for standard output, not into the file")
+    return parser
+
+
+def _style(name: str) -> Style:
+    if name.startswith(_LIKE):
+        path = name.removeprefix(_LIKE)
+        return learn(parse(_read(path), path))
+    if name in KNOWN:
+        return KNOWN[name]
+    raise PyptxError(f"no style is called {name!r}: there are {', '.join(KNOWN)} and {_LIKE}FILE")
+
+
+def _read(name: str) -> str:
+    return decode(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
+
+
+def _one(name: str, style: Style, output: str | None, *, check: bool) -> int:
+    try:
+        text = _read(name)
+        done = formatted(text, style, name)
+        if check:
+            return _differs(name) if done != text else 0
+        _write(output or name, done, changed=output is not None or done != text)
+    except (OSError, PyptxError) as error:
+        return _refused(error)
+    return 0
+
+
+def _write(name: str, text: str, *, changed: bool) -> None:
+    if name == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(encode(text))
+    elif changed:
+        Path(name).write_bytes(encode(text))
+
+
+def _differs(name: str) -> int:
+    sys.stdout.write(f"{name}\n")
+    return 1
+
+
+def _refused(why: object) -> int:
+    sys.stderr.write(f"pyptx fmt: {why}\n")
+    return USAGE_ERROR

@@ -1,0 +1,97 @@
+"""A text in another style: only its white space changes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pyptx_ir.errors import PyptxError
+from pyptx_ir.syntax.lexemes import COMMENT_TEXT
+from pyptx_ir.syntax.parser import parse, parse_recovering
+from pyptx_ir.syntax.style.items import Item, items
+from pyptx_ir.syntax.style.tokens import cut, same_tokens
+from pyptx_ir.syntax.style.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.syntax.style.style import Style
+
+_COMMENT = re.compile(f"({COMMENT_TEXT})", re.ASCII)
+
+
+class FormattingError(PyptxError):
+    """A style that would change more of a text than its white space."""
+
+
+def formatted(text: str, style: Style, name: str = "<string>") -> str:
+    """Return the text in a style.
+
+    Tokens and comments stay, and so do comments behind a statement on its line; a statement with a comment inside keeps
+    its spelling. Several blank lines beside a comment become one.
+
+    Raises:
+        PtxSyntaxError: the text is no PTX.
+        FormattingError: the style's leads are not white space and comments.
+
+    """
+    module = parse(text, name)
+    own = list(items(module))
+    out: list[str] = []
+    for item, (_, lead, spelling) in zip(own, Writer(style).written([_open(item) for item in own]), strict=True):
+        out.append(_lead(item, lead))
+        kept = item.raw is None or not same_tokens(cut(item.raw), cut(spelling))
+        out.append((item.raw or "") if kept else spelling)
+    done = "".join(out)
+    read, errors = parse_recovering(done, name)
+    if errors or read != module or _comments(items(read)) != _comments(own):
+        raise FormattingError(f"{name}: this style would change more than white space")
+    return done
+
+
+def _open(item: Item) -> Item:
+    """Return an item that leaves everything to the style."""
+    copy = Item(item.kind, item.name, item.node, None, None if item.node is not None else item.raw)
+    copy.depth, copy.calls, copy.block, copy.function = item.depth, item.calls, item.block, item.function
+    return copy
+
+
+def _lead(item: Item, styled: str) -> str:
+    """Lay out the comments of an item's own lead as the style would, and take none of the style's."""
+    own = item.lead or ""
+    comments, wanted = _COMMENT.findall(own), _COMMENT.findall(styled)
+    if comments == wanted:
+        return styled if _only_comments(own) else own
+    if not _only_comments(own):
+        return own  # line markers, and lines of a listing, stand where they stand
+    if not comments:
+        return _blank(styled)
+    blank = _blank(styled)
+    indent = blank[blank.rfind("\n") + 1 :] if "\n" in blank else "\t" * item.depth
+    gaps = _COMMENT.split(own)[::2]
+    if "\n" not in own and "\n" in blank:
+        gaps[-1] = blank  # the comment is about what it stands behind
+    return "".join(
+        [part for gap, comment in zip(gaps, [*comments, ""], strict=True) for part in (_break(gap, indent), comment)]
+    )
+
+
+def _only_comments(lead: str) -> bool:
+    return not _COMMENT.sub("", lead).strip(" \t\r\n\f\v")
+
+
+def _blank(lead: str) -> str:
+    """Return a lead without its comments: the white space in front of the first, or, if that ends no line, the last."""
+    pieces = _COMMENT.split(lead)
+    return pieces[0] if "\n" in pieces[0] else pieces[-1]
+
+
+def _break(gap: str, indent: str) -> str:
+    """Return the white space beside a comment: a new line stays one, and a blank line one."""
+    lines = gap.count("\n")
+    return "\n" * min(lines, 2) + indent if lines else gap
+
+
+def _comments(row: Iterable[Item]) -> list[str]:
+    """Return the comments of a text in order."""
+    return [comment for item in row for text in (item.lead, item.raw) for comment in _COMMENT.findall(text or "")]

@@ -1,0 +1,162 @@
+"""A tree as a row of items in the order of the text: statements, braces, and the end."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pyptx_ir.syntax.nodes import (
+    USUAL_LEAD,
+    Block,
+    Directive,
+    File,
+    Function,
+    Instruction,
+    Label,
+    Module,
+    Section,
+    SectionData,
+    Statement,
+    Variable,
+)
+from pyptx_ir.syntax.spelling import header, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+START, END = "^", "$"
+_OPENING, _CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}", "section}"})
+
+
+class Item:
+    """A statement without what is inside its braces, a brace, or the end of a module.
+
+    `kind` is what it is, `name` what it is more closely: the first word of an opcode, the space of a variable. `lead`
+    and `raw` are what the tree says, None where it leaves that to the style. Where it stands: `depth` counts the braces
+    around it, `function` is the name of the function around it or that it begins, `calls` counts the calls before it,
+    and `block` the basic blocks of the function before it, as LLVM does. `remark` is what LLVM says about a line of
+    debug data (see `dwarf`).
+    """
+
+    __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw", "remark")
+
+    def __init__(self, kind: str, name: str, node: Statement | None, lead: str | None, raw: str | None) -> None:
+        self.kind, self.name, self.node, self.lead, self.raw = kind, name, node, lead, raw
+        self.depth = self.calls = self.block = 0
+        self.function = self.remark = ""
+
+    def canonical(self) -> str:
+        """Return the canonical text."""
+        node = self.node
+        if node is None:
+            return self.raw or ""
+        write = _HEADS.get(node.__class__)
+        return spell(node) if write is None else write(node)
+
+    def enter_asm(self) -> None:
+        """Take the names of what stands in inline assembly: there, its author's habits hold, not the compiler's."""
+        self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
+
+    def usual_lead(self) -> str:
+        """Return the lead where no style says anything."""
+        return _USUAL_LEADS.get(self.name, USUAL_LEAD)
+
+
+_USUAL_LEADS = {"}": "\n", "body}": "\n", END: "\n"}
+# Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+_HEADS: dict[type, Callable[[Any], str]] = {
+    Function: header,
+    Section: lambda node: f".section {node.name}\n\t{{",
+}
+_NAMES: dict[type, Callable[[Any], str]] = {
+    Instruction: lambda node: node.opcode[0],
+    Variable: lambda node: f".{node.space}",
+    Function: lambda node: f".{node.kind}",
+    SectionData: lambda node: f".{node.type}",
+    Directive: lambda node: f".{node.name}",
+}
+
+
+# What ends a basic block.
+_BRANCHES = frozenset({"bra", "brx", "ret", "exit", "trap"})
+_NUMBER = re.compile(r"[0-9]{1,9}\Z", re.ASCII)
+
+
+def items(tree: Module | Statement) -> Iterator[Item]:
+    """Yield the items of a module, or of one statement, each with its place."""
+    depth = calls = block = 0
+    function = last = ""
+    for item in _row(tree):
+        kind, name, node = item.kind, item.name, item.node
+        if kind in _CLOSING:
+            depth -= 1
+        elif isinstance(node, Function):
+            function, block = node.name, 0
+        elif isinstance(node, Label):
+            found = _NUMBER.search(node.name)
+            block = int(found[0]) if found else block
+        elif last in _BRANCHES and name not in _BRANCHES:
+            block += 1
+        item.depth, item.calls, item.block, item.function = depth, calls, block, function
+        yield item
+        if kind in _OPENING:
+            depth += 1
+        elif name == "call":
+            calls += 1
+        last = name
+
+
+def opcode_number(item: Item) -> int | None:
+    """Return which word of an instruction is its opcode: the first, or the second behind a guard."""
+    node = item.node
+    return None if not isinstance(node, Instruction) else int(node.guard is not None)
+
+
+def file_names(row: Sequence[Item]) -> dict[int, str]:
+    """Return the names of the files that a module declares, by their index."""
+    return {item.node.index: item.node.name for item in row if isinstance(item.node, File)}
+
+
+def _row(tree: Module | Statement) -> Iterator[Item]:
+    stack: list[tuple[Iterator[Statement], Item | None]]
+    if isinstance(tree, Module):
+        stack = [(iter(tree.body), Item(END, END, None, tree.tail, ""))]
+    else:
+        stack = [(iter((tree,)), None)]
+    while stack:
+        statements, closing = stack[-1]
+        for node in statements:
+            item = _item(node)
+            yield item
+            if isinstance(node, Section):
+                stack.append((iter(node.body), Item("section}", "section}", None, node.close_lead, "}")))
+                break
+            if isinstance(node, Block):
+                stack.append((iter(node.body), Item("}", "}", None, node.close_lead, "}")))
+                break
+            if isinstance(node, Function) and node.body is not None:
+                block = node.body
+                yield Item("body{", "body{", None, block.lead, "{")
+                stack.append((iter(block.body), Item("body}", "body}", None, block.close_lead, "}")))
+                break
+        else:
+            stack.pop()
+            if closing is not None:
+                yield closing
+
+
+def _item(node: Statement) -> Item:
+    kind = node.__class__
+    name = _NAMES.get(kind)
+    if name is not None:
+        return Item(_kind(node), name(node), node, node.lead, node.raw)
+    if kind is Block:
+        return Item("{", "{", None, node.lead, "{")
+    if isinstance(node, Section):
+        head = None if node.head is None else f".section{node.head}{{"
+        return Item("Section", "Section", node, node.lead, head)
+    return Item(kind.__name__, kind.__name__, node, node.lead, node.raw)
+
+
+def _kind(node: Statement) -> str:
+    return "Declaration" if isinstance(node, Function) and node.body is None else node.__class__.__name__

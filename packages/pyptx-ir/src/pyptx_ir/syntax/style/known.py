@@ -1,0 +1,103 @@
+"""The styles of compilers, and ours, without their comments: one row each."""
+
+from __future__ import annotations
+
+from pyptx_ir.syntax.style.style import Style
+
+_CALLS = {", (": " \n\t", ", w": " \n\t", ", %": " \n\t", ",(: ( w": "\n\t", ",(: w )": "\n\t", ",(: , w": " \n\t"}
+_OPERANDS = {"opcode %": " \t", "opcode w": " \t", "opcode {": " \t", "opcode [": " \t"}
+
+KNOWN = {
+    "canonical": Style(
+        leads={
+            "*": "\n{indent}",
+            "^ *": "",
+            "* $": "\n",
+            "* Label": "\n",
+            "* Function": "\n\n",
+            "RegisterDeclaration Instruction": "\n\n{indent}",
+            "Variable Instruction": "\n\n{indent}",
+            "AddressSize *": "\n\n",
+            "body} *": "\n\n",
+            "body} $": "\n",
+        },
+    ),
+    # NVVM, as nvcc 12 and 13 write it.
+    "nvcc": Style(
+        leads={
+            "*": "\n\t",
+            "^ *": "",
+            "* $": "\n\n",
+            "* Target": "\n",
+            "* AddressSize": "\n",
+            "AddressSize *": "\n\n",
+            "* Function": "\n",
+            "* Declaration": "\n",
+            "Variable Function": "\n\n",
+            "AddressSize Function": "\n\n",
+            "AddressSize Variable": "\n\n",
+            "Variable Variable": "\n",
+            "Variable .param": "\n\t",
+            "* {": "\n\t",
+            "* body{": "\n",
+            "* Label": "\n\n",
+            "Label Label": "\n",
+            "bra Instruction": "\n\n\t",
+            "RegisterDeclaration Instruction": "\n\n\t",
+            "Variable Instruction": "\n\t",
+            "{ RegisterDeclaration": "\n\t",
+            "* CallPrototype": " ",
+            "* body}": "\n\n",
+            "Section *": "\n",
+            "* SectionData": "\n",
+        },
+        gaps={
+            "Instruction": _OPERANDS,
+            "call": _CALLS,
+            "RegisterDeclaration": {". %": " \t"},
+            ".local": {". w": " \t"},
+            "Declaration": {". (": "  ", "w (": "\n", ") ;": "\n"},
+            "Function": {". (": "  "},
+            "Loc": {". 0": "\t"},
+            "File": {". 0": "\t"},
+            "Section": {". .": "\t"},
+            "SectionData": {", 0": ""},
+            "and": {"opcode %": "  \t"},
+            "or": {"opcode %": "  \t"},
+            "xor": {"opcode %": "  \t"},
+        },
+    ),
+    # LLVM's NVPTX back end, and so clang, Triton and Numba.
+    "llvm": Style(
+        leads={
+            "*": "\n\t",
+            "^ *": "",
+            "* $": "\n",
+            "* Target": "\n",
+            "* AddressSize": "\n",
+            "AddressSize *": "\n\n",
+            "* Function": "\n",
+            "* Declaration": "\n",
+            "Variable Variable": "\n",
+            "Variable .param": "\n\t",
+            "* body{": "\n",
+            "* Label": "\n",
+            "RegisterDeclaration Instruction": "\n\n\t",
+            "* CallPrototype": " ",
+            "* BranchTargets": " ",
+            "* body}": "\n",
+            "Section *": "\n",
+            "* SectionData": "\n",
+        },
+        gaps={
+            "Instruction": _OPERANDS,
+            "RegisterDeclaration": {". %": " \t"},
+            ".local": {". w": " \t"},
+            "Declaration": {". (": "  ", "w (": "\n", ") ;": "\n"},
+            "Function": {". (": "  "},
+            "Loc": {". 0": "\t"},
+            "File": {". 0": "\t"},
+            "Section": {". .": "\t"},
+        },
+    ),
+}

@@ -1,0 +1,123 @@
+r"""What comments of compilers repeat from the text around them.
+
+LLVM and NVVM count calls (`// callseq 3, 0`) and basic blocks (`// %bb.2:`), name functions (`// @k`), resolve the file
+of a `.loc`, and begin their comments in column 40. In a lead, such a piece is a place in braces: `" // callseq {call},
+0\n\t"`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_ir.syntax.nodes import Loc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyptx_ir.syntax.style.items import Item
+
+INDENT, MARGIN = "{indent}", "{margin}"
+_COLUMN = 40  # of comments, as LLVM counts: MCAsmInfo::CommentColumn
+_MARGIN = re.compile(r" +(?=//)")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a lead may repeat: the item behind it, the one before, the line that it begins on, the names of files."""
+
+    item: Item
+    before: Item
+    line: str
+    files: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A piece of a comment that repeats something: its name, what stands in front of it, and what it repeats."""
+
+    name: str
+    front: str
+    value: Callable[[Context], str]
+
+
+def _location(context: Context, *, folder: bool = True) -> str:
+    """Return what LLVM writes behind a `.loc`, with or without the folder of the file."""
+    node = context.before.node
+    if not isinstance(node, Loc) or node.file not in context.files:
+        return ""
+    text = _spot(context.files[node.file], node.line, node.column, folder=folder)
+    caller = node.inlined_at
+    if caller is None:
+        return text
+    outer = _spot(context.files.get(caller.file, ""), caller.line, caller.column, folder=folder)
+    return f"{text} @[ {outer} ]"
+
+
+def _spot(path: str, line: int, column: int, *, folder: bool) -> str:
+    name = path.removeprefix("./") if folder else path.rpartition("/")[2]
+    return f"{name}:{line}:{column}" if line else f"{name}:{line}"
+
+
+_PLACES = (
+    _Place("{function}", r"\.globl\t|// @|Begin function ", lambda context: context.item.function),
+    _Place("{call}", "callseq ", lambda context: str(context.item.calls)),
+    _Place("{called}", "callseq ", lambda context: str(context.item.calls - 1)),
+    _Place("{block}", r"// %bb\.", lambda context: str(context.item.block)),
+    _Place("{remark}", "// ", lambda context: context.before.remark),
+    _Place("{location}", "// ", _location),
+    _Place("{brief location}", "// ", lambda context: _location(context, folder=False)),
+)
+NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
+
+
+def filled(rule: str, context: Context) -> str:
+    """Put a lead's places in."""
+    text = rule.replace(INDENT, "\t" * context.item.depth)
+    for place in _PLACES:
+        if place.name in text:
+            text = text.replace(place.name, place.value(context))
+    while MARGIN in text:
+        before, _, behind = text.partition(MARGIN)
+        text = before + " " * max(1, _COLUMN - _column(_last_line(context.line + before))) + behind
+    return text
+
+
+def abstracted(lead: str, context: Context) -> Iterator[str]:
+    """Yield the leads with places that read as this one here, the plain text first."""
+    if any(name in lead for name in NAMES):
+        return
+    yield lead
+    before, newline, indent = lead.rpartition("\n")
+    indented = newline and indent == "\t" * context.item.depth
+    if indented:
+        yield before + newline + INDENT
+    if "//" not in lead:
+        return
+    repeated = _repeated(before, context)
+    for text in (repeated, _MARGIN.sub(MARGIN, before), _MARGIN.sub(MARGIN, repeated)):
+        for end in (indent, INDENT) if indented else (indent,):
+            if text != before and filled(text + newline + end, context) == lead:
+                yield text + newline + end
+
+
+def _repeated(text: str, context: Context) -> str:
+    """Put a place wherever a comment repeats something."""
+    for place in _PLACES:
+        value = place.value(context)
+        if value:
+            text = re.sub(rf"({place.front}){re.escape(value)}(?![\w$])", rf"\g<1>{place.name}", text)
+    return text
+
+
+def _last_line(text: str) -> str:
+    return text[text.rfind("\n") + 1 :]
+
+
+def _column(line: str) -> int:
+    """Return how wide a line is to LLVM: a tab goes to the next multiple of 8, and nowhere from one."""
+    column = 0
+    for piece in line.split("\t"):
+        column = -(-column // 8) * 8 + len(piece)
+    return column

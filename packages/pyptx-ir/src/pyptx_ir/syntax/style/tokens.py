@@ -1,0 +1,77 @@
+"""Canonical text, cut where white space may stand.
+
+`cut` takes a text apart at its words: `["", "add.s32", " %", "r1", ", ", "4", ";"]`. What stands between two words is
+marks and blanks; a `%` or a dot at its end belongs to the word behind it. The texts between the words of two spellings
+of one statement differ in blanks alone, and they alone decide which *pairs* of tokens follow each other.
+
+A pair is named by its two tokens and, in front of a colon, by the bracket around them: `", %"` at top level, `"[: % +"`
+inside an address, `"w(: , ."` inside the parentheses behind a name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# Strings, floats with a signed exponent, words with their components and modifiers.
+_WORD = re.compile(
+    r'("[^"\n]*"|[0-9]++\.?[0-9]*+[eE][+-][0-9]++|[\w$](?:[\w$.]|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+)', re.ASCII
+)
+_BLANKS = " \t\r\n\f\v"
+_NO_BLANKS = str.maketrans("", "", _BLANKS)
+# What stands for a token in the name of a pair: a mark for itself, and these.
+OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
+_GLUED = ("%", ".")  # in front of a word: part of it
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+
+
+def cut(text: str) -> list[str]:
+    """Return what stands between words at even places, and the words at odd ones."""
+    return _WORD.split(text)
+
+
+def same_tokens(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Tell whether two texts that were cut differ in white space alone; comments are none."""
+    return one[1::2] == other[1::2] and [bare(text) for text in one[::2]] == [bare(text) for text in other[::2]]
+
+
+def bare(text: str) -> str:
+    """Drop the blanks of what stands between two words."""
+    return text.translate(_NO_BLANKS)
+
+
+def pairs(between: Sequence[str], words: Sequence[str], opcode: int | None) -> Iterator[tuple[str, str, str]]:
+    """Yield for each token: the name of the pair that it ends, the gap in front of it, and its text as a `%`-format.
+
+    The format of a word is `%s`. `opcode` is the number of the word that is one; where there is none, as in
+    declarations, numbers and strings are told from other words.
+    """
+    around = [""]
+    last = ""
+    for number, marks in enumerate(between):
+        word = words[number] if number < len(words) else None
+        glued = marks[-1] if word is not None and marks.endswith(_GLUED) else ""
+        gap = ""
+        for mark in marks[: len(marks) - len(glued)]:
+            if mark in _BLANKS:
+                gap += mark
+                continue
+            yield f"{around[-1]}{last} {mark}", gap, mark.replace("%", "%%")
+            if mark in _CLOSING and len(around) > 1:
+                around.pop()
+            if mark in _OPENING:
+                around.append(f"{last}{mark}: " if mark == "(" else f"{mark}: ")
+            gap, last = "", mark
+        if word is not None:
+            kind = OPCODE if number == opcode else glued or (WORD if opcode is not None else word_kind(word))
+            yield f"{around[-1]}{last} {kind}", gap, glued.replace("%", "%%") + "%s"
+            last = kind
+
+
+def word_kind(word: str) -> str:
+    """Return what stands for a word in the name of a pair, outside of instructions."""
+    first = word[0]
+    return NUMBER if first.isdecimal() else STRING if first == STRING else WORD
