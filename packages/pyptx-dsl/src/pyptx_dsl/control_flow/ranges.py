@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.control_flow.blocks import Frame
 from pyptx_dsl.control_flow.branches import behind_block, jump
-from pyptx_dsl.control_flow.loops import Frame
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import as_integer
