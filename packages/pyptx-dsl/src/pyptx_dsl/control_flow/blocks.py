@@ -124,7 +124,8 @@ def break_(label: str | None = None, *, pred: Reg | None = None, uniform: bool =
     """Emit one `bra` behind the innermost loop; with `pred`, for the threads where it is true.
 
     `label` chooses another one: a loop or a `block` around this, by its `label` or its `end_label`. Python's own
-    `break` leaves the tracing of a `range_` body, not the loop. Raise ControlFlowError outside a loop, or if none is so named.
+    `break` leaves the tracing of a `range_` body, not the loop. Raise ControlFlowError outside a loop, or if none is so
+    named.
     """
     trace = active("ptx.break_")
     jump(trace, _around(trace, "break_", label).at_end(), pred, uniform=uniform)

@@ -87,8 +87,8 @@ def loop(
     updates, or a function that emits its computation; `~p` goes on while p is false. `uniform` says whether the branch
     is `bra.uni` (without `pred` it is, unless told otherwise). `next_label` names the label in front of what `pred`
     emits, or is the loop's own; `end_label` names the one behind the loop, and `define_end=False` leaves that to
-    another place. Raise DuplicateNameError if a label is taken, and ControlFlowError for a name that the block binds to another
-    value and that its next turn reads.
+    another place. Raise DuplicateNameError if a label is taken, and ControlFlowError for a name that the block binds to
+    another value and that its next turn reads.
     """
     trace = active("ptx.loop")
     if pred is not None and not callable(pred):
