@@ -51,7 +51,7 @@ class Exact:
         """Take the temporaries in order, and parse the table of spellings."""
         self._trace = trace
         self._temps = tuple(temps)
-        self._spelling = {dtype: _spellings(text) for dtype, text in spelling.items()}
+        self._spelling = {dtype: spellings(text) for dtype, text in spelling.items()}
         self._taken = 0
         self._last: Instruction | None = None
         self._result: Reg | None = None
@@ -145,7 +145,7 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
 
 
 @lru_cache(maxsize=64)
-def _spellings(text: str) -> dict[str, tuple[str, ...]]:
+def spellings(text: str) -> dict[str, tuple[str, ...]]:
     """Return the opcodes in a text by the operation that each spells."""
     found = dict[str, tuple[str, ...]]()
     for opcode in text.split():
