@@ -22,6 +22,7 @@ __all__ = [
     "addr",
     "and_",
     "applypriority",
+    "asm_region",
     "atom",
     "bar",
     "barrier",
@@ -183,6 +184,7 @@ if TYPE_CHECKING:
     )
     from pyptx_dsl.instructions.arithmetic import max_ as max  # noqa: A004  the manual's name
     from pyptx_dsl.instructions.arithmetic import min_ as min  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.asm_region import asm_region
     from pyptx_dsl.instructions.async_copy import cp
     from pyptx_dsl.instructions.atomics import atom, red
     from pyptx_dsl.instructions.barriers import NamedBarrier, bar, barrier, named_barrier

@@ -13,6 +13,7 @@ __all__ = ["MODULES", "load"]
 MODULES: dict[str, str] = {
     "instructions.address": "addr cvta global_ptrs param",
     "instructions.arithmetic": "abs add addc div dp2a dp4a fma mad mad24 madc max min mul mul24 neg rem sad sub subc",
+    "instructions.asm_region": "asm_region",
     "instructions.async_copy": "cp",
     "instructions.atomics": "atom red",
     "instructions.barriers": "NamedBarrier bar barrier named_barrier",
