@@ -70,11 +70,14 @@ def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] 
     trace = active("ptx.expr")
     if temps is None and spelling is None:
         return Expression(trace, None)
-    registers = () if temps is None else tuple(temps)
-    for register in registers:
-        if not isinstance(register, Reg) or isinstance(register, SpecialReg) or register.trace is not trace:
-            raise OperandError(f"ptx.expr: {register!r} cannot hold a temporary", hint="name registers of this kernel")
+    registers = [_temporary(trace, register) for register in temps or ()]
     return Expression(trace, Exact(trace, registers, spelling or {}))
+
+
+def _temporary(trace: Trace, value: object) -> Reg:
+    if isinstance(value, Reg) and not isinstance(value, SpecialReg) and value.trace is trace:
+        return value
+    raise OperandError(f"ptx.expr: {value!r} cannot hold a temporary", hint="name registers of this kernel")
 
 
 def scope() -> AbstractContextManager[None]:

@@ -149,13 +149,20 @@ def spellings(text: str) -> dict[str, tuple[str, ...]]:
     """Return the opcodes in a text by the operation that each spells."""
     found = dict[str, tuple[str, ...]]()
     for opcode in text.split():
-        words = tuple(opcode.split("."))
-        operation = _RELATIONS.get(words[1]) if words[0] == "setp" and len(words) > 1 else words[0]
-        if operation is None or (words[0] != "setp" and operation not in _OPERATIONS):
+        operation = _operation(opcode)
+        if operation is None:
             raise OperandError(
                 f"spelling: {opcode!r} is what no operator emits", hint="write opcodes, as in 'add.s32 setp.lt.s32'"
             )
         if operation in found:
             raise OperandError(f"spelling: {'.'.join(found[operation])!r} and {opcode!r} are of one operator")
-        found[operation] = words
+        found[operation] = tuple(opcode.split("."))
     return found
+
+
+def _operation(opcode: str) -> str | None:
+    """Return the operation that an opcode spells, of `setp` its relation; None if no operator emits it."""
+    first, _, rest = opcode.partition(".")
+    if first == "setp":
+        return _RELATIONS.get(rest.partition(".")[0])
+    return first if first in _OPERATIONS else None
