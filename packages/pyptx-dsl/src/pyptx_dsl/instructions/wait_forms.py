@@ -162,9 +162,9 @@ class Waiting:
     def declare(self) -> None:
         """Emit `.reg .pred done;`, if the form's own predicate is named."""
         if isinstance(self.done, str):
-            name = self.done
-            self.trace.declare_registers(nodes.RegisterDeclaration("pred", (nodes.RegisterName(name),)))
-            self.done = Reg(name, pred, self.trace)
+            written = nodes.RegisterDeclaration("pred", (nodes.RegisterName(self.done),))
+            (register,) = self.trace.declare_registers(written, pred)
+            self.done = register if isinstance(register, Reg) else None
 
     def test(self) -> None:
         """Emit the poll."""

@@ -241,10 +241,11 @@ class Trace:
         self.checker.declared.update(dict.fromkeys((register.raw_name for register in registers), dtype.checked))
         return registers
 
-    def declare_registers(self, node: nodes.RegisterDeclaration) -> None:
-        """Append a `.reg` where it is written."""
+    def declare_registers(self, node: nodes.RegisterDeclaration, dtype: PtxType) -> tuple[Reg | RegArray, ...]:
+        """Append a `.reg` of single registers where it is written, and return them."""
         self.checker.declared.update([(each.name, node.type) for each in node.names])
         self.append(node)
+        return tuple([Reg(each.name, dtype, self) for each in node.names])
 
     def new_label(self, hint: str = "L") -> str:
         """Return a label that nothing else in this trace has; define it with `append(Label(name=…))`."""
