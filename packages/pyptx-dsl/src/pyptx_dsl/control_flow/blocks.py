@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["Frame", "Names", "block", "break_", "continue_"]
+__all__ = ["Frame", "LoopLabels", "block", "break_", "continue_"]
 
 _LOOPS = "ptx.loops.open"
 
@@ -84,7 +84,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class LoopLabels:
     """What a loop's call says of the labels of `continue_` and `break_`."""
 
     next_label: str | None = None
@@ -143,7 +143,7 @@ def continue_(label: str | None = None, *, pred: Reg | None = None, uniform: boo
     jump(trace, frame.at_next(), pred, uniform=uniform)
 
 
-class Block:
+class LabelledBlock:
     """Statements behind which a label stands, as a context manager."""
 
     __slots__ = ("_frame", "_label", "_promise", "_trace", "_watch")
@@ -179,11 +179,11 @@ class Block:
         frame.define_end()
 
 
-def block(label: str | None = None) -> Block:
+def block(label: str | None = None) -> LabelledBlock:
     """Define a label behind a block, which branches leave for it: `with ptx.block("$L__BB0_9") as done: …`.
 
     Emits nothing else. `ptx.break_(done)`, or with `pred=`, leaves the block from any depth; without a name, `break_`
     leaves the innermost loop and no block. Raise DuplicateNameError if the label is taken, and ControlFlowError for a
     name that a block with a `break_` binds to another value and that is read behind it.
     """
-    return Block(active("ptx.block"), label)
+    return LabelledBlock(active("ptx.block"), label)

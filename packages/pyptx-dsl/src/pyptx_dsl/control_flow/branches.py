@@ -123,7 +123,7 @@ def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class BranchLabels:
     """What a call says of the branches and labels that it emits: of its condition, and of the jump behind the chain."""
 
     label: str | None = None
@@ -163,7 +163,7 @@ class Arm:
 
     __slots__ = ("_chain", "_condition", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
 
-    def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object, labels: Labels) -> None:
+    def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object, labels: BranchLabels) -> None:
         """Prepare the block; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._what = what
@@ -221,7 +221,7 @@ def if_(pred: Condition, *, label: str | None = None, uniform: bool = False, def
     trace = active("ptx.if_")
     if not callable(pred):
         predicate(pred, "ptx.if_")
-    return Arm(trace, "ptx.if_", None, pred, Labels(label, uniform, define_label))
+    return Arm(trace, "ptx.if_", None, pred, BranchLabels(label, uniform, define_label))
 
 
 def elif_(
@@ -247,7 +247,7 @@ def elif_(
         predicate(pred, "ptx.elif_")
     elif len(chain.scope.nodes) != chain.length:
         raise _misplaced("elif_")
-    labels = Labels(label, uniform, define_label, end_label, end_uniform, define_end)
+    labels = BranchLabels(label, uniform, define_label, end_label, end_uniform, define_end)
     return Arm(trace, "ptx.elif_", chain, pred, labels)
 
 
@@ -262,7 +262,7 @@ def else_(*, end_label: str | None = None, end_uniform: bool = False, define_end
     chain = _pending(trace, "else_")
     if len(chain.scope.nodes) != chain.length:
         raise _misplaced("else_")
-    labels = Labels(end_label=end_label, end_uniform=end_uniform, define_end=define_end)
+    labels = BranchLabels(end_label=end_label, end_uniform=end_uniform, define_end=define_end)
     return Arm(trace, "ptx.else_", chain, None, labels)
 
 
@@ -299,7 +299,7 @@ def _misplaced(what: str) -> ControlFlowError:
     )
 
 
-def _leave(trace: Trace, chain: Chain, labels: Labels) -> None:
+def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
     """End the block before with a jump behind the chain, in front of the label where its condition's failure lands."""
     scope, index = chain.scope, chain.index
     if chain.end is not None and chain.defines_end:
@@ -315,7 +315,7 @@ def _leave(trace: Trace, chain: Chain, labels: Labels) -> None:
     scope.sites.insert(index, site)
 
 
-def _name_end(chain: Chain, labels: Labels) -> None:
+def _name_end(chain: Chain, labels: BranchLabels) -> None:
     """Take the name of the label behind the chain, and whether it stands there, from the call that leaves a block."""
     if labels.end_label is None:
         return

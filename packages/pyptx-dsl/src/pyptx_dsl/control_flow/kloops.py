@@ -49,7 +49,7 @@ def kloop(
     if factor is None or factor < 1:
         raise OperandError(f"ptx.kloop: unroll={unroll!r} is no positive number")
     if isinstance(total, Reg):
-        _loop(trace, total, factor, body, Labels(loop_label, tail_label, rest_label, end_label, uniform))
+        _loop(trace, total, factor, body, KloopLabels(loop_label, tail_label, rest_label, end_label, uniform))
         return
     count = as_integer(total)
     if count is None or count < 0:
@@ -62,7 +62,7 @@ def kloop(
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class KloopLabels:
     """The names of a `kloop`'s labels, and whether its branches are `bra.uni`."""
 
     loop: str
@@ -83,7 +83,7 @@ def _once(trace: Trace, body: Callable[[], object], whole: Frame) -> None:
     whole.end = frame.end
 
 
-def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], labels: Labels) -> None:
+def _loop(trace: Trace, total: Reg, unroll: int, body: Callable[[], object], labels: KloopLabels) -> None:
     dtype = total.dtype
     if not dtype.is_integer or dtype.bits not in {16, 32, 64}:
         raise RegisterTypeError(f"ptx.kloop counts in integers, and {total.raw_name} is a {dtype} register")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.control_flow.blocks import Names
+from pyptx_dsl.control_flow.blocks import LoopLabels
 from pyptx_dsl.control_flow.branches import Condition, evaluate, jump, predicate
 from pyptx_dsl.control_flow.rebinding import Watch
 from pyptx_dsl.errors import ControlFlowError
@@ -31,16 +31,16 @@ __all__ = ["loop", "while_"]
 class Loop:
     """`label: … @pred bra label;` as a context manager."""
 
-    __slots__ = ("_condition", "_frame", "_label", "_names", "_promise", "_trace", "_uniform", "_watch")
+    __slots__ = ("_condition", "_frame", "_label", "_labels", "_promise", "_trace", "_uniform", "_watch")
 
     def __init__(
-        self, trace: Trace, label: str | None, condition: Condition | None, names: Names, *, uniform: bool
+        self, trace: Trace, label: str | None, condition: Condition | None, labels: LoopLabels, *, uniform: bool
     ) -> None:
         """Prepare the loop; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._promise = trace.promise("ptx.loop")
         self._label = label
-        self._names = names
+        self._labels = labels
         self._uniform = uniform
         self._condition = condition
         self._frame: Frame | None = None
@@ -52,7 +52,7 @@ class Loop:
         if self._label is None:
             self._label = self._trace.new_label("loop")
         self._trace.append(nodes.Label(name=self._label))
-        self._frame = self._names.frame(self._trace, self._label)
+        self._frame = self._labels.frame(self._trace, self._label)
         self._watch = Watch(self._trace, "ptx.loop", repeats=True, skipped=False)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -93,15 +93,15 @@ def loop(
     trace = active("ptx.loop")
     if pred is not None and not callable(pred):
         predicate(pred, "ptx.loop")
-    names = Names(next_label, end_label, define_end)
-    return Loop(trace, label, pred, names, uniform=pred is None if uniform is None else uniform)
+    labels = LoopLabels(next_label, end_label, define_end)
+    return Loop(trace, label, pred, labels, uniform=pred is None if uniform is None else uniform)
 
 
 class While:
     """A loop with its test at the end, entered there (or around it), as a context manager."""
 
     __slots__ = (
-        *("_condition", "_frame", "_guard", "_names", "_promise", "_scope"),
+        *("_condition", "_frame", "_guard", "_labels", "_promise", "_scope"),
         *("_start", "_top", "_trace", "_uniform", "_watch"),
     )
 
@@ -111,7 +111,7 @@ class While:
         condition: Condition,
         guard: Condition | None,
         label: str | None,
-        names: Names,
+        labels: LoopLabels,
         *,
         uniform: bool,
     ) -> None:
@@ -120,7 +120,7 @@ class While:
         self._promise = trace.promise("ptx.while_")
         self._condition = condition
         self._guard = guard if guard is not None or callable(condition) else condition
-        self._names = names
+        self._labels = labels
         self._uniform = uniform
         self._frame: Frame | None = None
         self._top = label or ""
@@ -133,7 +133,7 @@ class While:
         trace = self._trace
         enter_block(trace, self._promise)
         self._scope, self._top = trace.open_scope, self._top or trace.new_label("while")
-        self._frame = frame = self._names.frame(trace, self._top)
+        self._frame = frame = self._labels.frame(trace, self._top)
         if self._guard is None:
             jump(trace, frame.at_next(), uniform=self._uniform)
         else:
@@ -186,7 +186,7 @@ def while_(
         predicate(condition, "ptx.while_")
     if guard is not None and not callable(guard):
         predicate(guard, "ptx.while_")
-    return While(trace, condition, guard, label, Names(next_label, end_label, define_end), uniform=uniform)
+    return While(trace, condition, guard, label, LoopLabels(next_label, end_label, define_end), uniform=uniform)
 
 
 def _may_change(statements: Iterable[object], name: str) -> bool:

@@ -18,10 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.control_flow.blocks import Names
+from pyptx_dsl.control_flow.blocks import LoopLabels
 from pyptx_dsl.control_flow.branches import behind_block, jump
 from pyptx_dsl.control_flow.rebinding import Watch
-from pyptx_dsl.control_flow.spelt_ranges import Place, spelt
+from pyptx_dsl.control_flow.spelt_ranges import TestPlace, spelt
 from pyptx_dsl.errors import ControlFlowError, OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import NegPred, Reg
@@ -50,7 +50,7 @@ def range_(
     dtype: PtxType | None = None,
     pred: Reg | None = None,
     spelling: str | None = None,
-    tested: Place = "bottom",
+    tested: TestPlace = "bottom",
     uniform: bool | None = None,
     label: str | None = None,
     next_label: str | None = None,
@@ -80,24 +80,24 @@ def range_(
     if stop is None:
         start, stop = 0, start
     exact = spelling is not None or tested != "bottom"
-    knobs = Knobs(counter, dtype, pred, label, Names(next_label, end_label, define_end), uniform)
-    _check_registers(knobs, exact=exact)
-    plan = _plan(trace, start, stop, step, knobs, exact=exact)
+    options = RangeOptions(counter, dtype, pred, label, LoopLabels(next_label, end_label, define_end), uniform)
+    _check_registers(options, exact=exact)
+    plan = _plan(trace, start, stop, step, options, exact=exact)
     if plan is None:
         return iter(())
     form = spelt(trace, plan, spelling or "", tested, pred, uniform=uniform) if exact else None
-    return _run(trace, plan, knobs, form)
+    return _run(trace, plan, options, form)
 
 
 @dataclass(frozen=True, slots=True)
-class Knobs:
+class RangeOptions:
     """What a call says of the loop's registers, labels and branches."""
 
     counter: Reg | None
     dtype: PtxType | None
     pred: Reg | None
     label: str | None
-    names: Names
+    labels: LoopLabels
     uniform: bool | None
 
     def predicate(self, trace: Trace) -> Reg:
@@ -105,13 +105,13 @@ class Knobs:
         return trace.fresh(pred) if self.pred is None else self.pred
 
 
-def _check_registers(knobs: Knobs, *, exact: bool) -> None:
+def _check_registers(options: RangeOptions, *, exact: bool) -> None:
     """Raise RegisterTypeError for registers that cannot count, or hold a test."""
-    if knobs.counter is not None and knobs.counter.readonly:
-        raise RegisterTypeError(f"ptx.range_: {knobs.counter.raw_name} cannot be written, so it cannot count")
-    if knobs.pred is not None and knobs.pred.dtype is not pred:
-        raise RegisterTypeError(f"ptx.range_: pred={knobs.pred!r} is no predicate")
-    if isinstance(knobs.pred, NegPred) and not exact:
+    if options.counter is not None and options.counter.readonly:
+        raise RegisterTypeError(f"ptx.range_: {options.counter.raw_name} cannot be written, so it cannot count")
+    if options.pred is not None and options.pred.dtype is not pred:
+        raise RegisterTypeError(f"ptx.range_: pred={options.pred!r} is no predicate")
+    if isinstance(options.pred, NegPred) and not exact:
         raise RegisterTypeError(
             "ptx.range_ chooses its tests itself, so their predicate is p, not ~p",
             hint='say how the loop is spelt: spelling="setp.ge.s32"',
@@ -172,10 +172,12 @@ class Plan:
 # --- arguments --------------------------------------------------------------------------------------
 
 
-def _plan(trace: Trace, start: object, stop: object, step: object, knobs: Knobs, *, exact: bool) -> Plan | None:
+def _plan(
+    trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
+) -> Plan | None:
     """Check the arguments; None for a loop without an iteration, unless it is exact."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
-    dtype = _counted_in(knobs, [value for value in values if isinstance(value, Reg)])
+    dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
         raise OperandError("ptx.range_ with a step of 0 would never end", hint="use ptx.loop for an endless loop")
     plan = Plan(dtype, *values)
@@ -194,12 +196,12 @@ def _plan(trace: Trace, start: object, stop: object, step: object, knobs: Knobs,
     return Plan(dtype, values[0], *[_fitted(trace, value, dtype) for value in values[1:]])
 
 
-def _counted_in(knobs: Knobs, registers: list[Reg]) -> PtxType:
+def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
     """Return the type that the loop counts in: `dtype`, or that of its registers, the counter among them."""
-    if knobs.counter is not None:
-        _value("counter", knobs.counter)
-    counter = [] if knobs.counter is None else [knobs.counter]
-    dtype = _counter(registers + counter) if knobs.dtype is None else knobs.dtype
+    if options.counter is not None:
+        _value("counter", options.counter)
+    counter = [] if options.counter is None else [options.counter]
+    dtype = _counter(registers + counter) if options.dtype is None else options.dtype
     if not dtype.is_integer or dtype.bits not in _WIDTHS:
         raise RegisterTypeError(f"ptx.range_ counts in integers of 16, 32 or 64 bits, not in {dtype}")
     wrong = [register for register in registers if register.dtype.bits > dtype.bits]
@@ -260,17 +262,17 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 # --- the loop ---------------------------------------------------------------------------------------
 
 
-def _run(trace: Trace, plan: Plan, knobs: Knobs, form: Spelt | None) -> Iterator[Reg]:
+def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None) -> Iterator[Reg]:
     """Emit the head, give out the counter, emit the tail; a body left early gets no tail, but its labels."""
-    counter = trace.fresh(plan.dtype) if knobs.counter is None else knobs.counter
-    top = knobs.label or trace.new_label("range")
-    frame = knobs.names.frame(trace, top)
+    counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
+    top = options.label or trace.new_label("range")
+    frame = options.labels.frame(trace, top)
     direction = None
     if form is not None:
         form.move(trace, counter)
     else:
         _start(trace, plan, counter)
-        direction = _enter(trace, plan, counter, frame, knobs)
+        direction = _enter(trace, plan, counter, frame, options)
     trace.append(nodes.Label(name=top))
     if form is not None:
         form.enter(trace, counter, frame)
@@ -282,7 +284,7 @@ def _run(trace: Trace, plan: Plan, knobs: Knobs, form: Spelt | None) -> Iterator
         if form is not None:
             form.step(trace, counter, top)
         else:
-            _step(trace, plan, counter, top, direction, knobs)
+            _step(trace, plan, counter, top, direction, options)
     except GeneratorExit:
         if current() is not trace:  # thrown away behind an error that ended the trace
             return
@@ -323,26 +325,26 @@ def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
         _move(trace, counter, plan.start, plan.dtype)
 
 
-def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame, knobs: Knobs) -> Direction | None:
+def _enter(trace: Trace, plan: Plan, counter: Reg, frame: Frame, options: RangeOptions) -> Direction | None:
     """Branch around the loop if there is no iteration."""
     if isinstance(plan.step, Reg):
-        return _enter_by_register(trace, plan, plan.step, counter, frame, knobs)
+        return _enter_by_register(trace, plan, plan.step, counter, frame, options)
     if isinstance(plan.start, int) and isinstance(plan.stop, int):
         return None
-    none = knobs.predicate(trace)
+    none = options.predicate(trace)
     trace.emit(("setp", "ge" if plan.step > 0 else "le", plan.word), (none, counter, plan.stop))
-    jump(trace, frame.at_end(), none, uniform=bool(knobs.uniform))
+    jump(trace, frame.at_end(), none, uniform=bool(options.uniform))
     return None
 
 
 def _enter_by_register(
-    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: Frame, knobs: Knobs
+    trace: Trace, plan: Plan, step: Reg, counter: Reg, frame: Frame, options: RangeOptions
 ) -> Direction | None:
-    some = knobs.predicate(trace)
+    some = options.predicate(trace)
     if not plan.signed:
         trace.emit(("setp", "lt", plan.word), (some, counter, plan.stop))
         trace.emit(("setp", "ne", "and", plan.word), (some, step, 0, some))
-        jump(trace, frame.at_end(), ~some, uniform=bool(knobs.uniform))
+        jump(trace, frame.at_end(), ~some, uniform=bool(options.uniform))
         return None
     up, down, falling, size = trace.fresh(pred), trace.fresh(pred), trace.fresh(pred), trace.fresh(plan.dtype)
     trace.emit(("setp", "gt", plan.word), (up, step, 0))
@@ -351,17 +353,17 @@ def _enter_by_register(
     trace.emit(("setp", "lt", "and", plan.word), (some, counter, plan.stop, up))
     trace.emit(("setp", "gt", "and", plan.word), (falling, counter, plan.stop, down))
     trace.emit(("or", "pred"), (some, some, falling))
-    jump(trace, frame.at_end(), ~some, uniform=bool(knobs.uniform))
+    jump(trace, frame.at_end(), ~some, uniform=bool(options.uniform))
     return Direction(up, size)
 
 
-def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None, knobs: Knobs) -> None:
+def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None, options: RangeOptions) -> None:
     """Advance the counter and branch back while it is before `stop`."""
-    more = knobs.predicate(trace)
+    more = options.predicate(trace)
     if isinstance(plan.step, int) and plan.stays_inside:
         trace.emit(("add", plan.word), (counter, counter, plan.step))
         trace.emit(("setp", "lt" if plan.step > 0 else "gt", plan.word), (more, counter, plan.stop))
-        jump(trace, top, more, uniform=bool(knobs.uniform))
+        jump(trace, top, more, uniform=bool(options.uniform))
         return
     left = trace.fresh(from_name(plan.unsigned))
     upwards = isinstance(plan.step, Reg) or plan.step > 0
@@ -375,4 +377,4 @@ def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction
         size = direction.size
     trace.emit(("setp", "gt", plan.unsigned), (more, left, size))
     trace.emit(("add", plan.word), (counter, counter, plan.step))
-    jump(trace, top, more, uniform=bool(knobs.uniform))
+    jump(trace, top, more, uniform=bool(options.uniform))

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.control_flow.ranges import Plan
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["Place", "Spelt", "spelt"]
+__all__ = ["Spelt", "TestPlace", "spelt"]
 
-Place: TypeAlias = Literal["bottom", "top"]
+TestPlace: TypeAlias = Literal["bottom", "top"]
 """Where a loop tests: behind its body, which then runs once at least, or in front of it."""
 
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
@@ -44,7 +44,7 @@ class Spelt:
     plan: Plan
     words: Mapping[str, tuple[str, ...]]
     test: tuple[str, ...]
-    place: Place
+    place: TestPlace
     predicate: Reg
     uniform: bool | None
 
@@ -77,7 +77,7 @@ class Spelt:
 
 
 def spelt(
-    trace: Trace, plan: Plan, spelling: str, place: Place, predicate: Reg | None, *, uniform: bool | None
+    trace: Trace, plan: Plan, spelling: str, place: TestPlace, predicate: Reg | None, *, uniform: bool | None
 ) -> Spelt:
     """Return how a planned loop is spelt; raise OperandError for a test that does not count like Python's `range`."""
     if place not in {"bottom", "top"}:
@@ -99,7 +99,7 @@ def spelt(
 
 
 def _relation(
-    plan: Plan, words: Mapping[str, tuple[str, ...]], place: Place, predicate: Reg | None
+    plan: Plan, words: Mapping[str, tuple[str, ...]], place: TestPlace, predicate: Reg | None
 ) -> tuple[str, tuple[str, ...]]:
     """Return the relation under which the loop goes on, and the `setp`."""
     leaves = (place == "top") != isinstance(predicate, NegPred)
@@ -112,7 +112,7 @@ def _relation(
     return onward, ("setp", _INVERSE[onward] if leaves else onward, plan.word)
 
 
-def _judge(plan: Plan, relation: str, place: Place, test: str) -> None:
+def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
     """Raise OperandError for a loop that would not run as often as Python's."""
     step = plan.step
     if relation not in {"lt", "gt", "ne"} or (isinstance(step, int) and relation == ("gt" if step > 0 else "lt")):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.wait_forms import SPACE, Form, Waiting, WaitKnobs, poll_words, spelled
+from pyptx_dsl.instructions.wait_forms import SPACE, FormName, Waiting, WaitOptions, poll_words, spelled
 from pyptx_dsl.instructions.wrapper import choice
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
@@ -202,7 +202,7 @@ class Mbarrier:
         mbar: object,
         phase: object,
         *,
-        form: Form = "retry",
+        form: FormName = "retry",
         poll: str = "try_wait",
         sem: str | None = None,
         scope: str | None = None,
@@ -325,9 +325,9 @@ class BarrierSlot:
         """Emit `mbarrier.init`."""
         mbarrier.init(self.address_operand(), count, pred=pred)
 
-    def wait(self, phase: object, *, pred: Reg | None = None, **knobs: Unpack[WaitKnobs]) -> None:
+    def wait(self, phase: object, *, pred: Reg | None = None, **options: Unpack[WaitOptions]) -> None:
         """Wait for the end of a phase: `try_wait` and `bra` in a loop, or another form of `ptx.mbarrier.wait`."""
-        mbarrier.wait(self.address_operand(), phase, pred=pred, **knobs)
+        mbarrier.wait(self.address_operand(), phase, pred=pred, **options)
 
     def arrive(self, *, pred: Reg | None = None) -> Reg:
         """Emit `mbarrier.arrive` and return the state."""

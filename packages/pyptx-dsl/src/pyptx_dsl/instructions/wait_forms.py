@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.tracing.trace import Trace
 
-__all__ = ["FORMS", "SPACE", "Form", "WaitForm", "WaitKnobs", "Waiting", "poll_words", "spelled"]
+__all__ = ["FORMS", "SPACE", "FormName", "WaitForm", "WaitOptions", "Waiting", "poll_words", "spelled"]
 
 SPACE = "shared::cta"
 """The state space of a barrier of the thread's own block."""
 
-Form: TypeAlias = Literal["retry", "done", "scoped", "scoped_done", "backoff", "skip", "poll", "poll_retry"]
+FormName: TypeAlias = Literal["retry", "done", "scoped", "scoped_done", "backoff", "skip", "poll", "poll_retry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ GUARDED = {"retry": WaitForm(("@!pred bra past", *_RETRY, "past:")), "skip": FOR
 """The forms with `pred`."""
 
 
-class WaitKnobs(TypedDict, total=False):
+class WaitOptions(TypedDict, total=False):
     """The keywords of `wait` beside `pred`; `ptx.mbarrier.wait` says what they mean."""
 
-    form: Form
+    form: FormName
     poll: Literal["try_wait", "test_wait"]
     sem: str | None
     scope: str | None
