@@ -254,6 +254,12 @@ def test_a_table_or_temporary_that_makes_no_sense_is_refused(arguments: dict[str
         traced(body)
 
 
+def test_a_register_that_nothing_writes_holds_no_temporary() -> None:
+    for temporary in (lambda b: ~b.p[0], lambda _: ptx.special.tid.x()):
+        with pytest.raises(OperandError, match="cannot hold a temporary"):
+            traced(lambda b, temporary=temporary: ptx.expr(temps=(temporary(b),)))
+
+
 def test_a_half_s_literal_is_refused_as_it_would_be_staged() -> None:
     def k() -> None:
         h = reg.array(f16, 4)

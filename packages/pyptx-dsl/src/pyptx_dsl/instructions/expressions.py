@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.exact import EXACT, Exact
-from pyptx_dsl.registers.register import Reg, SpecialReg
+from pyptx_dsl.registers.register import NegPred, Reg, SpecialReg
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] 
 
 
 def _temporary(trace: Trace, value: object) -> Reg:
-    if isinstance(value, Reg) and not isinstance(value, SpecialReg) and value.trace is trace:
+    if isinstance(value, Reg) and not isinstance(value, SpecialReg | NegPred) and value.trace is trace:
         return value
     raise OperandError(f"ptx.expr: {value!r} cannot hold a temporary", hint="name registers of this kernel")
 

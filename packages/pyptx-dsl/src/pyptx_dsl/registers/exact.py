@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.origin import show
 from pyptx_dsl.types import from_name
+from pyptx_ir.syntax.drafts import instruction
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import Register
 
@@ -87,9 +88,8 @@ class Exact:
         if value is not self._result or node is None or not scope.nodes or scope.nodes[-1] is not node:
             self._refuse_unplaced()
             return False
-        from dataclasses import replace
-
-        placed = replace(node, operands=(destination.__ptx_operand__(self._trace), *node.operands[1:]))
+        operands = (destination.__ptx_operand__(self._trace), *node.operands[1:])
+        placed = instruction(node.opcode, operands, node.guard, node.lead)
         declared, written = self._trace.checker.declared, node.operands[0]
         held = declared.get(written.name) if isinstance(written, Register) else None
         if held != declared.get(destination.raw_name):
